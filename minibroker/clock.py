@@ -1,0 +1,26 @@
+"""The broker's only source of time. Every part takes a `Clock`, so that a test (and later a user) moves it."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the broker asks of time."""
+
+    def now_ms(self) -> int:
+        """Wall clock, milliseconds since the epoch: what records and retention see."""
+
+    def monotonic_s(self) -> float:
+        """Seconds from an arbitrary start, never backwards: what time-outs and metrics see."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    __slots__ = ()
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()

@@ -1,0 +1,43 @@
+"""Names for the plain values that travel through every layer.
+
+`NewType`s cost nothing at run time; they tell mypy (and the reader) a record number from a byte
+position. A topic id is sixteen bytes, big-endian, as on the wire; sixteen zero bytes mean "none".
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Final, NamedTuple, NewType
+
+Offset = NewType("Offset", int)
+Position = NewType("Position", int)
+ProducerId = NewType("ProducerId", int)
+BrokerId = NewType("BrokerId", int)
+TopicId = NewType("TopicId", bytes)
+
+ZERO_TOPIC_ID: Final = TopicId(bytes(16))
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_LEADER_EPOCH: Final = -1
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic; prints as its directory is named, `<topic>-<partition>`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def topic_id_to_text(topic_id: bytes) -> str:
+    """Sixteen bytes → the 22 characters Kafka prints (URL-safe base64 without padding)."""
+    return urlsafe_b64encode(topic_id).decode("ascii").rstrip("=")
+
+
+def topic_id_from_text(text: str) -> TopicId:
+    """The 22 characters of `topic_id_to_text` → sixteen bytes. Raises ValueError on anything else."""
+    raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if len(raw) != 16:
+        raise ValueError(f"topic id {text!r} holds {len(raw)} bytes, expected 16")
+    return TopicId(raw)
