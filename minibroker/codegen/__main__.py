@@ -1,0 +1,43 @@
+"""`python -m minibroker.codegen [--check]`: specs in, Python out.
+
+Without an option it rewrites what differs and says so; with `--check` it writes nothing and exits 1
+when anything would change. The tests use `generate` to prove that what is checked in is fresh.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from minibroker.codegen.emit_tables import error_codes_source
+
+ROOT = Path(__file__).resolve().parents[2]
+SPECS = ROOT / "protocol_specs"
+PACKAGE = ROOT / "minibroker"
+
+
+def generate() -> dict[Path, str]:
+    """Every generated file and its text, nothing written."""
+    errors = json.loads((SPECS / "errors.json").read_text())
+    return {PACKAGE / "error_codes.py": error_codes_source(errors)}
+
+
+def main() -> int:
+    """Entry of the command; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m minibroker.codegen", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
+    check_only = parser.parse_args().check
+    stale = 0
+    for path, text in generate().items():
+        if path.exists() and path.read_text() == text:
+            continue
+        stale += 1
+        print(f"{'stale' if check_only else 'wrote'} {path.relative_to(ROOT)}")
+        if not check_only:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return 1 if check_only and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
