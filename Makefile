@@ -7,7 +7,12 @@ LISTEN ?= 127.0.0.1:9092
 KIO_OLD := build/kio-0.5.0
 KIO_NEW := build/kio-0.6.5
 
-.PHONY: help run test lint format bench smoke generate clean
+# Apache Kafka in three directories of jars: the peers of the differential tests, the Java client, the tools.
+JARS := build/jars
+JAR_SETS := kafka-3.9.1 kafka-4.4.0 kafka-tools-4.3.1
+MVN := $(shell command -v mvn)
+
+.PHONY: help run test lint format bench smoke java generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -45,6 +50,24 @@ $(VENV)/.test: pyproject.toml
 # Two ages of one foreign codec: 0.5.0 knows every old version, 0.6.5 the newest ones.
 build/kio-%/.done: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(@D) kio==$*
+	touch $@
+
+smoke: $(VENV)/.test java ## 10,000 records through every client, across a stop, a kill and a restart
+	$(BIN)/python -m tests.support.smoke $(ARGS)
+
+ifeq ($(MVN),)
+java:
+	@echo "make java: no Maven here, so the tests marked java will fail; install Java 17 and Maven (Debian: apt install openjdk-17-jdk-headless maven)" >&2
+else
+java: $(JAR_SETS:%=$(JARS)/%/.done) ## fetch the jars of Apache Kafka that the tests run
+endif
+
+# Fetched beside and moved when whole: an interrupted fetch leaves no half directory.
+$(JARS)/%/.done: tests/support/java/%/pom.xml
+	rm -rf $(@D) $(@D).part
+	$(MVN) --quiet --batch-mode --file $< org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies \
+	  -DoutputDirectory=$(abspath $(@D)).part
+	mv $(@D).part $(@D)
 	touch $@
 
 clean: ## remove what was made (not the data directory)
