@@ -1,8 +1,9 @@
 # fmt: off
+# ruff: noqa: E501
 """Error codes of the Kafka protocol: the numbers that answers carry.
 
-Names and numbers are Kafka's. `retriable` says whether Kafka's own clients try again by themselves;
-`meaning` is one sentence for a log line or a person.
+Names and numbers are Kafka's. `retriable`: Kafka's own clients try again by themselves;
+`meaning`: one sentence for a log line or a person.
 
 Generated from protocol_specs/errors.json by `python -m minibroker.codegen`; do not edit.
 """

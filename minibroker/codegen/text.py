@@ -12,10 +12,6 @@ def banner(title: str, origin: str, body: str = "") -> list[str]:
         lines += [*body.split("\n"), ""]
     note = f"Generated from {origin} by `python -m minibroker.codegen`; do not edit."
     return [*lines, note, '"""', ""]
-        f"Generated from {origin} by `python -m minibroker.codegen`; do not edit.",
-        '"""',
-        "",
-    ]
 
 
 def wrapped(text: str, *, indent: int) -> list[str]:
