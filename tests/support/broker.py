@@ -1,0 +1,118 @@
+"""minibroker as users start it: `python -m minibroker serve` in a process of its own.
+
+The first line on stdout is the event that tests wait for, and it names the address.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from tests.support.processes import ManagedProcess, StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+START_SECONDS = 15.0
+
+FIRST_LINE = re.compile(r"minibroker listening on (?P<host>.+):(?P<port>\d+)\n")
+
+
+class Minibroker:
+    """A broker on a data directory; start, stop, kill and start again, always on the same port."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        log_path: Path,
+        *,
+        zookeeper: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        topics: Sequence[str] = (),
+        listen: str = "127.0.0.1:0",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.data_dir = data_dir
+        self.log_path = log_path
+        self.zookeeper = zookeeper
+        self.settings = dict(settings or {})
+        self.topics = list(topics)
+        self.listen = listen
+        self.environment = dict(environment or {})
+        self.host = ""
+        self.port = 0
+        self.process: ManagedProcess | None = None
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT for a client's bootstrap.servers."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running broker."""
+        assert self.process is not None, "the broker is not running"
+        return self.process.popen.pid
+
+    def command(self) -> list[str]:
+        """The command line of the next start."""
+        command = [sys.executable, "-m", "minibroker", "serve", "--listen", self.listen]
+        command += ["--data-dir", str(self.data_dir)]
+        if self.zookeeper is not None:
+            command += ["--zookeeper", self.zookeeper]
+        for topic in self.topics:
+            command += ["--topic", topic]
+        for key, value in self.settings.items():
+            command += ["--set", f"{key}={value}"]
+        return command
+
+    def start(self) -> Minibroker:
+        """Start and wait for the first line.
+
+        Raises:
+            StartError: the process ended, said something else first, or stayed silent.
+        """
+        process = ManagedProcess(
+            self.command(), self.log_path, environment=self.environment, stdout_to_pipe=True
+        )
+        line = _first_line(process, START_SECONDS)
+        match = FIRST_LINE.fullmatch(line)
+        if match is None:
+            process.kill()
+            raise StartError(f"minibroker's first line was {line!r}\n{process.log_tail()}")
+        self.process = process
+        self.host, self.port = match["host"], int(match["port"])
+        self.listen = self.address
+        return self
+
+    def stop(self) -> None:
+        """SIGTERM; the exit code must be 0."""
+        if self.process is None:
+            return
+        process, self.process = self.process, None
+        code = process.stop()
+        assert code == 0, f"minibroker ended with {code} on SIGTERM\n{process.log_tail()}"
+
+    def kill(self) -> None:
+        """SIGKILL, at whatever it is doing."""
+        if self.process is not None:
+            self.process.kill()
+            self.process = None
+
+
+def _first_line(process: ManagedProcess, timeout_s: float) -> str:
+    stdout = process.popen.stdout
+    assert stdout is not None
+    deadline = time.monotonic() + timeout_s
+    collected = b""
+    while not collected.endswith(b"\n"):
+        ready, _, _ = select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))
+        part = stdout.read1(4096) if ready else b""  # type: ignore[attr-defined]
+        if not part:
+            break
+        collected += part
+    return collected.decode(errors="replace").split("\n")[0] + "\n" if collected else ""

@@ -1,0 +1,185 @@
+"""Apache Kafka and ZooKeeper as the tests' partners, started from the jars of `make java`.
+
+Each listens on free ports of 127.0.0.1 and keeps everything below the directory it is given. Ready
+means: Metadata was answered with a broker and a controller.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+import uuid
+from typing import TYPE_CHECKING
+
+from tests.support import java
+from tests.support.probe import answers_metadata
+from tests.support.processes import ManagedProcess, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+START_SECONDS = 60.0
+
+# What one node needs, and minibroker is given too: everything else stays at Kafka's default.
+ONE_NODE = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "5",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "true",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+}
+
+
+def write_properties(path: Path, settings: Mapping[str, str]) -> None:
+    """A Java properties file, one key=value a line."""
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+
+class ZooKeeper:
+    """A ZooKeeper 3.8 of its own: `connect` is what zookeeper.connect takes."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self.process: ManagedProcess | None = None
+
+    @property
+    def connect(self) -> str:
+        """HOST:PORT."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start, or start again on the same port and data; ready when it answers `srvr`."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        config = self.directory / "zoo.cfg"
+        write_properties(
+            config,
+            {
+                "dataDir": str(self.directory / "data"),
+                "clientPort": str(self.port),
+                "clientPortAddress": "127.0.0.1",
+                "tickTime": "1000",
+                "maxClientCnxns": "0",
+                "admin.enableServer": "false",
+                "4lw.commands.whitelist": "srvr",
+            },
+        )
+        self.process = ManagedProcess(
+            java.java_command(
+                java.KAFKA_39,
+                "org.apache.zookeeper.server.ZooKeeperServerMain",
+                str(config),
+                options=_log4j(),
+            ),
+            self.directory / "zookeeper.log",
+        )
+        self.process.wait_until(self._answers, START_SECONDS, "ZooKeeper")
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                connection.sendall(b"srvr")
+                return b"Mode:" in connection.recv(4096)
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """Stop at once: ZooKeeper's log is synced before it answers, so a kill loses nothing."""
+        if self.process is not None:
+            self.process.kill()
+            self.process = None
+
+
+class KafkaPeer:
+    """One Apache Kafka broker; `start` and `stop` may alternate on the same directory and port."""
+
+    def __init__(
+        self,
+        version: str,
+        directory: Path,
+        *,
+        zookeeper: str | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.version = version
+        self.directory = directory
+        self.zookeeper = zookeeper
+        self.settings = dict(settings or {})
+        self.host = "127.0.0.1"
+        self.port = free_port()
+        self.controller_port = free_port()
+        self.log_dir = directory / "logs"
+        self.jars = java.KAFKA_39 if zookeeper else java.KAFKA_44
+        self.process: ManagedProcess | None = None
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT for a client's bootstrap.servers."""
+        return f"{self.host}:{self.port}"
+
+    def start(self) -> None:
+        """Start and wait for the first Metadata answer that names a broker and a controller."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        config = self.directory / "server.properties"
+        write_properties(config, self._properties())
+        if self.zookeeper is None and not (self.log_dir / "meta.properties").exists():
+            cluster_id = (
+                base64.urlsafe_b64encode(uuid.uuid4().bytes)
+                .decode()
+                .rstrip("=")
+                .replace("-", "A", 1)
+            )
+            java.run_java(
+                self.jars, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config)
+            )
+        self.process = ManagedProcess(
+            java.java_command(self.jars, "kafka.Kafka", str(config), options=_log4j()),
+            self.directory / "kafka.log",
+        )
+        self.process.wait_until(
+            lambda: answers_metadata(self.host, self.port),
+            START_SECONDS,
+            f"Apache Kafka {self.version}",
+        )
+
+    def _properties(self) -> dict[str, str]:
+        common = {"log.dirs": str(self.log_dir), **ONE_NODE}
+        if self.zookeeper is not None:
+            return {
+                "broker.id": "0",
+                "listeners": f"PLAINTEXT://{self.address}",
+                "zookeeper.connect": self.zookeeper,
+                **common,
+                **self.settings,
+            }
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "0",
+            "controller.quorum.voters": f"0@127.0.0.1:{self.controller_port}",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            **common,
+            **self.settings,
+        }
+
+    def stop(self) -> None:
+        """Controlled shutdown: logs flushed, the clean marker written."""
+        if self.process is not None:
+            self.process.stop()
+            self.process = None
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is flushed, nothing deregistered."""
+        if self.process is not None:
+            self.process.kill()
+            self.process = None
+
+
+def _log4j() -> tuple[str, ...]:
+    return (f"-Dlog4j.configuration=file:{java.SOURCES / 'broker.log4j.properties'}",)

@@ -1,0 +1,121 @@
+"""Processes that tests start: free ports, one log file each, waits for events, stops that end.
+
+Nothing here sleeps: a wait is for an answer or for the end of the process, with a deadline.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+STOP_SECONDS = 30.0
+"""How long SIGTERM may take before the process is killed and the test told so."""
+
+RETRY_SECONDS = 0.02
+"""Pause between two tries of a readiness probe; spent waiting for the process to die."""
+
+LOG_TAIL_CHARACTERS = 4000
+
+
+class StartError(AssertionError):
+    """A process died or stayed silent instead of becoming ready; carries the end of its log."""
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class ManagedProcess:
+    """One child process whose output goes to `log_path`, in a process group of its own."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log_path: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        stdout_to_pipe: bool = False,
+        directory: Path | None = None,
+    ) -> None:
+        self.command = list(command)
+        self.log_path = log_path
+        with log_path.open("ab") as log:
+            self.popen = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if stdout_to_pipe else log,
+                stderr=log,
+                env={**os.environ, **(environment or {})},
+                cwd=directory,
+                start_new_session=True,
+            )
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended yet."""
+        return self.popen.poll() is None
+
+    def log_tail(self) -> str:
+        """The end of what it wrote, for the message of a failure."""
+        if not self.log_path.exists():
+            return ""
+        return self.log_path.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
+
+    def wait_until(self, probe: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Try `probe` until it says yes.
+
+        Raises:
+            StartError: the process ended, or `timeout_s` seconds went by.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not probe():
+            try:
+                code = self.popen.wait(RETRY_SECONDS)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() < deadline:
+                    continue
+                message = f"{what}: not ready after {timeout_s} s\n{self.log_tail()}"
+            else:
+                message = f"{what}: ended with {code}\n{self.log_tail()}"
+            raise StartError(message)
+
+    def stop(self, timeout_s: float = STOP_SECONDS) -> int:
+        """SIGTERM, then the exit code.
+
+        Raises:
+            AssertionError: it had to be killed.
+        """
+        if self.is_running:
+            self.popen.send_signal(signal.SIGTERM)
+        try:
+            code = self.popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(
+                f"{self.command[0]} did not stop within {timeout_s} s of SIGTERM\n{self.log_tail()}"
+            ) from None
+        self._close_pipe()
+        return code
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        if self.is_running:
+            self.popen.kill()
+        self.popen.wait()
+        self._close_pipe()
+
+    def _close_pipe(self) -> None:
+        if self.popen.stdout is not None:
+            self.popen.stdout.close()
