@@ -1,0 +1,85 @@
+"""Every broker key this process accepts: Kafka 3.9's, what 4.x added, and ours.
+
+Our defaults differ from Kafka's only where one development node needs it:
+
+    key                                         Kafka                 here
+    listeners                                   PLAINTEXT://:9092     PLAINTEXT://127.0.0.1:9092
+    log.dir                                     /tmp/kafka-logs       minibroker-data
+    broker.id, node.id                          -1 (generated)        0
+    group.initial.rebalance.delay.ms            3000                  0
+    offsets.topic.replication.factor            3                     1
+    transaction.state.log.replication.factor    3                     1
+    transaction.state.log.min.isr               2                     1
+    share.coordinator.state.topic.*             3 and 2               1
+
+Ours, under a prefix of our own: `minibroker.advertised.kafka.version` (the release that ApiVersions
+pretends to be) and `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is cleaned).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.config.definition import key_table
+from minibroker.config.tables import (
+    groups,
+    metadata,
+    network,
+    newer,
+    operations,
+    replication,
+    security,
+    storage,
+)
+
+if TYPE_CHECKING:
+    from minibroker.config.definition import ConfigKey, Row
+
+_OURS: Final[tuple[Row, ...]] = (
+    ("minibroker.advertised.kafka.version", "string", None, "", "low", "read-only", True),
+    ("minibroker.log.cleaner.idle.ms", "long", "1000", "0..", "low", "read-only", True),
+)
+
+# Throttles of replication: only ever set at run time, never in a file (Kafka DynamicConfig.Broker).
+_RUN_TIME_ONLY: Final[tuple[Row, ...]] = (
+    (
+        "leader.replication.throttled.rate",
+        "long",
+        "9223372036854775807",
+        "0..",
+        "medium",
+        "per-broker",
+        True,
+    ),
+    (
+        "follower.replication.throttled.rate",
+        "long",
+        "9223372036854775807",
+        "0..",
+        "medium",
+        "per-broker",
+        True,
+    ),
+    (
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        "long",
+        "9223372036854775807",
+        "0..",
+        "medium",
+        "per-broker",
+        True,
+    ),
+)
+
+BROKER_KEYS: Final[dict[str, ConfigKey]] = key_table(
+    network.KEYS,
+    storage.KEYS,
+    replication.KEYS,
+    groups.KEYS,
+    operations.KEYS,
+    security.KEYS,
+    metadata.KEYS,
+    newer.KEYS,
+    _OURS,
+    _RUN_TIME_ONLY,
+)

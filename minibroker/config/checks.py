@@ -1,0 +1,183 @@
+"""The rules that span several broker keys; each names the keys, their values and the way out.
+
+Source: Kafka KafkaConfig.validateValues, OffsetConfig, GroupCoordinatorConfig.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.errors import ConfigError
+
+if TYPE_CHECKING:
+    from minibroker.config.broker import BrokerConfig
+
+SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
+_MIB: Final = 1 << 20
+
+# (smaller, larger): Kafka refuses a group protocol whose limits cross.
+_ORDERED: Final = (
+    ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
+    ("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"),
+    ("group.consumer.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
+    ("group.consumer.min.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
+    ("group.consumer.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+    ("group.share.min.session.timeout.ms", "group.share.session.timeout.ms"),
+    ("group.share.session.timeout.ms", "group.share.max.session.timeout.ms"),
+    ("group.share.min.heartbeat.interval.ms", "group.share.heartbeat.interval.ms"),
+    ("group.share.heartbeat.interval.ms", "group.share.max.heartbeat.interval.ms"),
+    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
+    ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
+)
+
+
+def check_broker_config(config: BrokerConfig) -> None:
+    """Raises ConfigError for the first rule that does not hold."""
+    _check_identity(config)
+    _check_listeners(config)
+    _check_connections(config)
+    _check_log(config)
+    for smaller, larger in _ORDERED:
+        if smaller in config.originals or larger in config.originals:
+            _require_order(config, smaller, larger)
+    if "group.coordinator.rebalance.protocols" in config.originals:
+        protocols = config.words("group.coordinator.rebalance.protocols")
+        if "classic" not in protocols:
+            raise ConfigError(
+                f"group.coordinator.rebalance.protocols={','.join(protocols)}: "
+                "classic cannot be left out"
+            )
+    acks = config.offsets_commit_required_acks
+    if not -1 <= acks <= config.offsets_topic_replication_factor:
+        raise ConfigError(
+            f"offsets.commit.required.acks={acks}: expected -1 to "
+            f"offsets.topic.replication.factor={config.offsets_topic_replication_factor}"
+        )
+
+
+def _require_order(config: BrokerConfig, smaller: str, larger: str) -> None:
+    low, high = config.integer(smaller), config.integer(larger)
+    if low > high:
+        raise ConfigError(f"{smaller}={low} must not be greater than {larger}={high}")
+
+
+def _check_identity(config: BrokerConfig) -> None:
+    node_id = config.integer("node.id")
+    if node_id != config.broker_id:
+        raise ConfigError(
+            f"node.id={node_id} and broker.id={config.broker_id}: give the same number, or one key"
+        )
+    highest = config.integer("reserved.broker.max.id")
+    is_limited = config.boolean("broker.id.generation.enable") and not config.words("process.roles")
+    if config.broker_id < 0 or (is_limited and config.broker_id > highest):
+        limit = f" to reserved.broker.max.id={highest}" if is_limited else ""
+        raise ConfigError(f"broker.id={config.broker_id}: expected a number from 0{limit}")
+    roles = config.words("process.roles")
+    if roles and "broker" not in roles:
+        raise ConfigError(
+            f"process.roles={','.join(roles)}: this process is a broker; add broker or drop the key"
+        )
+
+
+def _check_listeners(config: BrokerConfig) -> None:
+    names = [listener.name for listener in config.listeners]
+    advertised = [listener.name for listener in config.advertised_listeners]
+    if not names:
+        raise ConfigError(
+            f"listeners={config.text('listeners')}: no listener is left for clients "
+            f"(controller.listener.names={config.text('controller.listener.names')})"
+        )
+    if not set(advertised) <= set(names) or not advertised:
+        raise ConfigError(
+            f"advertised.listeners has {', '.join(advertised) or 'no listener'}; "
+            f"expected names out of listeners: {', '.join(names)}"
+        )
+    for listener in config.advertised_listeners:
+        if listener.host == "0.0.0.0":
+            raise ConfigError(
+                f"clients cannot connect to {listener}: set advertised.listeners="
+                f"{listener.name}://HOST:{listener.port} with a HOST that they can reach"
+            )
+    for listener in config.listeners:
+        if listener.security_protocol not in SERVED_PROTOCOLS:
+            raise ConfigError(
+                f"listener {listener} asks for {listener.security_protocol}; "
+                f"served are {', '.join(SERVED_PROTOCOLS)}"
+            )
+    _check_inter_broker(config, advertised)
+
+
+def _check_inter_broker(config: BrokerConfig, advertised: list[str]) -> None:
+    by_name = config.originals.get("inter.broker.listener.name")
+    by_protocol = config.originals.get("security.inter.broker.protocol")
+    if by_name is not None and by_protocol is not None:
+        raise ConfigError(
+            f"inter.broker.listener.name={by_name} and security.inter.broker.protocol="
+            f"{by_protocol}: give only one of them"
+        )
+    if config.inter_broker_listener_name in advertised:
+        return
+    if by_name is None:
+        raise ConfigError(
+            f"brokers talk to each other through listener {config.inter_broker_listener_name}, "
+            f"which is not advertised: set inter.broker.listener.name={advertised[0]}"
+        )
+    raise ConfigError(
+        f"inter.broker.listener.name={by_name} is not advertised: "
+        f"expected one of {', '.join(advertised)}"
+    )
+
+
+def _check_connections(config: BrokerConfig) -> None:
+    queued = config.queued_max_request_bytes
+    if 0 < queued < config.socket_request_max_bytes:
+        raise ConfigError(
+            f"queued.max.request.bytes={queued}: expected -1 or at least "
+            f"socket.request.max.bytes={config.socket_request_max_bytes}"
+        )
+    if config.max_connections_per_ip == 0 and not config.max_connections_per_ip_overrides:
+        raise ConfigError(
+            "max.connections.per.ip=0 lets nobody in: "
+            "name those who may connect in max.connections.per.ip.overrides"
+        )
+    delay = config.integer("connection.failed.authentication.delay.ms")
+    if 0 <= config.connections_max_idle_ms <= delay:
+        raise ConfigError(
+            f"connection.failed.authentication.delay.ms={delay}: expected less than "
+            f"connections.max.idle.ms={config.connections_max_idle_ms}"
+        )
+
+
+def _check_log(config: BrokerConfig) -> None:
+    if not config.log_dirs:
+        raise ConfigError("log.dirs and log.dir are empty: expected at least one directory")
+    for name, value, least in (
+        ("log.roll.ms", config.log_roll_ms, 1),
+        ("log.roll.jitter.ms", config.log_roll_jitter_ms, 0),
+    ):
+        if value < least:
+            raise ConfigError(f"{name}={value}: expected at least {least}")
+    if config.log_retention_ms == 0:
+        raise ConfigError("log.retention.ms=0: expected -1 (for ever) or at least 1")
+    buffer, threads = config.integer("log.cleaner.dedupe.buffer.size"), config.log_cleaner_threads
+    if threads and buffer // threads <= _MIB:
+        raise ConfigError(
+            f"log.cleaner.dedupe.buffer.size={buffer}: expected more than 1 MiB for each of "
+            f"log.cleaner.threads={threads}"
+        )
+
+
+def parse_connection_overrides(text: str) -> dict[str, int]:
+    """`host:count,…` of `max.connections.per.ip.overrides` → host to count. Raises ConfigError."""
+    overrides: dict[str, int] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        host, colon, count = item.rpartition(":")
+        is_host = host and all(char.isalnum() or char in "-_.:%[]" for char in host)
+        if not (colon and is_host and count.strip().isdecimal()):
+            raise ConfigError(
+                f"Invalid value {text} for configuration max.connections.per.ip.overrides: "
+                f"{item!r} is not HOST:COUNT"
+            )
+        overrides[host.strip()] = int(count)
+    return overrides

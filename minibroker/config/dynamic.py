@@ -1,0 +1,128 @@
+"""What is altered at run time, laid over what the broker started with.
+
+    per broker     /config/brokers/<id>        strongest
+    cluster-wide   /config/brokers/<default>
+    static         file, variables, --set
+    default        Kafka's (or ours)           weakest
+
+Topic values (/config/topics/T) stand over all of these. This module holds the layers and answers
+with resolved values; whoever watches the metadata tree feeds it (`set_broker`,
+`set_cluster_default`, `set_topic`), and it tells its listeners what came of that. No I/O.
+
+Source: Kafka DynamicBrokerConfig (order of precedence), ConfigHandler.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, Protocol
+
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.topic import TopicConfig, broker_topic_values, topic_config
+from minibroker.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_log: Final = logging.getLogger(__name__)
+
+
+class ConfigListener(Protocol):
+    """Who wants to know of changes. Called at once, on the loop."""
+
+    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+        """Broker keys changed their value; `config` has the new ones."""
+
+    def on_topic_config(self, topic: str | None) -> None:
+        """This topic's values changed; None: those of every topic (a broker default did)."""
+
+
+class DynamicConfig:
+    """The four layers and the topics' own values, resolved on demand and remembered."""
+
+    def __init__(self, static: BrokerConfig) -> None:
+        self.static = static
+        self.broker = static
+        """The values in force now."""
+        self.per_broker: dict[str, str] = {}
+        self.cluster_default: dict[str, str] = {}
+        self._topics: dict[str, dict[str, str]] = {}
+        self._resolved: dict[str, TopicConfig] = {}
+        self._topic_default = TopicConfig(broker_topic_values(static))
+        self._listeners: list[ConfigListener] = []
+
+    def subscribe(self, listener: ConfigListener) -> None:
+        self._listeners.append(listener)
+
+    def topic(self, name: str) -> TopicConfig:
+        """The resolved values of one topic; one shared instance for all that set nothing."""
+        if name not in self._topics:
+            return self._topic_default
+        resolved = self._resolved.get(name)
+        if resolved is None:
+            resolved = self._resolve(name)
+            self._resolved[name] = resolved
+        return resolved
+
+    def topic_overrides(self, name: str) -> dict[str, str]:
+        """What the topic sets itself, as text."""
+        return self._topics.get(name, {})
+
+    def set_topic(self, name: str, overrides: Mapping[str, str]) -> None:
+        """A topic's own values, all of them; an empty mapping when it has none or is gone."""
+        if dict(overrides) == self._topics.get(name, {}):
+            return
+        self._resolved.pop(name, None)
+        if overrides:
+            self._topics[name] = dict(overrides)
+        else:
+            del self._topics[name]
+        for listener in self._listeners:
+            listener.on_topic_config(name)
+
+    def set_broker(self, values: Mapping[str, str]) -> None:
+        """The whole content of /config/brokers/<id>."""
+        self._apply(dict(values), self.cluster_default)
+
+    def set_cluster_default(self, values: Mapping[str, str]) -> None:
+        """The whole content of /config/brokers/<default>."""
+        self._apply(self.per_broker, dict(values))
+
+    def with_layers(
+        self, per_broker: Mapping[str, str], cluster_default: Mapping[str, str]
+    ) -> BrokerConfig:
+        """The config that these dynamic layers would give. Raises ConfigError if they cannot be."""
+        return self.static.with_overrides({**cluster_default, **per_broker})
+
+    def _apply(self, per_broker: dict[str, str], cluster_default: dict[str, str]) -> None:
+        """A value that cannot be is logged and the values in force stay, as in Kafka."""
+        try:
+            config = self.with_layers(per_broker, cluster_default)
+        except ConfigError as error:
+            _log.error("the dynamic broker configuration is not applied: %s", error)
+            return
+        changed = frozenset(
+            name
+            for name in config.originals.keys() | self.broker.originals.keys()
+            if config.get(name) != self.broker.get(name)
+        )
+        self.per_broker, self.cluster_default = per_broker, cluster_default
+        if not changed:
+            return
+        self.broker = config
+        topic_values = broker_topic_values(config)
+        topics_changed = topic_values != self._topic_default.values
+        if topics_changed:
+            self._topic_default = TopicConfig(topic_values)
+            self._resolved.clear()
+        for listener in self._listeners:
+            listener.on_broker_config(config, changed)
+            if topics_changed:
+                listener.on_topic_config(None)
+
+    def _resolve(self, name: str) -> TopicConfig:
+        try:
+            return topic_config(self._topics[name], self._topic_default)
+        except ConfigError as error:
+            _log.error("topic %s goes by the broker's defaults: %s", name, error)
+            return self._topic_default
