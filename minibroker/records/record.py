@@ -20,8 +20,9 @@ from minibroker.records.compression import NONE, decompress
 
 Header = tuple[str, bytes | None]
 
-DECOMPRESSED_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Most bytes one batch may unfold to: a batch of a few KB can name gigabytes."""
+DECOMPRESSED_BYTES_MAX: Final = 100 * 1024 * 1024
+"""Most bytes one batch may unfold to, as many as `socket.request.max.bytes` lets through
+uncompressed: a batch of a few KB can name gigabytes."""
 _VARINT_BYTES_MAX: Final = 10
 _BODY_BYTES_MIN: Final = 6
 """attributes, two deltas, null key, null value, no headers: one byte each."""
@@ -93,7 +94,8 @@ def count_records(buffer: bytes | memoryview, position: int, end: int, count: in
 def _hop(byte: int) -> int:
     """What the first byte of a record's length tells: bytes to the next record if it is all of it.
 
-    Negative: the hop, were the second byte zero (each unit of it adds 64); 0: not to be had so easily.
+    Negative: the hop, were the second byte zero (each unit of it adds 64); 0: not to be had so
+    easily.
     """
     if byte & 1:
         return 0

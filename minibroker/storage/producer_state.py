@@ -1,0 +1,373 @@
+"""What one partition knows of its idempotent and transactional producers.
+
+Stands between `validator` and the write: `append` decides whether a batch with a producer id is
+new, a repetition, or out of order. Batches without a producer id never come here.
+
+Theory of operation. Per producer id there is one immutable `ProducerEntry`: the epoch, the last
+five batches, the open transaction. An append replaces the entry at once, so that the next batch of
+the same socket read is judged against it although nothing is on disk yet. The first change of an
+entry since the last `commit` keeps the entry it replaced; `rollback` puts those back when the write
+of the staged batches failed, `commit` drops them when it succeeded. (Rejected: applying on commit
+and looking at both states meanwhile: every check would ask two maps, to save one dictionary entry
+per producer and write.)
+
+A repetition of a batch that is itself still staged is answered like any other; its answer must not
+leave before that write succeeded, as with the batch itself.
+
+In a crash this memory is lost. It comes back from the newest `.snapshot` (only the last batch of
+each producer is in it, as in Kafka) and from the batches behind it, through `append` with origin
+"replication".
+
+Source: Kafka ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, UnifiedLog; KIP-98,
+KIP-360. Differs from Kafka: snapshot entries are ordered by producer id (Kafka: by hash; readers do
+not care).
+"""
+
+from struct import Struct
+from typing import Final, Literal, NamedTuple
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CorruptionError, KafkaError
+from minibroker.records.batch import SEQUENCE_MAX, BatchHeader, subtract_from_sequence
+from minibroker.records.control import TransactionMarker
+from minibroker.records.crc import crc32c
+
+Origin = Literal["client", "coordinator", "replication"]
+
+BATCHES_KEPT: Final = 5
+"""As many requests as an idempotent producer may have in flight."""
+NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
+NO_SEQUENCE: Final = -1
+
+_SNAPSHOT_VERSION: Final = 1
+_SNAPSHOT_HEAD: Final = Struct(">hIi")
+"""version, CRC-32C of everything behind the CRC, number of entries."""
+_SNAPSHOT_CRC_END: Final = 6
+_SNAPSHOT_ENTRY: Final = Struct(">qhiqiqiq")
+"""producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch,
+first offset of the open transaction (-1: none)."""
+
+
+class RecentBatch(NamedTuple):
+    """One appended batch; `timestamp` is its largest, in ms. First and last are inclusive."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return subtract_from_sequence(self.last_sequence, self.offset_delta)
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class ProducerEntry(NamedTuple):
+    """One producer; never changed, only replaced. `transaction_start` is -1 outside a
+    transaction."""
+
+    epoch: int
+    coordinator_epoch: int
+    last_timestamp: int
+    transaction_start: int
+    batches: tuple[RecentBatch, ...]
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker ended: an entry of the transaction index, if it was aborted.
+
+    `last_offset` is the marker's. `last_stable_offset`: where readers of committed records may read
+    to once the marker is replicated.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+    last_stable_offset: int
+
+
+_UNKNOWN: Final = ProducerEntry(NO_EPOCH, -1, -1, NO_OFFSET, ())
+
+
+class ProducerState:
+    """Producers and transactions of one partition. `partition` only names it in messages."""
+
+    __slots__ = ("_ended", "_open", "_producers", "_replaced", "_saved_transactions", "partition")
+
+    def __init__(self, partition: object) -> None:
+        self.partition = partition
+        self._producers: dict[int, ProducerEntry] = {}
+        # First offset → producer id, ascending: transactions begin at the end of the log.
+        self._open: dict[int, int] = {}
+        # First offset → offset of the marker, until the marker is below the high watermark.
+        self._ended: dict[int, int] = {}
+        self._replaced: dict[int, ProducerEntry | None] = {}
+        self._saved_transactions: tuple[dict[int, int], dict[int, int]] | None = None
+
+    @property
+    def producers(self) -> dict[int, ProducerEntry]:
+        """Producer id → entry; not to be changed."""
+        return self._producers
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Start of the earliest transaction that is open, or whose marker is not replicated yet."""
+        if not self._open and not self._ended:
+            return None
+        first_open = next(iter(self._open)) if self._open else None
+        first_ended = min(self._ended) if self._ended else None
+        if first_open is None or first_ended is None:
+            return first_ended if first_open is None else first_open
+        return min(first_open, first_ended)
+
+    def append(self, header: BatchHeader, origin: Origin = "client") -> RecentBatch | None:
+        """Check and note the batch of `header`, whose offsets are final and which has a producer
+        id.
+
+        Returns None when it is new, else the batch it repeats: then nothing is to be appended, and
+        the answer carries that one's first offset and, as its append time, that one's timestamp.
+        Raises KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER (also for a
+        repetition older than the last five, as Kafka does since 1.1), INVALID_TXN_STATE.
+        """
+        producer_id = header.producer_id
+        epoch = header.producer_epoch
+        last_sequence = header.last_sequence
+        entry = self._producers.get(producer_id, _UNKNOWN)
+        if origin == "client" and entry.epoch == epoch:
+            for batch in entry.batches:
+                if (
+                    batch.last_sequence == last_sequence
+                    and batch.first_sequence == header.base_sequence
+                ):
+                    return batch
+        if origin != "replication" and epoch < entry.epoch:
+            raise self._stale_epoch(header, entry)
+        if origin == "client":
+            self._check_sequence(header, entry)
+        delta = header.last_offset_delta
+        new = RecentBatch(last_sequence, header.base_offset + delta, delta, header.max_timestamp)
+        batches = (*entry.batches[1 - BATCHES_KEPT :], new) if entry.epoch == epoch else (new,)
+        start = entry.transaction_start
+        if header.is_transactional:
+            if start == NO_OFFSET:
+                start = header.base_offset
+                self._save_transactions()
+                self._open[start] = producer_id
+        elif start != NO_OFFSET:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {producer_id} has a transaction open in {self.partition} since offset "
+                f"{start}, and sent a batch outside it",
+            )
+        self._replace(
+            producer_id,
+            ProducerEntry(epoch, entry.coordinator_epoch, header.max_timestamp, start, batches),
+        )
+        return None
+
+    def append_marker(
+        self, header: BatchHeader, marker: TransactionMarker, origin: Origin = "coordinator"
+    ) -> CompletedTransaction | None:
+        """Note the control batch of `header`, which holds `marker`; None when no transaction was
+        open.
+
+        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        producer_id = header.producer_id
+        entry = self._producers.get(producer_id, _UNKNOWN)
+        epoch = header.producer_epoch
+        if origin != "replication":
+            if epoch < entry.epoch:
+                raise self._stale_epoch(header, entry)
+            if marker.coordinator_epoch < entry.coordinator_epoch:
+                raise KafkaError(
+                    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                    f"marker for producer {producer_id} in {self.partition} comes from coordinator "
+                    f"epoch {marker.coordinator_epoch}, the last seen is {entry.coordinator_epoch}",
+                )
+        batches = entry.batches if entry.epoch == epoch else ()
+        self._replace(
+            producer_id,
+            ProducerEntry(
+                epoch, marker.coordinator_epoch, header.max_timestamp, NO_OFFSET, batches
+            ),
+        )
+        start = entry.transaction_start
+        if start == NO_OFFSET:
+            return None
+        self._save_transactions()
+        self._open.pop(start, None)
+        self._ended[start] = header.base_offset
+        stable = next(iter(self._open), header.base_offset + 1)
+        return CompletedTransaction(
+            producer_id, start, header.base_offset, not marker.is_commit, stable
+        )
+
+    def commit(self) -> None:
+        """Everything appended so far is written: it can no longer be rolled back."""
+        if self._replaced:
+            self._replaced = {}
+        self._saved_transactions = None
+
+    def rollback(self) -> None:
+        """Forget what was appended since the last `commit`: its bytes did not reach the log."""
+        for producer_id, entry in self._replaced.items():
+            if entry is None:
+                self._producers.pop(producer_id, None)
+            else:
+                self._producers[producer_id] = entry
+        self._replaced = {}
+        if self._saved_transactions is not None:
+            self._open, self._ended = self._saved_transactions
+            self._saved_transactions = None
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Transactions whose marker is below `high_watermark` are stable from now on."""
+        if self._ended:
+            self._ended = _not_below(self._ended, high_watermark)
+        if self._saved_transactions is not None:
+            # What is stable stays so, whatever is rolled back.
+            open_before, ended_before = self._saved_transactions
+            self._saved_transactions = open_before, _not_below(ended_before, high_watermark)
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget producers silent for `expiration_ms` and without an open transaction; tells how
+        many."""
+        expired = [
+            producer_id
+            for producer_id, entry in self._producers.items()
+            if _is_expired(entry, now_ms, expiration_ms)
+        ]
+        for producer_id in expired:
+            del self._producers[producer_id]
+        return len(expired)
+
+    def clear(self) -> None:
+        """Forget everything: the log was truncated, state is loaded anew."""
+        self._producers = {}
+        self._open = {}
+        self._ended = {}
+        self.commit()
+
+    def to_snapshot(self) -> bytes:
+        """The content of a `.snapshot` file, format version 1, as Kafka 3.9 writes it."""
+        body = bytearray(_SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, 0, len(self._producers)))
+        for producer_id in sorted(self._producers):
+            entry = self._producers[producer_id]
+            batch = entry.batches[-1] if entry.batches else RecentBatch(NO_SEQUENCE, -1, 0, -1)
+            body += _SNAPSHOT_ENTRY.pack(
+                producer_id,
+                entry.epoch,
+                batch.last_sequence,
+                batch.last_offset,
+                batch.offset_delta,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.transaction_start,
+            )
+        crc = crc32c(bytes(body[_SNAPSHOT_CRC_END:]))
+        _SNAPSHOT_HEAD.pack_into(body, 0, _SNAPSHOT_VERSION, crc, len(self._producers))
+        return bytes(body)
+
+    def load_snapshot(self, data: bytes, now_ms: int, expiration_ms: int) -> None:
+        """Replace everything by what a `.snapshot` file holds, without the producers that have
+        expired.
+
+        Raises CorruptionError for another version, a wrong CRC or a wrong size; then nothing
+        changed.
+        """
+        producers = parse_snapshot(data)
+        self.clear()
+        self._producers = {
+            producer_id: entry
+            for producer_id, entry in producers.items()
+            if not _is_expired(entry, now_ms, expiration_ms)
+        }
+        starts = [(entry.transaction_start, key) for key, entry in self._producers.items()]
+        self._open = {start: key for start, key in sorted(starts) if start != NO_OFFSET}
+
+    def _check_sequence(self, header: BatchHeader, entry: ProducerEntry) -> None:
+        """Raise OUT_OF_ORDER_SEQUENCE_NUMBER unless the batch is the next one of `entry`.
+
+        A producer that is not known here may begin anywhere: its records may all have been deleted,
+        and it cannot know. A known one begins a new epoch with 0.
+        """
+        if entry.epoch == NO_EPOCH:
+            return
+        first = header.base_sequence
+        if header.producer_epoch != entry.epoch:
+            if first == 0:
+                return
+            reason = f"first sequence of epoch {header.producer_epoch} is {first}, expected 0"
+        else:
+            last = entry.last_sequence
+            if first == last + 1 or (first == 0 and last == SEQUENCE_MAX):
+                return
+            reason = f"first sequence of the batch is {first}, the last one appended is {last}"
+        raise KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {header.producer_id} in {self.partition}, "
+            f"offset {header.base_offset}: {reason}",
+        )
+
+    def _stale_epoch(self, header: BatchHeader, entry: ProducerEntry) -> KafkaError:
+        return KafkaError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"producer {header.producer_id} in {self.partition} sent "
+            f"epoch {header.producer_epoch}, the last seen is {entry.epoch}",
+        )
+
+    def _replace(self, producer_id: int, entry: ProducerEntry) -> None:
+        producers = self._producers
+        if producer_id not in self._replaced:
+            self._replaced[producer_id] = producers.get(producer_id)
+        producers[producer_id] = entry
+
+    def _save_transactions(self) -> None:
+        if self._saved_transactions is None:
+            self._saved_transactions = (dict(self._open), dict(self._ended))
+
+
+def _not_below(ended: dict[int, int], high_watermark: int) -> dict[int, int]:
+    """The ended transactions whose marker is not below `high_watermark`."""
+    return {first: marker for first, marker in ended.items() if marker >= high_watermark}
+
+
+def _is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:
+    return entry.transaction_start == NO_OFFSET and now_ms - entry.last_timestamp >= expiration_ms
+
+
+def parse_snapshot(data: bytes) -> dict[int, ProducerEntry]:
+    """Producer id → entry, from the content of a `.snapshot` file.
+
+    Raises CorruptionError for another version, a wrong CRC or a wrong size.
+    """
+    if len(data) < _SNAPSHOT_HEAD.size:
+        raise CorruptionError(f"producer snapshot has {len(data)} bytes, too few for its header")
+    version, stored_crc, count = _SNAPSHOT_HEAD.unpack_from(data)
+    if version != _SNAPSHOT_VERSION:
+        raise CorruptionError(
+            f"producer snapshot has version {version}, expected {_SNAPSHOT_VERSION}"
+        )
+    crc = crc32c(data[_SNAPSHOT_CRC_END:])
+    if crc != stored_crc:
+        raise CorruptionError(f"producer snapshot has CRC {stored_crc}, its bytes have {crc}")
+    if len(data) != _SNAPSHOT_HEAD.size + count * _SNAPSHOT_ENTRY.size:
+        raise CorruptionError(f"producer snapshot announces {count} entries in {len(data)} bytes")
+    producers: dict[int, ProducerEntry] = {}
+    for fields in _SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_HEAD.size :]):
+        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, start = fields
+        batches = (RecentBatch(sequence, offset, delta, timestamp),) if offset >= 0 else ()
+        producers[producer_id] = ProducerEntry(
+            epoch, coordinator_epoch, timestamp, max(start, NO_OFFSET), batches
+        )
+    return producers
