@@ -1,0 +1,298 @@
+"""The JSON of the tree's nodes, in Kafka 3.9's versions and key order; bytes ↔ plain values.
+
+Readers take what any Kafka since 0.8 wrote: unknown keys are ignored, absent ones have defaults.
+They raise CoordinationError, naming the path, for bytes that are not such JSON.
+
+Source: Kafka's ZkData (encode and decode of each znode); layouts compared with a tree that
+Kafka 3.9.1 wrote (`tests/integration/test_zookeeper_kafka.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.cluster.image import BrokerInfo, Endpoint
+from minibroker.errors import CoordinationError
+from minibroker.ids import topic_id_from_text, topic_id_to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minibroker.ids import TopicId
+
+PRODUCER_ID_MAX: Final = 2**63 - 1
+_KNOWN_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+FEATURE_NODE: Final = b'{"features":{},"version":2,"status":1}'
+
+
+class TopicAssignment(NamedTuple):
+    """Value of /brokers/topics/<topic>: partition index → broker ids."""
+
+    topic_id: TopicId | None
+    """None in a node that Kafka before 2.8 wrote."""
+    replicas: dict[int, list[int]]
+    adding: dict[int, list[int]]
+    removing: dict[int, list[int]]
+
+
+class PartitionState(NamedTuple):
+    """Value of …/partitions/<n>/state."""
+
+    leader: int
+    """Broker id, -1 when no replica can lead."""
+    leader_epoch: int
+    isr: list[int]
+    controller_epoch: int
+
+
+class ProducerIdBlock(NamedTuple):
+    """Value of /latest_producer_id_block; both ends inclusive."""
+
+    broker_id: int
+    first: int
+    last: int
+
+
+class ConfigChange(NamedTuple):
+    """Value of /config/changes/config_change_…: which config to read again."""
+
+    entity_type: str
+    entity_name: str
+
+
+def _dump(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def _load(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise CoordinationError(f"{path} of the metadata tree is not JSON: {data!r}") from error
+    if not isinstance(value, dict):
+        raise CoordinationError(f"{path} of the metadata tree holds {data!r}, expected an object")
+    return value
+
+
+def _broken(path: str, data: bytes, error: Exception) -> CoordinationError:
+    return CoordinationError(f"{path} of the metadata tree cannot be read: {data!r} ({error!r})")
+
+
+# Brokers
+
+
+def encode_broker(info: BrokerInfo, timestamp_ms: int) -> bytes:
+    """Registration, version 5. Host and port repeat the first PLAINTEXT endpoint, if any."""
+    plain = next((e for e in info.endpoints if e.security_protocol == "PLAINTEXT"), None)
+    value: dict[str, Any] = {
+        "features": {},
+        "listener_security_protocol_map": {
+            endpoint.listener: endpoint.security_protocol for endpoint in info.endpoints
+        },
+        "endpoints": [_endpoint_to_text(endpoint) for endpoint in info.endpoints],
+    }
+    if info.rack is not None:
+        value["rack"] = info.rack
+    value |= {
+        "jmx_port": -1,
+        "port": plain.port if plain else -1,
+        "host": plain.host if plain else None,
+        "version": 5,
+        "timestamp": str(timestamp_ms),
+    }
+    return _dump(value)
+
+
+def decode_broker(path: str, broker_id: int, data: bytes, epoch: int) -> BrokerInfo:
+    """Registration of any version ≥ 1 (Kafka 0.8 wrote host and port only)."""
+    value = _load(path, data)
+    try:
+        texts = value.get("endpoints") or [f"PLAINTEXT://{value['host']}:{value['port']}"]
+        protocols = value.get("listener_security_protocol_map") or {}
+        endpoints = tuple(_endpoint_from_text(text, protocols) for text in texts)
+        return BrokerInfo(broker_id, endpoints, value.get("rack"), epoch)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+def _endpoint_to_text(endpoint: Endpoint) -> str:
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{endpoint.listener}://{host}:{endpoint.port}"
+
+
+def _endpoint_from_text(text: str, protocols: Mapping[str, str]) -> Endpoint:
+    listener, separator, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    if not separator or not colon:
+        raise ValueError(f"not an endpoint: {text!r}")
+    listener = listener.upper()
+    fallback = listener if listener in _KNOWN_PROTOCOLS else "PLAINTEXT"
+    return Endpoint(listener, host.strip("[]"), int(port), protocols.get(listener, fallback))
+
+
+# Topics
+
+
+def encode_topic(
+    topic_id: TopicId | None,
+    replicas: Sequence[Sequence[int]],
+    adding: Mapping[int, Sequence[int]] | None = None,
+    removing: Mapping[int, Sequence[int]] | None = None,
+) -> bytes:
+    """Assignment, version 3; `replicas` has one entry per partition, from 0."""
+    value: dict[str, Any] = {
+        "partitions": {str(index): list(ids) for index, ids in enumerate(replicas)},
+        "topic_id": topic_id_to_text(topic_id) if topic_id is not None else None,
+        "adding_replicas": {str(index): list(ids) for index, ids in (adding or {}).items()},
+        "removing_replicas": {str(index): list(ids) for index, ids in (removing or {}).items()},
+        "version": 3,
+    }
+    if topic_id is None:
+        del value["topic_id"]
+    return _dump(value)
+
+
+def decode_topic(path: str, data: bytes) -> TopicAssignment:
+    """Assignment of version 1, 2 or 3."""
+    value = _load(path, data)
+    try:
+        text = value.get("topic_id")
+        return TopicAssignment(
+            topic_id_from_text(text) if text else None,
+            _by_index(value.get("partitions")),
+            _by_index(value.get("adding_replicas")),
+            _by_index(value.get("removing_replicas")),
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+def _by_index(value: dict[str, list[int]] | None) -> dict[int, list[int]]:
+    return {int(index): [int(n) for n in ids] for index, ids in (value or {}).items()}
+
+
+def encode_state(state: PartitionState) -> bytes:
+    """Partition state, version 1. Formatted by hand: a topic creation writes one per partition."""
+    isr = ",".join(map(str, state.isr))
+    return (
+        f'{{"controller_epoch":{state.controller_epoch},"leader":{state.leader},"version":1,'
+        f'"leader_epoch":{state.leader_epoch},"isr":[{isr}]}}'
+    ).encode("ascii")
+
+
+def decode_state(path: str, data: bytes) -> PartitionState:
+    """Partition state, version 1."""
+    value = _load(path, data)
+    try:
+        return PartitionState(
+            int(value["leader"]),
+            int(value["leader_epoch"]),
+            [int(broker_id) for broker_id in value["isr"]],
+            int(value["controller_epoch"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+# Configs
+
+
+def encode_config(config: Mapping[str, str]) -> bytes:
+    """Config of one entity, version 1."""
+    return _dump({"version": 1, "config": dict(config)})
+
+
+def decode_config(path: str, data: bytes) -> dict[str, str]:
+    """Config of one entity; an empty value is an empty config."""
+    if not data:
+        return {}
+    config = _load(path, data).get("config") or {}
+    if not isinstance(config, dict):
+        raise CoordinationError(f"{path} of the metadata tree holds {data!r}, expected a config")
+    return {str(key): str(value) for key, value in config.items()}
+
+
+def encode_config_change(entity_type: str, entity_name: str) -> bytes:
+    """Notification, version 2."""
+    return _dump({"version": 2, "entity_path": f"{entity_type}/{entity_name}"})
+
+
+def decode_config_change(path: str, data: bytes) -> ConfigChange:
+    """Notification of version 1 or 2."""
+    value = _load(path, data)
+    try:
+        if value["version"] == 1:
+            return ConfigChange(value["entity_type"], value["entity_name"])
+        entity_type, separator, entity_name = value["entity_path"].partition("/")
+        if not separator:
+            raise ValueError("no entity name")
+        return ConfigChange(entity_type, entity_name)
+    except (AttributeError, KeyError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+# Cluster id, controller, producer ids
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    """/cluster/id; the version is a string there."""
+    return _dump({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(path: str, data: bytes) -> str:
+    """/cluster/id."""
+    cluster_id = _load(path, data).get("id")
+    if not isinstance(cluster_id, str):
+        raise CoordinationError(
+            f"{path} of the metadata tree holds {data!r}, expected a cluster id"
+        )
+    return cluster_id
+
+
+def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
+    """/controller, version 2 (its last field is for Kafka's migration to KRaft; -1: none)."""
+    return _dump(
+        {
+            "version": 2,
+            "brokerid": broker_id,
+            "timestamp": str(timestamp_ms),
+            "kraftControllerEpoch": -1,
+        }
+    )
+
+
+def decode_controller(path: str, data: bytes) -> int:
+    """/controller of any version: the broker id."""
+    try:
+        return int(_load(path, data)["brokerid"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
+    """/latest_producer_id_block, version 1: the ends are strings (JSON numbers end at 2**53)."""
+    return _dump(
+        {
+            "version": 1,
+            "broker": block.broker_id,
+            "block_start": str(block.first),
+            "block_end": str(block.last),
+        }
+    )
+
+
+def decode_producer_id_block(path: str, data: bytes) -> ProducerIdBlock | None:
+    """/latest_producer_id_block; None when no block was taken yet (the node is empty)."""
+    if not data:
+        return None
+    value = _load(path, data)
+    try:
+        block = ProducerIdBlock(
+            int(value["broker"]), int(value["block_start"]), int(value["block_end"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+    if not 0 <= block.first <= block.last <= PRODUCER_ID_MAX:
+        raise _broken(path, data, ValueError("not a block of producer ids"))
+    return block

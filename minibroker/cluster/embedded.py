@@ -1,0 +1,406 @@
+"""The tree in one SQLite file of the data directory: the home for a broker that stands alone.
+
+Write path: each operation is one transaction appended to SQLite's write-ahead log (`write`, no
+fsync), ~40 µs. An acknowledged change thus survives kill -9 at any instruction: the bytes are with
+the kernel. A power cut could take the last second: `flush` (and a one-shot delayed one after each
+burst) fsyncs the write-ahead log on a worker thread, and so does the periodic checkpoint, never the
+loop. Producer id blocks are flushed before the first id of a block is given out.
+
+One process at a time: a second one is refused by a file lock. Ephemeral nodes of an earlier process
+are removed at opening.
+
+Table `node`, one row per node, primary key (parent, name): the children of a node are neighbours.
+A topic creation (five nodes) touches some eight pages, hence the small page size: 1 KiB pages wrote
+14 KB of log in 0.17 ms, SQLite's usual 4 KiB pages 38 KB in 0.21 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster.tree import (
+    ANY_VERSION,
+    BadVersion,
+    Check,
+    Create,
+    Delete,
+    EphemeralParent,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    Set,
+    Stat,
+    check_path,
+    parent_of,
+)
+from minibroker.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from minibroker.clock import Clock
+    from minibroker.cluster.tree import Cancel, Operation, SessionEvent
+
+SESSION_ID: Final = 1
+FLUSH_DELAY_S: Final = 1.0
+CHECKPOINT_OPERATIONS: Final = 2_000
+"""Operations after which the write-ahead log is copied back: keeps it near 10 MB."""
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS node (
+    parent TEXT NOT NULL,
+    name TEXT NOT NULL,
+    data BLOB NOT NULL,
+    version INTEGER NOT NULL,
+    czxid INTEGER NOT NULL,
+    ctime_ms INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    created INTEGER NOT NULL,  -- children ever created: the next sequence number
+    PRIMARY KEY (parent, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counter (zxid INTEGER NOT NULL);
+"""
+_COUNT_CHILD: Final = (
+    "UPDATE node SET created = created + 1 WHERE parent = ? AND name = ? RETURNING created, owner"
+)
+_INSERT: Final = "INSERT INTO node VALUES (?, ?, ?, 0, ?, ?, ?, 0)"
+_SELECT: Final = (
+    "SELECT data, version, czxid, ctime_ms, owner FROM node WHERE parent = ? AND name = ?"
+)
+_UPDATE: Final = "UPDATE node SET data = ?, version = ? WHERE parent = ? AND name = ?"
+_DELETE: Final = "DELETE FROM node WHERE parent = ? AND name = ?"
+_CHILDREN: Final = "SELECT name FROM node WHERE parent = ? ORDER BY name"
+_HAS_CHILD: Final = "SELECT 1 FROM node WHERE parent = ? LIMIT 1"
+
+
+def _key(path: str) -> tuple[str, str]:
+    """Primary key of a path: `/a/b` → (`/a`, `b`); the root is (``, ``)."""
+    if path == "/":
+        return "", ""
+    parent, _, name = path.rpartition("/")
+    return parent or "/", name
+
+
+class EmbeddedTree:
+    """`Tree` in an SQLite file. Used from the loop's thread only; safe against kill -9."""
+
+    is_shared = False
+    session_id = SESSION_ID
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._db: sqlite3.Connection | None = None
+        self._checkpoint_db: sqlite3.Connection | None = None
+        self._lock_fd = -1
+        self._wal_fd = -1
+        self._zxid = 0
+        self._operations = 0
+        self._flush_timer: asyncio.TimerHandle | None = None
+        self._workers: set[asyncio.Future[None]] = set()
+        self._watches: dict[tuple[str, bool], list[Callable[[], None]]] = {}
+
+    # Opening and closing
+
+    async def open(self) -> None:
+        """Open or create the file. Raises CoordinationError: in use, unreadable, not our file."""
+        try:
+            self._lock_fd = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._close_files()
+            raise CoordinationError(
+                f"the metadata file {self._path} is in use by another process"
+            ) from None
+        except OSError as error:
+            self._close_files()
+            raise CoordinationError(
+                f"cannot open the metadata file {self._path}: {error.strerror}"
+            ) from error
+        try:
+            self._prepare(self._connect())
+        except sqlite3.Error as error:
+            await self.close()
+            raise CoordinationError(
+                f"cannot open the metadata file {self._path}: {error}"
+            ) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA page_size = 1024")  # counts at the file's creation
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        return connection
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        db.executescript(_SCHEMA)
+        db.execute("BEGIN IMMEDIATE")
+        if not db.execute(_SELECT, ("", "")).fetchone():
+            db.execute(_INSERT, ("", "", b"", 0, self._clock.now_ms(), 0))
+            db.execute("INSERT INTO counter VALUES (0)")
+        db.execute("DELETE FROM node WHERE owner != 0")
+        (self._zxid,) = db.execute("SELECT zxid FROM counter").fetchone()
+        db.execute("COMMIT")
+        self._wal_fd = os.open(f"{self._path}-wal", os.O_RDONLY)
+
+    async def close(self) -> None:
+        """Remove ephemeral nodes, bring the file up to date and free it."""
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
+        if self._workers:
+            await asyncio.wait(self._workers)
+        db, self._db = self._db, None
+        checkpoint_db, self._checkpoint_db = self._checkpoint_db, None
+        if db is not None:
+            try:
+                db.execute("DELETE FROM node WHERE owner != 0")
+            finally:
+                await asyncio.to_thread(_close_databases, db, checkpoint_db)
+        self._close_files()
+
+    def _close_files(self) -> None:
+        for fd in (self._wal_fd, self._lock_fd):
+            if fd >= 0:
+                os.close(fd)
+        self._wal_fd = self._lock_fd = -1
+
+    # Reading
+
+    async def get(self, path: str) -> tuple[bytes, Stat]:
+        """Value and stat. Raises NoNode."""
+        row = self._row(path)
+        if row is None:
+            raise NoNode(path)
+        return row
+
+    async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """`get` of each, in order; None where there is no node."""
+        return [self._row(path) for path in paths]
+
+    async def exists(self, path: str) -> Stat | None:
+        """Stat, or None when there is no node."""
+        row = self._row(path)
+        return None if row is None else row[1]
+
+    async def children(self, path: str) -> list[str]:
+        """Names of the children, sorted. Raises NoNode."""
+        db = self._database()
+        names = [name for (name,) in db.execute(_CHILDREN, (path,)).fetchall()]
+        if not names and self._row(path) is None:
+            raise NoNode(path)
+        return names
+
+    def _row(self, path: str) -> tuple[bytes, Stat] | None:
+        row = self._database().execute(_SELECT, _key(path)).fetchone()
+        if row is None:
+            return None
+        return row[0], Stat(row[1], row[2], row[3], row[4])
+
+    def _database(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise CoordinationError(f"the metadata file {self._path} is closed")
+        return self._db
+
+    # Writing
+
+    async def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        make_parents: bool = False,
+        sequence: bool = False,
+    ) -> str:
+        """Create a node; its path. Raises NodeExists, NoNode, EphemeralParent."""
+        missing: list[str] = []
+        if make_parents:
+            parent = parent_of(path)
+            while self._row(parent) is None:
+                missing.append(parent)
+                parent = parent_of(parent)
+        operations: list[Operation] = [Create(parent) for parent in reversed(missing)]
+        operations.append(Create(path, data, ephemeral=ephemeral, sequence=sequence))
+        return str((await self.multi(operations))[-1])
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        """Replace the value; the new version. Raises NoNode, BadVersion."""
+        return int((await self.multi((Set(path, data, version),)))[0])
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children. Raises NoNode, BadVersion, NotEmpty."""
+        await self.multi((Delete(path, version),))
+
+    async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
+        """Do all in one transaction, or none."""
+        db = self._database()
+        zxid = self._zxid + 1
+        now_ms = self._clock.now_ms()
+        results: list[str | int] = []
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                for operation in operations:
+                    results.append(self._apply(db, operation, zxid, now_ms))  # noqa: PERF401
+                db.execute("UPDATE counter SET zxid = ?", (zxid,))
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise CoordinationError(
+                f"the metadata file {self._path} could not be written: {error}"
+            ) from error
+        self._zxid = zxid
+        self._after_write(len(operations))
+        if self._watches:
+            self._notify(operations, results)
+        return results
+
+    def _apply(
+        self, db: sqlite3.Connection, operation: Operation, zxid: int, now_ms: int
+    ) -> str | int:
+        if isinstance(operation, Create):
+            return self._create(db, operation, zxid, now_ms)
+        path = operation.path
+        key = _key(path)
+        row = db.execute(_SELECT, key).fetchone()
+        if row is None:
+            raise NoNode(path)
+        version: int = row[1]
+        if operation.version not in (ANY_VERSION, version):
+            raise BadVersion(path)
+        if isinstance(operation, Check):
+            return path
+        if isinstance(operation, Set):
+            db.execute(_UPDATE, (operation.data, version + 1, *key))
+            return version + 1
+        if db.execute(_HAS_CHILD, (path,)).fetchone():
+            raise NotEmpty(path)
+        db.execute(_DELETE, key)
+        return path
+
+    def _create(self, db: sqlite3.Connection, operation: Create, zxid: int, now_ms: int) -> str:
+        path, data, ephemeral, sequence = operation
+        check_path(f"{path}0" if sequence else path)
+        parent, name = _key(path)
+        counted = db.execute(_COUNT_CHILD, _key(parent)).fetchone()
+        if counted is None or not parent:
+            raise NodeExists(path) if not parent else NoNode(parent)
+        created, owner = counted
+        if owner:
+            raise EphemeralParent(path)
+        if sequence:
+            number = f"{created - 1:010d}"
+            name += number
+            path += number
+        try:
+            session = SESSION_ID if ephemeral else 0
+            db.execute(_INSERT, (parent, name, data, zxid, now_ms, session))
+        except sqlite3.IntegrityError:
+            raise NodeExists(path) from None
+        return path
+
+    # Making it durable, away from the loop
+
+    def _after_write(self, count: int) -> None:
+        self._operations += count
+        if self._flush_timer is None:
+            loop = asyncio.get_running_loop()
+            self._flush_timer = loop.call_later(FLUSH_DELAY_S, self._flush_in_background)
+
+    def _flush_in_background(self) -> None:
+        self._flush_timer = None
+        self._start_flush()
+
+    def _start_flush(self) -> asyncio.Future[None]:
+        work = self._checkpoint if self._operations >= CHECKPOINT_OPERATIONS else self._sync
+        if work == self._checkpoint:
+            self._operations = 0
+        future = asyncio.get_running_loop().run_in_executor(None, work)
+        self._workers.add(future)
+        future.add_done_callback(self._workers.discard)
+        return future
+
+    async def flush(self) -> None:
+        """fsync on a worker. Raises CoordinationError when the disk refuses."""
+        self._database()
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
+        try:
+            await self._start_flush()
+        except (OSError, sqlite3.Error) as error:
+            raise CoordinationError(
+                f"the metadata file {self._path} could not be flushed: {error}"
+            ) from error
+
+    def _sync(self) -> None:
+        os.fsync(self._wal_fd)
+
+    def _checkpoint(self) -> None:
+        os.fsync(self._wal_fd)
+        if self._checkpoint_db is None:
+            self._checkpoint_db = self._connect()
+        # Passive: copies what it can while the loop's connection goes on writing.
+        self._checkpoint_db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    # Watches
+
+    async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after the node is created, set or deleted."""
+        return self._add_watch((path, False), callback)
+
+    async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after a child is created or deleted. Raises NoNode."""
+        if self._row(path) is None:
+            raise NoNode(path)
+        return self._add_watch((path, True), callback)
+
+    def _add_watch(self, key: tuple[str, bool], callback: Callable[[], None]) -> Cancel:
+        self._watches.setdefault(key, []).append(callback)
+
+        def cancel() -> None:
+            callbacks = self._watches.get(key, [])
+            if callback in callbacks:
+                callbacks.remove(callback)
+            if not callbacks:
+                self._watches.pop(key, None)
+
+        return cancel
+
+    def _notify(self, operations: Sequence[Operation], results: Sequence[str | int]) -> None:
+        loop = asyncio.get_running_loop()
+        for operation, result in zip(operations, results, strict=True):
+            if isinstance(operation, Check):
+                continue
+            path = result if isinstance(result, str) else operation.path
+            keys = [(path, False)]
+            if not isinstance(operation, Set):
+                keys.append((parent_of(path), True))
+            for key in keys:
+                for callback in self._watches.get(key, ()):
+                    loop.call_soon(self._call, key, callback)
+
+    def _call(self, key: tuple[str, bool], callback: Callable[[], None]) -> None:
+        if callback in self._watches.get(key, ()):  # not cancelled meanwhile
+            callback()
+
+    def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
+        """Accepted; this home's one session has no events."""
+
+
+def _close_databases(db: sqlite3.Connection, checkpoint_db: sqlite3.Connection | None) -> None:
+    if checkpoint_db is not None:
+        checkpoint_db.close()
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    db.close()

@@ -1,0 +1,136 @@
+"""The metadata image: what this broker knows of the cluster; Metadata is answered from it alone.
+
+There is one `MetadataImage`, changed on the loop by `updates.ImageUpdater` only. The values in it
+(`TopicImage`, `PartitionImage`, `BrokerInfo`) are never changed, they are replaced: a handler that
+holds one sees a consistent topic while it waits. Lists may be shared between values: read only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from minibroker.ids import TopicId
+
+NO_LEADER: Final = -1
+NO_CONTROLLER: Final = -1
+INTERNAL_TOPICS: Final = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+)
+
+
+class Endpoint(NamedTuple):
+    """One advertised listener of a broker."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: str = "PLAINTEXT"
+
+
+class BrokerInfo(NamedTuple):
+    """One registered broker. `epoch` is Kafka's broker epoch (the registration's czxid)."""
+
+    id: int
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None = None
+    epoch: int = -1
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """The endpoint of this listener name, None when the broker has none."""
+        for endpoint in self.endpoints:
+            if endpoint.listener == listener:
+                return endpoint
+        return None
+
+
+class PartitionImage:
+    """State of one partition. Broker ids in `replicas`, `isr`, `adding`, `removing`, `offline`."""
+
+    __slots__ = (
+        "adding",
+        "controller_epoch",
+        "isr",
+        "leader",
+        "leader_epoch",
+        "offline",
+        "partition_epoch",
+        "removing",
+        "replicas",
+    )
+
+    def __init__(
+        self,
+        *,
+        leader: int,
+        leader_epoch: int,
+        replicas: list[int],
+        isr: list[int],
+        adding: list[int],
+        removing: list[int],
+        offline: list[int],
+        controller_epoch: int,
+        partition_epoch: int,
+    ) -> None:
+        self.leader = leader
+        """Broker id, NO_LEADER when there is none."""
+        self.leader_epoch = leader_epoch
+        self.replicas = replicas
+        self.isr = isr
+        self.adding = adding
+        self.removing = removing
+        self.offline = offline
+        """Replicas whose broker is not registered."""
+        self.controller_epoch = controller_epoch
+        self.partition_epoch = partition_epoch
+        """Version of the state's node in the tree, -1 while there is none."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartitionImage):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"PartitionImage({fields})"
+
+
+class TopicImage:
+    """One topic; `partitions[n]` is partition n."""
+
+    __slots__ = ("is_internal", "name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: TopicId, partitions: list[PartitionImage]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = partitions
+        self.is_internal = name in INTERNAL_TOPICS
+
+    def __repr__(self) -> str:
+        return f"TopicImage({self.name!r}, {self.topic_id.hex()}, {self.partitions!r})"
+
+
+class MetadataImage:
+    """Everything; read it on the loop, change it never."""
+
+    __slots__ = (
+        "brokers",
+        "cluster_id",
+        "configs",
+        "controller_epoch",
+        "controller_id",
+        "topic_by_id",
+        "topics",
+    )
+
+    def __init__(self) -> None:
+        self.cluster_id = ""
+        self.controller_id = NO_CONTROLLER
+        self.controller_epoch = 0
+        self.brokers: dict[int, BrokerInfo] = {}
+        self.topics: dict[str, TopicImage] = {}
+        self.topic_by_id: dict[TopicId, TopicImage] = {}
+        self.configs: dict[str, dict[str, dict[str, str]]] = {}
+        """Entity type → entity name (as in the tree, sanitized) → key → value."""

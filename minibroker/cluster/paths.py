@@ -1,0 +1,100 @@
+"""Where Kafka 3.9 keeps what in ZooKeeper; the same paths in both homes of the tree.
+
+Source: Kafka's ZkData. Names of config entities are percent-encoded as Kafka's Sanitizer does.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ADMIN_DELETE_TOPICS: Final = "/admin/delete_topics"
+BROKER_IDS: Final = "/brokers/ids"
+BROKER_SEQUENCE: Final = "/brokers/seqid"
+TOPICS: Final = "/brokers/topics"
+CLUSTER_ID: Final = "/cluster/id"
+CONFIG: Final = "/config"
+CONFIG_CHANGES: Final = "/config/changes"
+CONFIG_CHANGE_PREFIX: Final = "/config/changes/config_change_"
+CONTROLLER: Final = "/controller"
+CONTROLLER_EPOCH: Final = "/controller_epoch"
+FEATURE: Final = "/feature"
+ISR_CHANGES: Final = "/isr_change_notification"
+LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
+PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
+
+CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
+"""Entity types under /config (Kafka's ConfigType.ALL)."""
+DEFAULT_ENTITY: Final = "<default>"
+"""Name of the entity that stands for all of its type which have no value of their own."""
+
+PERSISTENT: Final = (
+    "/consumers",
+    BROKER_IDS,
+    TOPICS,
+    CONFIG_CHANGES,
+    ADMIN_DELETE_TOPICS,
+    BROKER_SEQUENCE,
+    ISR_CHANGES,
+    PRODUCER_ID_BLOCK,
+    LOG_DIR_EVENTS,
+    *(f"{CONFIG}/{entity_type}" for entity_type in CONFIG_TYPES),
+)
+"""Nodes that every Kafka broker makes at start when they are missing, in this order."""
+
+_PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
+
+
+def broker(broker_id: int) -> str:
+    """Registration of one broker (ephemeral)."""
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic(name: str) -> str:
+    """Assignment and id of one topic."""
+    return f"{TOPICS}/{name}"
+
+
+def partitions(name: str) -> str:
+    """Parent of a topic's partitions."""
+    return f"{TOPICS}/{name}/partitions"
+
+
+def partition(name: str, index: int) -> str:
+    """Parent of one partition's state."""
+    return f"{TOPICS}/{name}/partitions/{index}"
+
+
+def partition_state(name: str, index: int) -> str:
+    """Leader, epoch and ISR of one partition."""
+    return f"{TOPICS}/{name}/partitions/{index}/state"
+
+
+def config(entity_type: str, entity_name: str) -> str:
+    """Config of one entity; a (user, client id) pair is type `users`, name `<u>/clients/<c>`."""
+    return f"{CONFIG}/{entity_type}/{entity_name}"
+
+
+def delete_topic(name: str) -> str:
+    """Mark that says "delete this topic"."""
+    return f"{ADMIN_DELETE_TOPICS}/{name}"
+
+
+def sanitize(name: str) -> str:
+    """Make any text a node name: UTF-8 percent-encoding of all but `A-Za-z0-9-_.` (Sanitizer)."""
+    if _PLAIN.issuperset(name):
+        return name
+    return "".join(
+        chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in name.encode("utf-8")
+    )
+
+
+def desanitize(name: str) -> str:
+    """The reverse of `sanitize`. Raises ValueError for broken percent-encoding."""
+    if "%" not in name:
+        return name
+    head, *rest = name.split("%")
+    raw = bytearray(head.encode("utf-8"))
+    for piece in rest:
+        raw.append(int(piece[:2], 16))
+        raw += piece[2:].encode("utf-8")
+    return raw.decode("utf-8")

@@ -1,0 +1,242 @@
+"""The metadata tree: one interface, two homes (`embedded`, `zookeeper`), ZooKeeper's semantics.
+
+Everything that outlives a request and is not a record stands in this tree, at the paths and in the
+JSON of Kafka 3.9 (`paths`, `codecs`). Handlers never see it: they use `cluster.Cluster`.
+
+Rules both homes keep (`tests/unit/cluster/test_tree_contract.py` runs against both):
+
+- Every node has a value (bytes; empty and absent are the same), a version that starts at 0 and
+  grows by one with each `set`, and children. `version=-1` means "whatever it is".
+- A sequence node gets ten digits appended: how many children its parent was ever given before it.
+- An ephemeral node has no children and disappears with the session that made it.
+- `multi` is all or nothing. Its parents must exist; it makes none.
+- A watch stays until it is cancelled (ZooKeeper's fire once; the ZooKeeper home re-arms them). It
+  tells that something changed, not what: several changes may come as one call, and a call may come
+  with no change (after a reconnection). So read again after each call. Calls arrive on the loop,
+  after the operation that caused them.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from minibroker.errors import MinibrokerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    Cancel: TypeAlias = Callable[[], None]
+    """Ends a watch."""
+
+ANY_VERSION: Final = -1
+BATCH_OPERATIONS_MAX: Final = 500
+"""Operations in one `multi` that this package issues: 500 times ~400 bytes stay far below
+ZooKeeper's 1 MiB limit of one request."""
+
+
+class TreeError(MinibrokerError):
+    """The tree refused an operation; `path` says where."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+class NoNode(TreeError):  # noqa: N818 - ZooKeeper's names
+    """The node, or the parent of a node to be created, does not exist."""
+
+
+class NodeExists(TreeError):  # noqa: N818
+    """A node to be created exists."""
+
+
+class BadVersion(TreeError):  # noqa: N818
+    """The node's version is another one than the caller expected."""
+
+
+class NotEmpty(TreeError):  # noqa: N818
+    """A node to be deleted has children."""
+
+
+class EphemeralParent(TreeError):  # noqa: N818
+    """An ephemeral node cannot have children."""
+
+
+class Stat(NamedTuple):
+    """What the tree knows about a node besides its value."""
+
+    version: int
+    czxid: int
+    """Number of the transaction that created it; grows over the tree (Kafka's broker epoch)."""
+    ctime_ms: int
+    ephemeral_owner: int
+    """Session that made it, 0 when it is not ephemeral."""
+
+
+class Create(NamedTuple):
+    """Operation of a `multi`; its result is the created path."""
+
+    path: str
+    data: bytes = b""
+    ephemeral: bool = False
+    sequence: bool = False
+
+
+class Set(NamedTuple):
+    """Operation of a `multi`; its result is the new version."""
+
+    path: str
+    data: bytes
+    version: int = ANY_VERSION
+
+
+class Delete(NamedTuple):
+    """Operation of a `multi`; its result is the path."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+class Check(NamedTuple):
+    """Operation of a `multi`: the node exists and has this version; its result is the path."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+if TYPE_CHECKING:
+    Operation: TypeAlias = Create | Set | Delete | Check
+
+
+class SessionEvent(Enum):
+    """What a home tells about its session. The embedded home has one session and no events."""
+
+    SUSPENDED = "suspended"
+    """Not connected; operations raise CoordinationError; ephemeral nodes may still stand."""
+    RESUMED = "resumed"
+    """Connected again with the same session; watches are armed again and fire once."""
+    EXPIRED = "expired"
+    """The session is over: its ephemeral nodes are gone."""
+    RENEWED = "renewed"
+    """A new session stands; ephemeral nodes must be created again; watches fire once."""
+
+
+class Tree(Protocol):
+    """A home of the tree. Any operation may raise CoordinationError: not reachable, try again."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes see (and change) this tree."""
+
+    @property
+    def session_id(self) -> int:
+        """Owner of the ephemeral nodes created now; 0 while there is no session."""
+
+    async def open(self) -> None:
+        """Reach the tree. Raises CoordinationError with one sentence for the user."""
+
+    async def close(self) -> None:
+        """End the session (ephemeral nodes go) and free everything."""
+
+    async def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        make_parents: bool = False,
+        sequence: bool = False,
+    ) -> str:
+        """Create a node; its path (with the number, for a sequence node).
+
+        Raises NodeExists, NoNode (parent missing and not `make_parents`), EphemeralParent.
+        """
+
+    async def get(self, path: str) -> tuple[bytes, Stat]:
+        """Value and stat. Raises NoNode."""
+
+    async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """`get` of each, in order, in one round trip's time; None where there is no node."""
+
+    async def exists(self, path: str) -> Stat | None:
+        """Stat, or None when there is no node."""
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        """Replace the value; the new version. Raises NoNode, BadVersion."""
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children. Raises NoNode, BadVersion, NotEmpty."""
+
+    async def children(self, path: str) -> list[str]:
+        """Names (not paths) of the children, sorted. Raises NoNode."""
+
+    async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
+        """Do all, in order and at once, or none. Raises what the first refused operation raises."""
+
+    async def flush(self) -> None:
+        """Return when everything acknowledged before would survive a power cut."""
+
+    async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after the node is created, set or deleted. It need not exist."""
+
+    async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after a child is created or deleted. Raises NoNode."""
+
+    def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
+        """Call back on the loop with every session event from now on."""
+
+
+def parent_of(path: str) -> str:
+    """Path of the parent: `/a/b` → `/a`, `/a` → `/`."""
+    return path.rpartition("/")[0] or "/"
+
+
+def child_path(path: str, name: str) -> str:
+    """Path of a child: `/a`, `b` → `/a/b`."""
+    return f"/{name}" if path == "/" else f"{path}/{name}"
+
+
+def check_path(path: str) -> None:
+    """Raise ValueError for a path that ZooKeeper would refuse."""
+    if path == "/":
+        return
+    names = path.split("/")
+    if names[0] or any(name in {"", ".", ".."} or "\0" in name for name in names[1:]):
+        raise ValueError(f"not a path of the tree: {path!r}")
+
+
+async def delete_subtree(tree: Tree, path: str) -> None:
+    """Remove a node and everything below it; nothing happens when there is none.
+
+    Not atomic when there are more than BATCH_OPERATIONS_MAX nodes: then children go before parents
+    in several steps, and a repeated call finishes what a crash interrupted.
+    """
+    found = [path]
+    for parent in found:  # grows while it is walked: parents first
+        try:
+            found.extend(child_path(parent, name) for name in await tree.children(parent))
+        except NoNode:
+            if parent == path:
+                return
+    found.reverse()
+    for start in range(0, len(found), BATCH_OPERATIONS_MAX):
+        batch = found[start : start + BATCH_OPERATIONS_MAX]
+        try:
+            await tree.multi([Delete(node) for node in batch])
+        except NoNode:  # somebody else deletes the same nodes
+            for node in batch:
+                try:
+                    await tree.delete(node)
+                except NoNode:
+                    continue
+
+
+async def ensure_node(tree: Tree, path: str, data: bytes = b"") -> bool:
+    """Create a node and its parents unless it exists; whether it was created."""
+    try:
+        await tree.create(path, data, make_parents=True)
+    except NodeExists:
+        return False
+    return True
