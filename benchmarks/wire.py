@@ -1,7 +1,7 @@
 """Just enough of Kafka's protocol to send any broker the same bytes, without minibroker's codec.
 
 The versions are those that Kafka 3.9, Kafka 4.4 and kfake all answer: ApiVersions 0, Metadata 4,
-CreateTopics 4, Produce 9.
+CreateTopics 4, DeleteTopics 3, Produce 9.
 """
 
 import socket
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import crc32c
 
-PRODUCE, METADATA, API_VERSIONS, CREATE_TOPICS = 0, 3, 18, 19
+PRODUCE, METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 0, 3, 18, 19, 20
 FIND_COORDINATOR, JOIN_GROUP = 10, 11
 _CLIENT_ID = b"bench"
 _REQUEST_TIMEOUT_MS = 30_000
@@ -127,6 +127,15 @@ def create_topic(connection: Connection, name: str) -> None:
         raise WireError(f"CreateTopics of {name} answered error {error}")
 
 
+def delete_topic(connection: Connection, name: str) -> None:
+    """Delete one topic. Raises WireError on any error code."""
+    body = struct.pack(">i", 1) + _string(name) + struct.pack(">i", _REQUEST_TIMEOUT_MS)
+    answer = connection.ask(frame(DELETE_TOPICS, 3, body))
+    (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name))
+    if error:
+        raise WireError(f"DeleteTopics of {name} answered error {error}")
+
+
 def wait_for_leader(connection: Connection, name: str, *, timeout_s: float = 10.0) -> None:
     """Produce one record until it is taken: a created topic may not have its leader at once."""
     request = produce_frame(name, one_record_batch(b"leader?"))
@@ -160,11 +169,15 @@ def produce_frame(topic: str, batch: bytes, *, acks: int = 1) -> bytes:
     return frame(PRODUCE, 9, body, flexible=True)
 
 
-def produce_answer(body: bytes | memoryview, topic: str) -> tuple[int, int]:
+def produce_answer(body: bytes, topic: str) -> tuple[int, int]:
     """Error code and base offset out of the body of a Produce v9 answer to `produce_frame`."""
-    position = 1 + 1 + len(_unsigned(len(topic) + 1)) + len(topic) + 1 + 4
-    error, base_offset = struct.unpack_from(">hq", body, position)
+    error, base_offset = struct.unpack_from(">hq", body, produce_answer_position(topic))
     return error, base_offset
+
+
+def produce_answer_position(topic: str) -> int:
+    """Where in that body the error code stands: after the header's tags, topic and partition."""
+    return 1 + 1 + len(_unsigned(len(topic) + 1)) + len(topic) + 1 + 4
 
 
 def _pause(duration_ms: int) -> None:

@@ -1,0 +1,96 @@
+"""`python -m benchmarks`: measure the brokers side by side, print the table, keep the numbers."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import machine, plan, table
+from benchmarks.metrics import ROWS
+from benchmarks.peers import ROOT, all_peers
+from benchmarks.runner import Runner
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns 1 when a row broke down, 0 otherwise: falling short of a goal is a result."""
+    options = _parser().parse_args(arguments)
+    facts = machine.facts()
+    if machine.is_busy(facts):
+        _say(f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers.")
+    peers = [peer for peer in all_peers() if peer.name in options.only]
+    chosen = plan.QUICK if options.quick else plan.FULL
+    runner = Runner(
+        peers, frozenset(options.rows), chosen, deadline_s=options.minutes * 60, say=_say
+    )
+    results = runner.run()
+    described = ", ".join(f"{key} {value}" for key, value in facts.items())
+    print(f"{table.render(results, options.rows)}\n{_method(chosen)}\n{described}.")
+    path = options.json or ROOT / "benchmarks" / "results" / _file_name()
+    results.write(path, facts, chosen._asdict())
+    _say(f"written: {path}")
+    return 1 if results.has_failures() else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    names = [peer.name for peer in all_peers()]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--only",
+        type=Choices(names),
+        default=names,
+        metavar="BROKER,…",
+        help=f"of {', '.join(names)}",
+    )
+    parser.add_argument(
+        "--rows",
+        type=Choices(list(ROWS)),
+        default=list(ROWS),
+        metavar="ROW,…",
+        help=f"of {', '.join(ROWS)}",
+    )
+    parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=plan.DEADLINE_S / 60,
+        help="begin no further row after so many minutes (default 15)",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="instead of benchmarks/results/DATE.json"
+    )
+    return parser
+
+
+class Choices:
+    """Comma-separated names out of a fixed list, in the list's order."""
+
+    def __init__(self, allowed: list[str]) -> None:
+        self._allowed = allowed
+
+    def __call__(self, text: str) -> list[str]:
+        asked = text.split(",")
+        for name in asked:
+            if name not in self._allowed:
+                message = f"{name!r} is none of {', '.join(self._allowed)}"
+                raise argparse.ArgumentTypeError(message)
+        return [name for name in self._allowed if name in asked]
+
+
+def _method(chosen: plan.Plan) -> str:
+    return (
+        f"Values are medians: of {chosen.start_repeats} starts in rounds over the brokers; of "
+        f"{chosen.passes} times {chosen.repeats} repeats, each pass with the broker started afresh, "
+        f"in the short rows. The load ran once, on the warm broker."
+    )
+
+
+def _file_name() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H%MZ}.json"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""What is measured, and what issue "First light" demands of it: pure data and its judge."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+KAFKA_39, KAFKA_44, KFAKE, KFAKE_DISK = "kafka-3.9.1", "kafka-4.4.0", "kfake", "kfake-disk"
+SUBJECT = "minibroker"
+LOAD_SIZES_BYTES = (100, 1_000, 10_000)
+IN_FLIGHT = (1, 5, 50)
+
+
+class Bar(NamedTuple):
+    """A mark to reach: `factor` times what the broker `of` has, or `factor` itself."""
+
+    factor: float
+    of: str | None = None
+
+    def value(self, values: Mapping[str, float]) -> float | None:
+        """The mark in the metric's unit; None when the broker it depends on was not measured."""
+        if self.of is None:
+            return self.factor
+        return self.factor * values[self.of] if self.of in values else None
+
+
+class Metric(NamedTuple):
+    """One line of the table. `row` is what --rows takes; all bars of a kind are to be reached."""
+
+    name: str
+    row: str
+    label: str
+    unit: str
+    is_higher_better: bool = False
+    must: tuple[Bar, ...] = ()
+    aim: tuple[Bar, ...] = ()
+
+    def reaches(self, value: float, bar_value: float) -> bool:
+        """Whether `value` is as good as `bar_value`."""
+        return value >= bar_value if self.is_higher_better else value <= bar_value
+
+    def times_better(self, value: float, other: float) -> float | None:
+        """How many times better `value` is than `other`; below 1 it is worse."""
+        better, worse = (value, other) if self.is_higher_better else (other, value)
+        return better / worse if worse else None
+
+    def strictest(self, bars: tuple[Bar, ...], values: Mapping[str, float]) -> float | None:
+        """The mark that reaches all of `bars`; None without bars or when one cannot be known."""
+        marks = [bar.value(values) for bar in bars]
+        known = [mark for mark in marks if mark is not None]
+        if not known or len(known) < len(marks):
+            return None
+        return max(known) if self.is_higher_better else min(known)
+
+    def verdict(self, values: Mapping[str, float]) -> str:
+        """`aim`, `must` or `SHORT` for minibroker's value; empty where nothing is demanded.
+
+        A question mark at its end: a bar was left out because its broker was not measured.
+        """
+        if SUBJECT not in values or not self.must:
+            return ""
+        value = values[SUBJECT]
+        must, aim = self.strictest(self.must, values), self.strictest(self.aim, values)
+        if must is not None and not self.reaches(value, must):
+            return "SHORT"
+        if aim is not None and self.reaches(value, aim):
+            return "aim" if must is not None else "aim?"
+        if must is None:
+            return ""
+        return "must" if aim is not None or not self.aim else "must?"
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes // 1000} KB" if size_bytes >= 1000 else f"{size_bytes} B"
+
+
+def _load_metrics() -> list[Metric]:
+    metrics = [
+        Metric(
+            f"produce_{size}",
+            "produce",
+            f"ProducerPerformance acks=1, {_size(size)}",
+            "records/s",
+            True,
+            must=(Bar(1.5, KAFKA_39),),
+            aim=(Bar(1, KFAKE_DISK),),
+        )
+        for size in LOAD_SIZES_BYTES
+    ]
+    metrics += [
+        Metric(
+            f"produce_cpu_{size}",
+            "produce",
+            f"broker CPU, produced in {_size(size)}",
+            "s/GB",
+            must=(Bar(0.5, KAFKA_39),),
+            aim=(Bar(1, KFAKE_DISK),),
+        )
+        for size in LOAD_SIZES_BYTES
+    ]
+    metrics += [
+        Metric(
+            f"{row}_{size}",
+            row,
+            f"{tool}, {_size(size)}, fetch",
+            "MB/s",
+            True,
+            must=(Bar(1, KAFKA_39),),
+            aim=(Bar(1.3, KAFKA_39),),
+        )
+        for row, tool in (("consume", "ConsumerPerformance"), ("assigned", "assigned consumer"))
+        for size in LOAD_SIZES_BYTES
+    ]
+    metrics += [
+        Metric(
+            f"assigned_cpu_{size}",
+            "assigned",
+            f"broker CPU, consumed in {_size(size)}",
+            "s/GB",
+            must=(Bar(1, KAFKA_39),),
+            aim=(Bar(1, KFAKE_DISK),),
+        )
+        for size in LOAD_SIZES_BYTES
+    ]
+    return metrics
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "start",
+        "start",
+        "start to first Metadata answer",
+        "s",
+        must=(Bar(0.1, KAFKA_44),),
+        aim=(Bar(0.120),),
+    ),
+    Metric("idle_rss", "memory", "resident, idle", "MB", must=(Bar(45),), aim=(Bar(35),)),
+    Metric(
+        "loaded_rss", "memory", "resident, after the load", "MB", must=(Bar(120),), aim=(Bar(80),)
+    ),
+    *_load_metrics(),
+    Metric("create_topic", "topics", "create topic, p50", "ms", must=(Bar(2),), aim=(Bar(0.5),)),
+    Metric("round_trip_p50", "latency", "produce acks=all round trip, p50", "ms"),
+    Metric("round_trip_p99", "latency", "produce acks=all round trip, p99", "ms"),
+    Metric(
+        "end_to_end_p50",
+        "latency",
+        "produce → consume, p50",
+        "ms",
+        must=(Bar(1, KAFKA_39), Bar(1, KAFKA_44)),
+        aim=(Bar(1, KFAKE), Bar(1, KFAKE_DISK)),
+    ),
+    Metric("end_to_end_p99", "latency", "produce → consume, p99", "ms"),
+    Metric("new_group", "group", "new group to first record, p50", "ms"),
+    *(
+        Metric(
+            f"raw_{count}",
+            "raw",
+            f"raw Produce, {count} in flight",
+            "requests/s",
+            True,
+            must=(Bar(factor, KAFKA_39),),
+            aim=(Bar(1, KFAKE_DISK),),
+        )
+        for count, factor in zip(IN_FLIGHT, (1, 2, 4), strict=True)
+    ),
+)
+ROWS = tuple(dict.fromkeys(metric.row for metric in METRICS))

@@ -1,0 +1,49 @@
+"""How much of everything one run does."""
+
+from typing import NamedTuple
+
+DEADLINE_S = 15 * 60.0
+
+
+class Plan(NamedTuple):
+    """Sizes of a run. Counts of repeats are per pass; a pass starts each broker afresh."""
+
+    start_repeats: int
+    passes: int
+    repeats: int
+    warm_up_s: float
+    raw_s: float
+    topics: int
+    latency_warm_up: int
+    latency_samples: int
+    groups: int
+    load_counts: tuple[int, int, int]
+    settle_s: float
+
+
+FULL = Plan(
+    start_repeats=5,
+    passes=2,
+    repeats=3,
+    warm_up_s=4.0,
+    raw_s=1.5,
+    topics=50,
+    latency_warm_up=2_000,
+    latency_samples=2_000,
+    groups=5,
+    load_counts=(2_000_000, 500_000, 50_000),
+    settle_s=2.0,
+)
+QUICK = Plan(
+    start_repeats=1,
+    passes=1,
+    repeats=1,
+    warm_up_s=0.5,
+    raw_s=0.5,
+    topics=10,
+    latency_warm_up=200,
+    latency_samples=300,
+    groups=1,
+    load_counts=(200_000, 50_000, 5_000),
+    settle_s=0.5,
+)

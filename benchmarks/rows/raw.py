@@ -1,0 +1,113 @@
+"""Row `raw`: one-record Produce requests per second over one connection, a fixed number in flight.
+
+The client must not be what is measured: the frames are built before the clock starts, as many as
+there is room for go out with one call, answers are only counted (all have one size) and checked
+when the clock has stopped.
+"""
+
+import struct
+import time
+from typing import NamedTuple
+
+from benchmarks import wire
+from benchmarks.metrics import IN_FLIGHT
+from benchmarks.rows.session import RowError, Session
+
+TOPIC = "bench-raw"
+_RING = 4096
+_READ_BYTES = 1 << 16
+_MAX_ANSWER_BYTES = 1 << 28
+_CORRELATION_POSITION = 8
+
+
+class Burst(NamedTuple):
+    """What one stretch of requests gave: `client_share` is the part of a core the client used."""
+
+    requests_per_s: float
+    client_share: float
+
+
+def measure(session: Session) -> None:
+    """Warm up, then every depth in turn, `repeats` times over."""
+    connection = wire.Connection(session.port)
+    try:
+        wire.create_topic(connection, TOPIC)
+        wire.wait_for_leader(connection, TOPIC)
+        client = RawClient(connection, TOPIC, wire.one_record_batch(b"x" * 100))
+        client.run(max(IN_FLIGHT), session.plan.warm_up_s)
+        client.run(1, session.plan.warm_up_s / 2)
+        for _ in range(session.plan.repeats):
+            for in_flight in IN_FLIGHT:
+                burst = client.run(in_flight, session.plan.raw_s)
+                session.add(f"raw_{in_flight}", burst.requests_per_s)
+                session.add(f"raw_{in_flight}_client_share", burst.client_share)
+        wire.delete_topic(connection, TOPIC)
+    finally:
+        connection.close()
+
+
+class RawClient:
+    """Sends one and the same batch again and again, each time under another correlation id."""
+
+    def __init__(self, connection: wire.Connection, topic: str, batch: bytes) -> None:
+        self._socket = connection.socket
+        self._topic = topic
+        template = bytearray(wire.produce_frame(topic, batch))
+        self._frame_bytes = len(template)
+        ring = bytearray()
+        for correlation_id in range(_RING):
+            struct.pack_into(">i", template, _CORRELATION_POSITION, correlation_id)
+            ring += template
+        # A burst may begin anywhere in the ring, so its first frames stand at the end once more.
+        self._frames = memoryview(ring + ring[: max(IN_FLIGHT) * self._frame_bytes])
+        body = connection.ask(bytes(template))
+        error, self._next_offset = wire.produce_answer(body, topic)
+        if error:
+            raise RowError(f"Produce answered error {error}")
+        self._next_offset += 1
+        self._answer_bytes = len(body) + 8
+        self._answers = memoryview(bytearray(_MAX_ANSWER_BYTES))
+
+    def run(self, in_flight: int, duration_s: float) -> Burst:
+        """Keep `in_flight` requests on their way for `duration_s`; RowError on a wrong answer."""
+        cpu_before, begun_at = time.process_time(), time.perf_counter()
+        count = self._exchange(in_flight, begun_at + duration_s)
+        elapsed_s = time.perf_counter() - begun_at
+        client_share = (time.process_time() - cpu_before) / elapsed_s
+        self._check(count)
+        return Burst(count / elapsed_s, client_share)
+
+    def _exchange(self, in_flight: int, deadline: float) -> int:
+        """Send until `deadline`, receive everything; returns the number of requests."""
+        receive, answer_bytes = self._socket.recv_into, self._answer_bytes
+        answers, limit = self._answers, len(self._answers) - _READ_BYTES
+        sent, answered, position = in_flight, 0, 0
+        self._send(0, in_flight)
+        while answered < sent:
+            got = receive(answers[position : position + _READ_BYTES])
+            if not got:
+                raise RowError("the broker closed the connection")
+            position += got
+            fresh = position // answer_bytes - answered
+            answered += fresh
+            if fresh and time.perf_counter() < deadline and position < limit:
+                self._send(sent, fresh)
+                sent += fresh
+        return sent
+
+    def _send(self, first: int, count: int) -> None:
+        start = first % _RING * self._frame_bytes
+        self._socket.sendall(self._frames[start : start + count * self._frame_bytes])
+
+    def _check(self, count: int) -> None:
+        """Every answer has its request's correlation id, no error and the next offset."""
+        position = 8 + wire.produce_answer_position(self._topic)
+        rest = self._answer_bytes - position - 10
+        form = struct.Struct(f">ii{position - 8}xhq{rest}x")
+        size_bytes = self._answer_bytes - 4
+        received = self._answers[: count * self._answer_bytes]
+        for number, answer in enumerate(form.iter_unpack(received)):
+            expected = (size_bytes, number % _RING, 0, self._next_offset + number)
+            if answer != expected:
+                raise RowError(f"answer {number} is {answer}, expected {expected}")
+        self._next_offset += count
