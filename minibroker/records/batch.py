@@ -64,6 +64,8 @@ NO_TIMESTAMP: Final = -1
 SEQUENCE_MAX: Final = 2**31 - 1
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
+NUMBERING: Final = Struct(">qii")
+"""The first three fields: what the broker writes into every batch, and between them the length."""
 _PREFIX: Final = Struct(">qiib")
 _LEGACY: Final = Struct(">qiIbb")
 _INT64: Final = Struct(">q")

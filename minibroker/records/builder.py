@@ -23,7 +23,7 @@ from minibroker.records.batch import (
 )
 from minibroker.records.compression import CODEC_IDS, NONE, compress
 from minibroker.records.crc import crc32c
-from minibroker.records.record import Record
+from minibroker.records.record import Record, wrap_int64
 
 _UINT32: Final = Struct(">I")
 
@@ -109,7 +109,7 @@ def _encode_all(
                 f"in a batch that starts at {base_offset}"
             )
         delta = next_delta
-        encode_record(body, record, delta, record.timestamp - base_timestamp)
+        encode_record(body, record, delta, wrap_int64(record.timestamp - base_timestamp))
         max_timestamp = max(max_timestamp, record.timestamp)
     return body, delta, max_timestamp
 

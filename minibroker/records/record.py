@@ -23,7 +23,8 @@ Header = tuple[str, bytes | None]
 DECOMPRESSED_BYTES_MAX: Final = 100 * 1024 * 1024
 """Most bytes one batch may unfold to, as many as `socket.request.max.bytes` lets through
 uncompressed: a batch of a few KB can name gigabytes."""
-_VARINT_BYTES_MAX: Final = 10
+_INT32_BYTES_MAX: Final = 5
+_INT64_BYTES_MAX: Final = 10
 _BODY_BYTES_MIN: Final = 6
 """attributes, two deltas, null key, null value, no headers: one byte each."""
 _RECORD_BYTES_MIN: Final = 1 + _BODY_BYTES_MIN
@@ -41,24 +42,30 @@ class Record(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
-def read_varint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
-    """(value, position behind it) of the zigzag varint at `position`, at most ten bytes.
+def read_varint(
+    buffer: bytes | memoryview, position: int, bytes_max: int = _INT32_BYTES_MAX
+) -> tuple[int, int]:
+    """(value, position behind it) of the zigzag varint at `position`, of at most `bytes_max` bytes.
 
-    Raises IndexError beyond the end of the buffer, CorruptionError when it does not end after ten
-    bytes.
+    Raises IndexError beyond the end of the buffer, CorruptionError when it goes on after that.
     """
     byte = buffer[position]
     position += 1
     raw = byte & 0x7F
     shift = 7
     while byte >= 0x80:
-        if shift == 7 * _VARINT_BYTES_MAX:
-            raise CorruptionError(f"varint before byte {position} is longer than ten bytes")
+        if shift == 7 * bytes_max:
+            raise CorruptionError(f"varint before byte {position} has more than {bytes_max} bytes")
         byte = buffer[position]
         position += 1
         raw |= (byte & 0x7F) << shift
         shift += 7
     return (raw >> 1) ^ -(raw & 1), position
+
+
+def wrap_int64(number: int) -> int:
+    """`number` in 64 bits, overflowing as the clients' arithmetic on timestamps and deltas does."""
+    return (number - _INT64_MIN) % 2**64 + _INT64_MIN
 
 
 def count_records(buffer: bytes | memoryview, position: int, end: int, count: int) -> None:
@@ -188,7 +195,7 @@ def _parse_record(
         raise CorruptionError(
             f"record at byte {position} declares {length} bytes, {len(body) - start} are left"
         )
-    timestamp_delta, position = read_varint(body, start + 1)
+    timestamp_delta, position = read_varint(body, start + 1, _INT64_BYTES_MAX)
     offset_delta, position = read_varint(body, position)
     key, position = _read_bytes(body, position, end)
     value, position = _read_bytes(body, position, end)
@@ -200,7 +207,7 @@ def _parse_record(
         raise CorruptionError(f"record declares {length} bytes, its fields take {position - start}")
     timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
     if not _INT64_MIN <= timestamp <= _INT64_MAX:
-        raise CorruptionError(f"record has timestamp {timestamp}, which is more than 64 bits")
+        timestamp = wrap_int64(timestamp)
     return Record(base_offset + offset_delta, timestamp, key, value, headers), end
 
 

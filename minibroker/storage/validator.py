@@ -1,0 +1,388 @@
+"""May these records be appended? Checks one partition's records of a Produce request, assigns
+offsets.
+
+First station of an append, before `producer_state` and the write. Pure: works in the request's own
+bytes, patches base offset, leader epoch and (LogAppendTime) the timestamp in place, and hands back
+the bytes to write. Only a topic with another `compression.type` gets a batch built anew.
+
+The order of checks, with what each answers:
+
+| check                                                    | code                               |
+|----------------------------------------------------------|------------------------------------|
+| length or magic that no format has                       | CORRUPT_MESSAGE                    |
+| no whole batch, several batches                          | INVALID_RECORD                     |
+| format 0 or 1                                            | UNSUPPORTED_FOR_MESSAGE_FORMAT     |
+| base offset is not 0 (clients)                           | INVALID_RECORD                     |
+| larger than `max.message.bytes`                          | MESSAGE_TOO_LARGE                  |
+| smaller than a header, wrong CRC                         | CORRUPT_MESSAGE                    |
+| codec id 5 to 7                                          | UNKNOWN_SERVER_ERROR               |
+| count or last offset delta < 1 or 0, or not the same     | INVALID_RECORD                     |
+| control batch; producer id without a sequence (clients)  | INVALID_RECORD                     |
+| records do not fill the batch                            | INVALID_RECORD                     |
+| no key in a compacted topic                              | INVALID_RECORD + record errors     |
+| timestamp too far from now, or the broker's type         | INVALID_TIMESTAMP + record errors  |
+| larger than `max.message.bytes` after recompression      | MESSAGE_TOO_LARGE                  |
+| larger than `segment.bytes`                              | RECORD_LIST_TOO_LARGE              |
+
+Differs from Kafka, which unpacks every batch: here a compressed one is unpacked, and the fields of
+an uncompressed one are read, only where the topic asks for something that only they tell (keys of a
+compacted topic, `message.timestamp.before.max.ms`, another codec) or the header's largest timestamp
+is too late. Else an uncompressed batch is walked by record lengths, so that a wrong count is found,
+a compressed one taken at its header's word, and so is the largest timestamp. Reason: unpacking
+costs 10 to 100 times the rest of an append, and only a broken client writes such a batch. Formats 0
+and 1: not served yet.
+
+Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator (3.9 and 4.4); KIP-467, KIP-937.
+"""
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CorruptionError, KafkaError
+from minibroker.records.batch import (
+    APPEND_TIME_FLAG,
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    CONTROL_FLAG,
+    HEADER,
+    HEADER_BYTES,
+    KNOWN_ATTRIBUTES,
+    LENGTH_FIELD_END,
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    NUMBERING,
+    RECORDS_AT,
+    BatchHeader,
+    assign,
+    batch_size_at,
+    read_header,
+    set_timestamps,
+)
+from minibroker.records.builder import build_batch
+from minibroker.records.compression import CODEC_IDS, CODEC_NAMES, NONE, ZSTD, decompress
+from minibroker.records.crc import crc32c
+from minibroker.records.produce_rules import InvalidRecordsError, RecordError
+from minibroker.records.record import (
+    DECOMPRESSED_BYTES_MAX,
+    Record,
+    count_records,
+    parse_records,
+)
+
+if TYPE_CHECKING:
+    from minibroker.config.topic import TopicConfig
+
+Origin = Literal["client", "coordinator"]
+
+_LONG_MAX: Final = 2**63 - 1
+_RECORD_ERRORS_SHOWN: Final = 3
+
+
+class AppendRules:
+    """What a topic's configuration asks of its records; made once per configuration, shared by
+    logs."""
+
+    __slots__ = (
+        "after_max_ms",
+        "before_max_ms",
+        "codec",
+        "is_append_time",
+        "is_compacted",
+        "level",
+        "max_message_bytes",
+        "reads_records",
+        "segment_bytes",
+    )
+
+    def __init__(self, config: "TopicConfig") -> None:
+        self.max_message_bytes = config.max_message_bytes
+        self.segment_bytes = config.segment_bytes
+        self.is_compacted = config.compact
+        self.is_append_time = config.is_append_time
+        self.before_max_ms = config.message_timestamp_before_max_ms
+        self.after_max_ms = config.message_timestamp_after_max_ms
+        # None: whatever the producer chose.
+        self.codec = _codec_of(config.compression_type)
+        self.level = _level_of(config)
+        self.reads_records = self.is_compacted or (
+            not self.is_append_time and self.before_max_ms < _LONG_MAX
+        )
+
+
+def _codec_of(compression_type: str) -> int | None:
+    if compression_type == "producer":
+        return None
+    return NONE if compression_type == "uncompressed" else CODEC_IDS[compression_type]
+
+
+def _level_of(config: "TopicConfig") -> int | None:
+    """The level for the topic's own codec; None where it has none."""
+    if config.compression_type == "gzip":
+        return config.compression_gzip_level
+    if config.compression_type == "lz4":
+        return config.compression_lz4_level
+    return config.compression_zstd_level if config.compression_type == "zstd" else None
+
+
+def validate(  # noqa: PLR0917  positional: one call per produced batch
+    records: memoryview,
+    rules: AppendRules,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    partition: object,
+    origin: Origin = "client",
+) -> tuple[memoryview, BatchHeader]:
+    """Check `records` (writable, all bytes of one partition) and number them from `next_offset` on.
+
+    Returns the bytes to write, which are one batch and nothing else (a part of the request's
+    memory, or a new buffer after recompression), and their header. The append time of a
+    LogAppendTime topic is the header's `max_timestamp`, which `is_append_time` tells; a batch of a
+    CreateTime topic never has that flag.
+
+    `partition` only names the place in messages; `now_ms` is the wall clock. Bytes behind the batch
+    that are no whole batch are cut off. Raises KafkaError as in the table above; `records` may then
+    be patched in part.
+    """
+    available = len(records)
+    if available < HEADER_BYTES or records[MAGIC_AT] != 2:
+        raise _no_batch(records)
+    header = BatchHeader(*HEADER.unpack_from(records))
+    header.size_bytes = size_bytes = header.size_bytes + LENGTH_FIELD_END
+    if size_bytes != available:
+        records = _only_batch(records)
+    if header.base_offset != 0 and origin == "client":
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD,
+            f"base offset of the batch for {partition} is {header.base_offset}, expected 0",
+        )
+    if size_bytes > rules.max_message_bytes:
+        raise _too_large(size_bytes, rules, partition)
+    # Not `crc_is_valid` (nor `assign` below): every produced batch passes here, each call counts.
+    if crc32c(records[ATTRIBUTES_AT:size_bytes]) != header.crc:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"CRC of the batch for {partition} is wrong")
+    attributes = header.attributes
+    count = header.count
+    codec = attributes & CODEC_MASK
+    if (
+        count < 1
+        or header.last_offset_delta != count - 1
+        or attributes & CONTROL_FLAG
+        or codec > ZSTD
+        or (header.base_sequence < 0 and header.producer_id > -1)
+    ):
+        _check_header(header, partition, origin)
+    if (
+        rules.reads_records
+        or rules.is_append_time
+        or attributes & APPEND_TIME_FLAG
+        or (codec != rules.codec and rules.codec is not None)
+        or header.max_timestamp > now_ms + rules.after_max_ms
+    ):
+        return _validate_slowly(records, rules, next_offset, leader_epoch, now_ms, partition)
+    if codec == NONE:
+        _walk(records, header, partition)
+    if size_bytes > rules.segment_bytes:
+        raise _larger_than_segment(size_bytes, rules, partition)
+    header.base_offset = next_offset
+    header.leader_epoch = leader_epoch
+    NUMBERING.pack_into(records, 0, next_offset, size_bytes - LENGTH_FIELD_END, leader_epoch)
+    return records, header
+
+
+def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
+    records: memoryview,
+    rules: AppendRules,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    partition: object,
+) -> tuple[memoryview, BatchHeader]:
+    """The rest of `validate` where the topic or the batch asks for more than offsets."""
+    header = read_header(records)
+    codec = header.codec
+    target = codec if rules.codec is None or header.is_control else rules.codec
+    max_timestamp = header.max_timestamp
+    is_rebuilt = False
+    decoded: list[Record] = []
+    if (
+        rules.reads_records
+        or target != codec
+        or header.is_append_time
+        or (not rules.is_append_time and max_timestamp > now_ms + rules.after_max_ms)
+    ):
+        decoded = _read_records(records, header, partition)
+        _check_records(decoded, header, rules, now_ms, partition)
+        max_timestamp = max(record.timestamp for record in decoded)
+        is_rebuilt = target != codec or (codec != NONE and not _is_consecutive(decoded))
+    elif codec == NONE:
+        _walk(records, header, partition)
+    if is_rebuilt:
+        append_time = now_ms if rules.is_append_time else None
+        records = memoryview(_rebuild(decoded, header, target, rules.level, append_time))
+        if len(records) > rules.max_message_bytes:
+            raise _too_large(len(records), rules, partition)
+    elif rules.is_append_time:
+        flags = (header.attributes | APPEND_TIME_FLAG) & KNOWN_ATTRIBUTES
+        set_timestamps(records, 0, flags, now_ms)
+    elif header.is_append_time or max_timestamp != header.max_timestamp:
+        flags = header.attributes & KNOWN_ATTRIBUTES & ~APPEND_TIME_FLAG
+        set_timestamps(records, 0, flags, max_timestamp)
+    if len(records) > rules.segment_bytes:
+        raise _larger_than_segment(len(records), rules, partition)
+    assign(records, 0, next_offset, leader_epoch)
+    return records, read_header(records)
+
+
+def _rebuild(
+    decoded: list[Record],
+    header: BatchHeader,
+    codec: int,
+    level: int | None,
+    append_time: int | None,
+) -> bytearray:
+    """The same records as one batch in another codec, with consecutive offsets."""
+    return build_batch(
+        decoded,
+        codec=CODEC_NAMES[codec],
+        level=level,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        append_time_ms=append_time,
+        is_transactional=header.is_transactional,
+    )
+
+
+def _read_records(records: memoryview, header: BatchHeader, partition: object) -> list[Record]:
+    """All records of the batch. Raises KafkaError where Kafka's reader would fail, with its
+    code."""
+    body = bytes(records[RECORDS_AT : header.size_bytes])
+    try:
+        if header.codec != NONE:
+            body = decompress(header.codec, body, DECOMPRESSED_BYTES_MAX)
+    except CorruptionError as error:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: {error}") from error
+    try:
+        return parse_records(body, header)
+    except CorruptionError as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"{partition}: {error}") from error
+
+
+def _check_records(
+    decoded: list[Record], header: BatchHeader, rules: AppendRules, now_ms: int, partition: object
+) -> None:
+    """Keys and timestamps. Raises InvalidRecordsError with every record that is refused."""
+    earliest = now_ms - rules.before_max_ms
+    latest = now_ms + rules.after_max_ms
+    errors: list[RecordError] = []
+    code = ErrorCode.INVALID_RECORD
+    for index, record in enumerate(decoded):
+        timestamp = record.timestamp
+        if rules.is_compacted and record.key is None:
+            message = f"{partition} is compacted, a record without a key cannot be kept in it"
+        elif not rules.is_append_time and timestamp != NO_TIMESTAMP:
+            if earliest <= timestamp <= latest:
+                continue
+            code = ErrorCode.INVALID_TIMESTAMP
+            message = f"timestamp {timestamp} is not within {earliest} to {latest}"
+        elif header.is_append_time:
+            code = ErrorCode.INVALID_TIMESTAMP
+            message = "the timestamp type is LogAppendTime, which only the broker may set"
+        else:
+            continue
+        errors.append(RecordError(index, message))
+    if not errors:
+        return
+    shown = "; ".join(
+        f"record {error.batch_index}: {error.message}" for error in errors[:_RECORD_ERRORS_SHOWN]
+    )
+    raise InvalidRecordsError(
+        code, f"{len(errors)} of {len(decoded)} records refused: {shown}", errors
+    )
+
+
+def _is_consecutive(decoded: list[Record]) -> bool:
+    """Whether the records carry the offsets 0, 1, 2 ... that their places say."""
+    return all(record.offset == index for index, record in enumerate(decoded))
+
+
+def _walk(records: memoryview, header: BatchHeader, partition: object) -> None:
+    """Whether the records of an uncompressed batch are as many as it says."""
+    try:
+        count_records(records, RECORDS_AT, header.size_bytes, header.count)
+    except CorruptionError as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"{partition}: {error}") from error
+
+
+def _check_header(header: BatchHeader, partition: object, origin: Origin) -> None:
+    """What of the header is not allowed, if it is not the broker itself that writes."""
+    if header.codec > ZSTD:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"codec id of the batch for {partition} is {header.codec}, expected 0 to {ZSTD}",
+        )
+    if origin != "client":
+        return
+    if header.count < 1 or header.last_offset_delta != header.count - 1:
+        detail = (
+            f"holds {header.count} records, its last offset delta is {header.last_offset_delta}"
+        )
+    elif header.is_control:
+        detail = "is a control batch, which only the broker may write"
+    else:
+        detail = f"has producer id {header.producer_id} and sequence {header.base_sequence}"
+    raise KafkaError(ErrorCode.INVALID_RECORD, f"the batch for {partition} {detail}")
+
+
+def _no_batch(records: memoryview) -> KafkaError:
+    """Why bytes that do not begin with a v2 header are refused."""
+    try:
+        size_bytes = batch_size_at(records, 0)
+    except CorruptionError as error:
+        return KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error))
+    if size_bytes is None:
+        return KafkaError(ErrorCode.INVALID_RECORD, "there is no whole record batch")
+    if records[MAGIC_AT] < 2:
+        return KafkaError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"message format v{records[MAGIC_AT]} is not served, only v2 is",
+        )
+    return _too_small(size_bytes)
+
+
+def _only_batch(records: memoryview) -> memoryview:
+    """The first batch alone: what follows may be a part of a batch, but not a whole one."""
+    try:
+        size_bytes = batch_size_at(records, 0)
+        if size_bytes is None:
+            raise KafkaError(ErrorCode.INVALID_RECORD, "there is no whole record batch")
+        if size_bytes < HEADER_BYTES:
+            raise _too_small(size_bytes)
+        if batch_size_at(records, size_bytes) is not None:
+            raise KafkaError(ErrorCode.INVALID_RECORD, "there is more than one record batch")
+    except CorruptionError as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    return records[:size_bytes]
+
+
+def _too_small(size_bytes: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"the batch has {size_bytes} bytes, a header alone has {HEADER_BYTES}",
+    )
+
+
+def _too_large(size_bytes: int, rules: AppendRules, partition: object) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"the batch for {partition} has {size_bytes} bytes, "
+        f"max.message.bytes is {rules.max_message_bytes}",
+    )
+
+
+def _larger_than_segment(size_bytes: int, rules: AppendRules, partition: object) -> KafkaError:
+    return KafkaError(
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        f"the batch for {partition} has {size_bytes} bytes, segment.bytes is {rules.segment_bytes}",
+    )
