@@ -110,7 +110,7 @@ class ProducerState:
         self._open: dict[int, int] = {}
         # First offset → offset of the marker, until the marker is below the high watermark.
         self._ended: dict[int, int] = {}
-        self._replaced: dict[int, ProducerEntry | None] = {}
+        self._replaced: dict[int, ProducerEntry] = {}
         self._saved_transactions: tuple[dict[int, int], dict[int, int]] | None = None
 
     @property
@@ -139,38 +139,40 @@ class ProducerState:
         repetition older than the last five, as Kafka does since 1.1), INVALID_TXN_STATE.
         """
         producer_id = header.producer_id
-        epoch = header.producer_epoch
-        last_sequence = header.last_sequence
         entry = self._producers.get(producer_id, _UNKNOWN)
-        if origin == "client" and entry.epoch == epoch:
-            for batch in entry.batches:
-                if (
-                    batch.last_sequence == last_sequence
-                    and batch.first_sequence == header.base_sequence
-                ):
-                    return batch
-        if origin != "replication" and epoch < entry.epoch:
-            raise self._stale_epoch(header, entry)
-        if origin == "client":
-            self._check_sequence(header, entry)
-        delta = header.last_offset_delta
-        new = RecentBatch(last_sequence, header.base_offset + delta, delta, header.max_timestamp)
-        batches = (*entry.batches[1 - BATCHES_KEPT :], new) if entry.epoch == epoch else (new,)
+        kept = entry.batches
+        # What nearly every batch is: the next one of a known producer.
+        if not (
+            kept
+            and header.base_sequence == kept[-1].last_sequence + 1
+            and header.producer_epoch == entry.epoch
+        ):
+            duplicate = self._check(header, entry, origin)
+            if duplicate is not None:
+                return duplicate
+            if header.producer_epoch != entry.epoch:
+                kept = ()
         start = entry.transaction_start
         if header.is_transactional:
             if start == NO_OFFSET:
-                start = header.base_offset
-                self._save_transactions()
-                self._open[start] = producer_id
+                start = self._open_transaction(producer_id, header.base_offset)
         elif start != NO_OFFSET:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"producer {producer_id} has a transaction open in {self.partition} since offset "
                 f"{start}, and sent a batch outside it",
             )
-        self._replace(
-            producer_id,
-            ProducerEntry(epoch, entry.coordinator_epoch, header.max_timestamp, start, batches),
+        delta = header.last_offset_delta
+        timestamp = header.max_timestamp
+        new = RecentBatch(header.last_sequence, header.base_offset + delta, delta, timestamp)
+        if producer_id not in self._replaced:
+            self._replaced[producer_id] = entry
+        self._producers[producer_id] = ProducerEntry(
+            header.producer_epoch,
+            entry.coordinator_epoch,
+            timestamp,
+            start,
+            (*kept[1 - BATCHES_KEPT :], new),
         )
         return None
 
@@ -195,11 +197,9 @@ class ProducerState:
                     f"epoch {marker.coordinator_epoch}, the last seen is {entry.coordinator_epoch}",
                 )
         batches = entry.batches if entry.epoch == epoch else ()
-        self._replace(
-            producer_id,
-            ProducerEntry(
-                epoch, marker.coordinator_epoch, header.max_timestamp, NO_OFFSET, batches
-            ),
+        self._replaced.setdefault(producer_id, entry)
+        self._producers[producer_id] = ProducerEntry(
+            epoch, marker.coordinator_epoch, header.max_timestamp, NO_OFFSET, batches
         )
         start = entry.transaction_start
         if start == NO_OFFSET:
@@ -221,7 +221,7 @@ class ProducerState:
     def rollback(self) -> None:
         """Forget what was appended since the last `commit`: its bytes did not reach the log."""
         for producer_id, entry in self._replaced.items():
-            if entry is None:
+            if entry is _UNKNOWN:
                 self._producers.pop(producer_id, None)
             else:
                 self._producers[producer_id] = entry
@@ -295,23 +295,37 @@ class ProducerState:
         starts = [(entry.transaction_start, key) for key, entry in self._producers.items()]
         self._open = {start: key for start, key in sorted(starts) if start != NO_OFFSET}
 
-    def _check_sequence(self, header: BatchHeader, entry: ProducerEntry) -> None:
-        """Raise OUT_OF_ORDER_SEQUENCE_NUMBER unless the batch is the next one of `entry`.
+    def _check(
+        self, header: BatchHeader, entry: ProducerEntry, origin: Origin
+    ) -> RecentBatch | None:
+        """The batch of `entry` that `header` repeats, or None when it may be appended.
 
-        A producer that is not known here may begin anywhere: its records may all have been deleted,
-        and it cannot know. A known one begins a new epoch with 0.
+        Raises KafkaError when it may not. A producer that is not known here may begin with any
+        sequence: its records may all have been deleted, and it cannot know. A known one begins a
+        new epoch with 0.
         """
-        if entry.epoch == NO_EPOCH:
-            return
-        first = header.base_sequence
-        if header.producer_epoch != entry.epoch:
+        epoch = header.producer_epoch
+        if origin == "client" and epoch == entry.epoch:
+            for batch in entry.batches:
+                if (
+                    batch.last_sequence == header.last_sequence
+                    and batch.first_sequence == header.base_sequence
+                ):
+                    return batch
+        if origin == "replication":
+            return None
+        if epoch < entry.epoch:
+            raise self._stale_epoch(header, entry)
+        first, last = header.base_sequence, entry.last_sequence
+        if entry.epoch == NO_EPOCH or origin != "client":
+            return None
+        if epoch != entry.epoch:
             if first == 0:
-                return
-            reason = f"first sequence of epoch {header.producer_epoch} is {first}, expected 0"
+                return None
+            reason = f"first sequence of epoch {epoch} is {first}, expected 0"
         else:
-            last = entry.last_sequence
             if first == last + 1 or (first == 0 and last == SEQUENCE_MAX):
-                return
+                return None
             reason = f"first sequence of the batch is {first}, the last one appended is {last}"
         raise KafkaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -319,18 +333,17 @@ class ProducerState:
             f"offset {header.base_offset}: {reason}",
         )
 
+    def _open_transaction(self, producer_id: int, first_offset: int) -> int:
+        self._save_transactions()
+        self._open[first_offset] = producer_id
+        return first_offset
+
     def _stale_epoch(self, header: BatchHeader, entry: ProducerEntry) -> KafkaError:
         return KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
             f"producer {header.producer_id} in {self.partition} sent "
             f"epoch {header.producer_epoch}, the last seen is {entry.epoch}",
         )
-
-    def _replace(self, producer_id: int, entry: ProducerEntry) -> None:
-        producers = self._producers
-        if producer_id not in self._replaced:
-            self._replaced[producer_id] = producers.get(producer_id)
-        producers[producer_id] = entry
 
     def _save_transactions(self) -> None:
         if self._saved_transactions is None:

@@ -213,7 +213,7 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
     ):
         decoded = _read_records(records, header, partition)
         _check_records(decoded, header, rules, now_ms, partition)
-        max_timestamp = max(record.timestamp for record in decoded)
+        max_timestamp = max((record.timestamp for record in decoded), default=max_timestamp)
         is_rebuilt = target != codec or (codec != NONE and not _is_consecutive(decoded))
     elif codec == NONE:
         _walk(records, header, partition)
