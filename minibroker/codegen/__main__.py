@@ -9,7 +9,9 @@ import json
 import sys
 from pathlib import Path
 
-from minibroker.codegen.emit_tables import error_codes_source
+from minibroker.codegen.emit_module import api_source, stored_source
+from minibroker.codegen.emit_tables import api_keys_source, error_codes_source
+from minibroker.codegen.spec import Api, StoredRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = ROOT / "protocol_specs"
@@ -19,7 +21,16 @@ PACKAGE = ROOT / "minibroker"
 def generate() -> dict[Path, str]:
     """Every generated file and its text, nothing written."""
     errors = json.loads((SPECS / "errors.json").read_text())
-    return {PACKAGE / "error_codes.py": error_codes_source(errors)}
+    apis = [Api(path) for path in sorted((SPECS / "apis").glob("*.json"))]
+    stored = [StoredRecord(path) for path in sorted((SPECS / "stored").glob("*.json"))]
+    protocol = PACKAGE / "protocol"
+    files = {
+        PACKAGE / "error_codes.py": error_codes_source(errors),
+        protocol / "api_keys.py": api_keys_source(apis),
+    }
+    files |= {protocol / "messages" / f"{api.name}.py": api_source(api) for api in apis}
+    files |= {protocol / "stored" / f"{record.name}.py": stored_source(record) for record in stored}
+    return files
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ text is final: `__main__` writes it or compares it, nothing reformats it.
 
 from typing import Any
 
+from minibroker.codegen.spec import Api
 from minibroker.codegen.text import banner, wrapped
 
 
@@ -41,3 +42,51 @@ def error_codes_source(table: dict[str, Any]) -> str:
     lines += [f"    {error['code']}: {error['meaning']!r}," for error in errors]
     lines += ["}", ""]
     return "\n".join(lines)
+
+
+def api_keys_source(apis: list[Api]) -> str:
+    """All APIs → `minibroker/protocol/api_keys.py`: a constant per key, the table, the loader."""
+    lines = banner(
+        "Keys of the Kafka protocol's APIs, and where their messages are.",
+        "protocol_specs/apis/",
+        "The table holds what the protocol has; what is served stands in the handlers' registry.",
+    )
+    lines += ["from importlib import import_module", "from typing import Any, NamedTuple", ""]
+    lines += [f"{api.name.upper()} = {api.key}" for api in sorted(apis, key=_by_key)]
+    lines += [*_API_CLASS.split("\n"), "APIS: dict[int, Api] = {"]
+    for api in sorted(apis, key=_by_key):
+        first, last = api.versions
+        row = f'{api.key}, "{api.api}", "{api.name}", {first}, {last}, {api.flexible_from}'
+        lines.append(f"    {api.key}: Api({row}),")
+    return "\n".join([*lines, "}", *_LOADER.rstrip().split("\n"), ""])
+
+
+def _by_key(api: Api) -> int:
+    return api.key
+
+
+_API_CLASS = '''
+
+class Api(NamedTuple):
+    """One API: Kafka's name, our module in `protocol/messages`, first and last version."""
+
+    key: int
+    name: str
+    module: str
+    min_version: int
+    max_version: int
+    flexible_from: int | None
+
+'''
+
+_LOADER = '''
+
+def load_messages(api_key: int) -> tuple[Any, Any]:
+    """Imports the messages of one API, at its first use → (request class, response class).
+
+    Raises KeyError for a key that no API has.
+    """
+    api = APIS[api_key]
+    module = import_module(f"minibroker.protocol.messages.{api.module}")
+    return getattr(module, f"{api.name}Request"), getattr(module, f"{api.name}Response")
+'''

@@ -18,3 +18,9 @@ def wrapped(text: str, *, indent: int) -> list[str]:
     """`text` broken at blanks into lines of at most `LINE_LENGTH` columns, each indented."""
     margin = " " * indent
     return wrap(text, LINE_LENGTH, initial_indent=margin, subsequent_indent=margin)
+
+
+def sentence(doc: str) -> str:
+    """A spec's text for a docstring: quotes made safe, a full stop at the end."""
+    text = doc.replace("\\", "\\\\").replace('"', "'").strip()
+    return text if not text or text.endswith((".", "!", "?")) else text + "."

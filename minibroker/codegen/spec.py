@@ -1,0 +1,251 @@
+"""Spec files as checked objects: JSON text in, `Message`s with resolved version ranges out.
+
+The grammar is explained in `protocol_specs/README.md`. Every range here is already cut to what its
+parent allows, so that the emitters never intersect anything. A file that breaks the grammar raises
+`SpecError`, which names the file and the field.
+"""
+
+import json
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NUMBER_CODES = {
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "error_code": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+}
+"""Types of fixed size that are one number, with their letter in the struct module."""
+
+TYPE_DEFAULTS: dict[str, Any] = {"bool": False, "float64": 0.0, "string": "", "records": None}
+OTHER_TYPES = {"string", "bytes", "records", "uuid"}
+_FIELD_KEYS = {
+    "name", "type", "versions", "nullable", "tag", "default", "ignorable", "doc", "fields",
+}  # fmt: skip
+_RESERVED = {"read", "write", "self", "cls", "reader", "writer"}
+
+
+class SpecError(Exception):
+    """A spec file that breaks the grammar."""
+
+
+class Range(NamedTuple):
+    """Versions from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.first <= version <= self.last
+
+
+class Field:
+    """One field of a struct; `struct` is set when its type (or its items' type) is one."""
+
+    def __init__(self, data: dict[str, Any], parent: Range, where: str) -> None:
+        self.name: str = data["name"]
+        where = f"{where}.{self.name}"
+        unknown = data.keys() - _FIELD_KEYS
+        if unknown:
+            raise SpecError(f"{where}: unknown keys {sorted(unknown)}")
+        if not self.name.isidentifier() or iskeyword(self.name) or self.name in _RESERVED:
+            raise SpecError(f"{where}: not usable as a Python name")
+        self.type: str = data["type"]
+        self.is_array = self.type.startswith("[]")
+        self.item_type = self.type.removeprefix("[]")
+        self.is_struct = self.item_type[0].isupper()
+        if not self.is_struct and self.item_type not in NUMBER_CODES.keys() | OTHER_TYPES:
+            raise SpecError(f"{where}: no type is called {self.item_type}")
+        self.versions = parse_range(data.get("versions"), parent, where) or parent
+        self.nullable = parse_range(data.get("nullable"), self.versions, where)
+        self.tag: int | None = data.get("tag")
+        self.ignorable: bool = data.get("ignorable", False)
+        self.doc: str = data["doc"]
+        self.default = data["default"] if "default" in data else self._type_default()
+        tagged_struct = self.is_struct and self.tag is not None
+        may_be_null = tagged_struct or self.nullable is not None or self.type == "records"
+        if self.default is None and not may_be_null:
+            raise SpecError(f"{where}: null is the default, but no version is nullable")
+        self.struct: Struct | None = None
+
+    def _type_default(self) -> Any:
+        if self.is_array:
+            return []
+        if self.is_struct:  # a tagged struct that is not set stands for one full of defaults
+            return {} if self.tag is None and self.nullable is None else None
+        return TYPE_DEFAULTS.get(self.type, 0)
+
+    @property
+    def is_number(self) -> bool:
+        """One number of fixed size in its place: can be packed together with its neighbours."""
+        return self.type in NUMBER_CODES and self.tag is None
+
+    @property
+    def is_optional(self) -> bool:
+        """The Python attribute can be None."""
+        return self.nullable is not None or self.default is None
+
+
+class Struct:
+    """An ordered set of fields; `versions` is where it occurs at all."""
+
+    def __init__(self, name: str, versions: Range, doc: str = "") -> None:
+        self.name = name
+        self.versions = versions
+        self.doc = doc
+        self.fields: list[Field] = []
+
+    @property
+    def plain(self) -> list[Field]:
+        """Fields in their order on the wire."""
+        return [field for field in self.fields if field.tag is None]
+
+    @property
+    def tagged(self) -> list[Field]:
+        """Tagged fields in the order of their tags."""
+        return sorted(
+            (field for field in self.fields if field.tag is not None), key=lambda f: f.tag or 0
+        )
+
+    def shape(self) -> Any:
+        """Everything but names of classes and documentation; equal shapes are interchangeable."""
+        return (
+            self.versions,
+            [
+                (f.name, f.type, f.versions, f.nullable, f.tag, repr(f.default), f.ignorable)
+                + ((f.struct.shape(),) if f.struct else ())
+                for f in self.fields
+            ],
+        )
+
+
+class Message:
+    """One side of an API, or one side of a stored record: a root struct and those it uses."""
+
+    def __init__(
+        self, name: str, versions: Range, flexible_from: int | None, data: dict[str, Any]
+    ) -> None:
+        self.versions = versions
+        self.flexible_from = flexible_from
+        self.structs: list[Struct] = []
+        """Users of a struct stand after it; the root is last."""
+        self._common: dict[str, Struct] = {}
+        for common_name, common in data.get("structs", {}).items():
+            common_range = parse_range(common["versions"], versions, common_name) or versions
+            self._common[common_name] = Struct(common_name, common_range)
+        for common_name, common in data.get("structs", {}).items():
+            self._fill(self._common[common_name], common["fields"], name)
+        self.structs = _users_last(self.structs)
+        self.root = Struct(name, versions)
+        self._fill(self.root, data["fields"], name)
+
+    def _fill(self, struct: Struct, fields: list[dict[str, Any]], where: str) -> None:
+        for data in fields:
+            field = Field(data, struct.versions, f"{where}.{struct.name}")
+            if field.is_struct and "fields" in data:
+                field.struct = Struct(field.item_type, field.versions, field.doc)
+                self._fill(field.struct, data["fields"], where)
+            elif field.is_struct:
+                if field.item_type not in self._common:
+                    raise SpecError(f"{where}.{field.name}: no struct is called {field.item_type}")
+                field.struct = self._common[field.item_type]
+            struct.fields.append(field)
+        if len({field.name for field in struct.fields}) != len(struct.fields):
+            raise SpecError(f"{where}.{struct.name}: two fields share a name")
+        self.structs.append(struct)
+
+    def is_flexible(self, version: int) -> bool:
+        """The version uses compact lengths and tagged fields."""
+        return self.flexible_from is not None and version >= self.flexible_from
+
+
+class Api:
+    """One file of `protocol_specs/apis`."""
+
+    def __init__(self, path: Path) -> None:
+        data = json.loads(path.read_text())
+        self.path = path
+        self.key: int = data["key"]
+        self.name: str = data["name"]
+        self.api: str = data["api"]
+        self.doc: str = data["doc"]
+        self.version_notes: dict[str, str] = data["version_notes"]
+        self.versions = whole_range(data["versions"])
+        self.flexible_from = flexible_start(data["flexible"])
+        if path.name != f"{self.key:02d}_{self.name}.json":
+            raise SpecError(f"{path.name} holds key {self.key}, {self.name}")
+        self.request, self.response = (
+            Message(f"{self.api}{side}", self.versions, self.flexible_from, data[side.lower()])
+            for side in ("Request", "Response")
+        )
+
+
+class StoredRecord:
+    """One file of `protocol_specs/stored`: what a broker writes to an internal topic or a file."""
+
+    def __init__(self, path: Path) -> None:
+        data = json.loads(path.read_text())
+        self.path = path
+        self.name: str = data["name"]
+        self.doc: str = data["doc"]
+        self.version_notes: dict[str, str] = data["version_notes"]
+        self.messages = [
+            Message(
+                data[side]["class"],
+                whole_range(data[side]["versions"]),
+                flexible_start(data[side]["flexible"]),
+                data[side],
+            )
+            for side in ("key", "value")
+            if side in data
+        ]
+        if path.name != f"{self.name}.json":
+            raise SpecError(f"{path.name} holds {self.name}")
+
+
+def whole_range(text: str) -> Range:
+    """`"0-13"` → the range; both ends are written out."""
+    first, last = text.split("-")
+    return Range(int(first), int(last))
+
+
+def flexible_start(text: str | None) -> int | None:
+    """`"9+"` → 9; null → None."""
+    return None if text is None else int(text.removesuffix("+"))
+
+
+def parse_range(text: str | None, within: Range, where: str) -> Range | None:
+    """`"3+"`, `"0-8"` or `"1"`, all of it inside `within`; None stays None."""
+    if text is None:
+        return None
+    if text.endswith("+"):
+        found = Range(int(text[:-1]), within.last)
+    elif "-" in text:
+        found = whole_range(text)
+    else:
+        found = Range(int(text), int(text))
+    if not within.first <= found.first <= found.last <= within.last:
+        raise SpecError(f"{where}: versions {text} do not lie within {within.first}-{within.last}")
+    return found
+
+
+def _users_last(structs: list[Struct]) -> list[Struct]:
+    """Orders shared structs so that each stands after those it uses."""
+    ordered: list[Struct] = []
+
+    def place(struct: Struct) -> None:
+        for field in struct.fields:
+            if field.struct is not None:
+                place(field.struct)
+        if struct not in ordered:
+            ordered.append(struct)
+
+    for struct in structs:
+        place(struct)
+    return ordered

@@ -1,0 +1,89 @@
+"""Headers: what stands between a frame's length and its message.
+
+| header     | layout                                                                            |
+|------------|-----------------------------------------------------------------------------------|
+| request 1  | int16 api key, int16 api version, int32 correlation id, nullable string client id |
+| request 2  | the same, then tagged fields; the client id keeps its int16 length (KIP-482)      |
+| response 0 | int32 correlation id                                                              |
+| response 1 | int32 correlation id, tagged fields                                               |
+
+The flexible versions of an API use request header 2 and response header 1. One exception: an
+answer to ApiVersions always has response header 0, so that a client can read it before it knows
+which versions the broker speaks (KIP-511). Request header 0 (no client id) belonged to
+ControlledShutdown version 0 alone, which no client sends.
+"""
+
+from struct import Struct
+from struct import error as struct_error
+
+from minibroker.errors import ProtocolError
+from minibroker.protocol.api_keys import API_VERSIONS, APIS
+from minibroker.protocol.primitives import Reader, Writer
+
+_START = Struct(">hhih")
+_CORRELATION_ID = Struct(">i")
+
+_NEVER = 1 << 15  # above every int16
+
+_FLEXIBLE_FROM = {
+    key: _NEVER if api.flexible_from is None else api.flexible_from for key, api in APIS.items()
+}
+
+
+def parse_request_header(frame: memoryview | bytes) -> tuple[int, int, int, str | None, int]:
+    """Header of a request frame (without its length) → what it says and where the body begins.
+
+    Returns:
+        (api key, api version, correlation id, client id or None, position of the body in bytes).
+
+    Raises:
+        ProtocolError: the frame is too short, or no API has this key. The version is not checked:
+        an unsupported one is the dispatcher's to answer.
+    """
+    try:
+        api_key, version, correlation_id, size_bytes = _START.unpack_from(frame)
+    except struct_error:
+        raise ProtocolError(f"a frame of {len(frame)} bytes holds no request header") from None
+    position = _START.size
+    client_id = None
+    if size_bytes >= 0:
+        end = position + size_bytes
+        if end > len(frame):
+            raise ProtocolError(f"client id of {size_bytes} bytes in a frame of {len(frame)}")
+        client_id = str(frame[position:end], "utf-8", "replace")
+        position = end
+    flexible_from = _FLEXIBLE_FROM.get(api_key)
+    if flexible_from is None:
+        raise ProtocolError(f"no API has key {api_key} (version {version} was asked for)")
+    if version >= flexible_from:
+        if position < len(frame) and not frame[position]:
+            return api_key, version, correlation_id, client_id, position + 1
+        reader = Reader(frame, position)
+        reader.skip_tagged_fields()
+        position = reader.position
+    return api_key, version, correlation_id, client_id, position
+
+
+def response_header_version(api_key: int, version: int) -> int:
+    """0 or 1. Raises KeyError for a key that no API has."""
+    if api_key == API_VERSIONS:
+        return 0
+    return 1 if version >= _FLEXIBLE_FROM[api_key] else 0
+
+
+def response_header(api_key: int, version: int, correlation_id: int) -> bytes:
+    """The header of an answer, 4 or 5 bytes; it has no tagged fields to send."""
+    correlation = _CORRELATION_ID.pack(correlation_id)
+    return correlation + b"\x00" if response_header_version(api_key, version) else correlation
+
+
+def write_request_header(
+    writer: Writer, api_key: int, version: int, correlation_id: int, client_id: str | None
+) -> None:
+    """The header that a client sends; for tests, tools and requests between brokers."""
+    writer.int16(api_key)
+    writer.int16(version)
+    writer.int32(correlation_id)
+    writer.nullable_string(client_id)
+    if version >= _FLEXIBLE_FROM[api_key]:
+        writer.uvarint(0)

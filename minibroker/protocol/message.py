@@ -1,0 +1,28 @@
+"""What every generated message and struct has in common: comparison and a printed form."""
+
+
+def not_carried(message: str, field: str, version: int) -> ValueError:
+    """The error for a value that is set but has no place in the version being written."""
+    return ValueError(f"{message} version {version} cannot carry {field}, but it is set")
+
+
+def null_not_carried(field: str, version: int) -> ValueError:
+    """The error for None in a version where the field has no null."""
+    return ValueError(f"{field} is None, which version {version} cannot say")
+
+
+class Message:
+    """Base of every generated message and struct: comparison and a printed form, nothing else."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]  # fields change
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"

@@ -1,0 +1,76 @@
+# fmt: off
+# ruff: noqa: E501
+"""UnregisterController: key 94, versions 0 to 0.
+
+Generated from protocol_specs/apis/94_unregister_controller.json by `python -m minibroker.codegen`; do not edit.
+"""
+
+from struct import Struct
+
+from minibroker.protocol.message import Message
+from minibroker.protocol.primitives import Reader, Writer
+
+_IH = Struct(">ih")
+
+class UnregisterControllerRequest(Message):
+    """Request of UnregisterController."""
+
+    __slots__ = ("controller_id",)
+    API_KEY = 94
+    VERSIONS = (0, 0)
+    FLEXIBLE_FROM: int | None = 0
+
+    def __init__(
+        self,
+        *,
+        controller_id: int = 0,
+    ) -> None:
+        self.controller_id: int = controller_id
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "UnregisterControllerRequest":
+        self = cls.__new__(cls)
+        self.controller_id = reader.int32()
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.int32(self.controller_id)
+        writer.append(b"\x00")
+
+
+class UnregisterControllerResponse(Message):
+    """Answer of UnregisterController."""
+
+    __slots__ = ("throttle_time_ms", "error_code", "error_message")
+    API_KEY = 94
+    VERSIONS = (0, 0)
+    FLEXIBLE_FROM: int | None = 0
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        """"""
+        self.error_code: int = error_code
+        """"""
+        self.error_message: str | None = error_message
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "UnregisterControllerResponse":
+        self = cls.__new__(cls)
+        self.throttle_time_ms, self.error_code = reader.fixed(_IH)
+        self.error_message = reader.compact_nullable_string()
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.append(_IH.pack(self.throttle_time_ms, self.error_code))
+        writer.compact_nullable_string(self.error_message)
+        writer.append(b"\x00")

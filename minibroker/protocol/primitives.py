@@ -1,0 +1,500 @@
+"""Kafka's primitive types: `Reader` takes them from a buffer, `Writer` collects them for a socket.
+
+The generated messages call these and nothing else. All integers are big-endian. "Compact" is the
+encoding of the flexible versions (KIP-482): a length is an unsigned varint of length + 1, 0 = null.
+
+| type           | before flexible versions        | compact                             |
+|----------------|---------------------------------|-------------------------------------|
+| string         | int16 length (< 0: null), UTF-8 | uvarint length + 1 (0: null), UTF-8 |
+| bytes, records | int32 length (< 0: null), bytes | uvarint length + 1 (0: null), bytes |
+| array          | int32 count (< 0: null), items  | uvarint count + 1 (0: null), items  |
+| tagged fields  | none                            | count, then (tag, size, bytes) each |
+
+Reading never takes memory before it has seen the bytes: a count or a length beyond the end of the
+buffer is a `ProtocolError`, as is everything else that does not fit. Text that is not UTF-8 is
+read with replacement characters, as Java reads it, so that it gets an error code instead of a
+closed connection. Writing a value that the type cannot hold raises ValueError or struct.error.
+"""
+
+from struct import Struct, calcsize, pack, unpack_from
+from struct import error as struct_error
+from typing import Any
+
+from minibroker.errors import ProtocolError
+
+Buffer = bytes | bytearray | memoryview
+
+RECORDS_BY_REFERENCE_BYTES = 1024
+"""Records of at least this size are handed to the socket as they are; copying less is cheaper."""
+
+ZERO_UUID = bytes(16)
+"""The uuid that stands for "none"."""
+
+STRING_BYTES_MAX = 0x7FFF
+"""Longest string of the protocol, in bytes of UTF-8; the compact encoding could carry more."""
+
+_INT8 = Struct(">b")
+_INT16 = Struct(">h")
+_UINT16 = Struct(">H")
+_INT32 = Struct(">i")
+_UINT32 = Struct(">I")
+_INT64 = Struct(">q")
+_FLOAT64 = Struct(">d")
+_UVARINT_BYTES_MAX = 5
+_ONE_BYTE = [bytes([value]) for value in range(256)]
+_NULL_STRING = b"\xff\xff"
+_NULL_BYTES = b"\xff\xff\xff\xff"
+
+
+def truncated(what: str, position: int, end: int) -> ProtocolError:
+    """The error for a value that would reach beyond the last byte."""
+    return ProtocolError(f"{what} at byte {position} does not fit into the {end} bytes there are")
+
+
+def null_refused(position: int) -> ProtocolError:
+    """The error for a null where the protocol wants a value."""
+    return ProtocolError(f"null before byte {position} where a value is required")
+
+
+class Reader:
+    """Reads one message from `buffer`, from byte `position` to the buffer's end.
+
+    Strings and bytes are copied out; `records` are slices (memoryviews of the caller's buffer,
+    valid as long as that is). A method raises ProtocolError when the bytes do not hold the value.
+    """
+
+    __slots__ = ("buffer", "end", "position")
+
+    def __init__(self, buffer: Buffer, position: int = 0) -> None:
+        self.buffer = memoryview(buffer)
+        self.position = position
+        self.end = len(buffer)
+
+    @property
+    def remaining(self) -> int:
+        """Bytes not read yet."""
+        return self.end - self.position
+
+    def fixed(self, layout: Struct) -> tuple[Any, ...]:
+        """Several numbers of fixed size at once, as `layout` (big-endian) describes them."""
+        position = self.position
+        try:
+            values = layout.unpack_from(self.buffer, position)
+        except struct_error:
+            raise truncated("a run of numbers", position, self.end) from None
+        self.position = position + layout.size
+        return values
+
+    def boolean(self) -> bool:
+        """One byte; anything but 0 is true."""
+        return self.uint8() != 0
+
+    def uint8(self) -> int:
+        """One byte, 0 to 255."""
+        position = self.position
+        try:
+            value = self.buffer[position]
+        except IndexError:
+            raise truncated("a byte", position, self.end) from None
+        self.position = position + 1
+        return value
+
+    def int8(self) -> int:
+        """One byte, -128 to 127."""
+        value = self.uint8()
+        return value - 256 if value > 127 else value
+
+    def int16(self) -> int:
+        """Two bytes, signed."""
+        position = self.position
+        try:
+            (value,) = _INT16.unpack_from(self.buffer, position)
+        except struct_error:
+            raise truncated("an int16", position, self.end) from None
+        self.position = position + 2
+        return value  # type: ignore[no-any-return]
+
+    def uint16(self) -> int:
+        """Two bytes, unsigned."""
+        return self.int16() & 0xFFFF
+
+    def int32(self) -> int:
+        """Four bytes, signed."""
+        position = self.position
+        try:
+            (value,) = _INT32.unpack_from(self.buffer, position)
+        except struct_error:
+            raise truncated("an int32", position, self.end) from None
+        self.position = position + 4
+        return value  # type: ignore[no-any-return]
+
+    def uint32(self) -> int:
+        """Four bytes, unsigned."""
+        return self.int32() & 0xFFFFFFFF
+
+    def int64(self) -> int:
+        """Eight bytes, signed."""
+        position = self.position
+        try:
+            (value,) = _INT64.unpack_from(self.buffer, position)
+        except struct_error:
+            raise truncated("an int64", position, self.end) from None
+        self.position = position + 8
+        return value  # type: ignore[no-any-return]
+
+    def float64(self) -> float:
+        """Eight bytes, IEEE 754."""
+        (value,) = _FLOAT64.unpack(self.take(8))
+        return value  # type: ignore[no-any-return]
+
+    def uuid(self) -> bytes:
+        """Sixteen bytes; all zero stands for "none"."""
+        return bytes(self.take(16))
+
+    def uvarint(self) -> int:
+        """Unsigned varint: seven bits per byte, lowest first, at most five bytes."""
+        position = self.position
+        try:
+            value = self.buffer[position]
+            position += 1
+            if value > 127:
+                value &= 127
+                shift = 7
+                while (byte := self.buffer[position]) > 127:
+                    value |= (byte & 127) << shift
+                    shift += 7
+                    position += 1
+                    if shift == 7 * _UVARINT_BYTES_MAX:
+                        raise ProtocolError(f"varint before byte {position} is longer than 5 bytes")
+                value |= byte << shift
+                position += 1
+        except IndexError:
+            raise truncated("a varint", position, self.end) from None
+        self.position = position
+        return value
+
+    def take(self, size_bytes: int) -> memoryview:
+        """The next `size_bytes` (≥ 0) bytes, not copied."""
+        position = self.position
+        end = position + size_bytes
+        if end > self.end:
+            raise truncated(f"a value of {size_bytes} bytes", position, self.end)
+        self.position = end
+        return self.buffer[position:end]
+
+    def _text(self, size_bytes: int) -> str:
+        position = self.position
+        end = position + size_bytes
+        if end > self.end or size_bytes > STRING_BYTES_MAX:
+            raise truncated(f"a string of {size_bytes} bytes", position, self.end)
+        self.position = end
+        return str(self.buffer[position:end], "utf-8", "replace")
+
+    def string(self) -> str:
+        """String with an int16 length; null is refused."""
+        size_bytes = self.int16()
+        if size_bytes < 0:
+            raise null_refused(self.position)
+        return self._text(size_bytes)
+
+    def nullable_string(self) -> str | None:
+        """String with an int16 length, or None."""
+        size_bytes = self.int16()
+        return None if size_bytes < 0 else self._text(size_bytes)
+
+    def compact_string(self) -> str:
+        """String with a varint length; null is refused."""
+        size_bytes = self.uvarint() - 1
+        if size_bytes < 0:
+            raise null_refused(self.position)
+        return self._text(size_bytes)
+
+    def compact_nullable_string(self) -> str | None:
+        """String with a varint length, or None."""
+        size_bytes = self.uvarint() - 1
+        return None if size_bytes < 0 else self._text(size_bytes)
+
+    def byte_string(self) -> bytes:
+        """Bytes with an int32 length, copied; null is refused."""
+        return bytes(self.take(self.array_count()))
+
+    def nullable_byte_string(self) -> bytes | None:
+        """Bytes with an int32 length, copied, or None."""
+        size_bytes = self.int32()
+        return None if size_bytes < 0 else bytes(self.take(size_bytes))
+
+    def compact_byte_string(self) -> bytes:
+        """Bytes with a varint length, copied; null is refused."""
+        return bytes(self.take(self.compact_array_count()))
+
+    def compact_nullable_byte_string(self) -> bytes | None:
+        """Bytes with a varint length, copied, or None."""
+        size_bytes = self.uvarint() - 1
+        return None if size_bytes < 0 else bytes(self.take(size_bytes))
+
+    def records(self) -> memoryview | None:
+        """Record batches with an int32 length, not copied, or None."""
+        size_bytes = self.int32()
+        return None if size_bytes < 0 else self.take(size_bytes)
+
+    def compact_records(self) -> memoryview | None:
+        """Record batches with a varint length, not copied, or None."""
+        size_bytes = self.uvarint() - 1
+        return None if size_bytes < 0 else self.take(size_bytes)
+
+    def array_count(self) -> int:
+        """Number of items, int32; null is refused, and so is a number above that of bytes left."""
+        count = self.int32()
+        if count < 0:
+            raise null_refused(self.position)
+        if count > self.end - self.position:
+            raise truncated(f"an array of {count} items", self.position, self.end)
+        return count
+
+    def nullable_array_count(self) -> int:
+        """As `array_count`; -1 for a null array."""
+        count = self.int32()
+        if count > self.end - self.position:
+            raise truncated(f"an array of {count} items", self.position, self.end)
+        return count if count >= 0 else -1
+
+    def compact_array_count(self) -> int:
+        """As `array_count`, with a varint count."""
+        count = self.uvarint() - 1
+        if count < 0:
+            raise null_refused(self.position)
+        if count > self.end - self.position:
+            raise truncated(f"an array of {count} items", self.position, self.end)
+        return count
+
+    def compact_nullable_array_count(self) -> int:
+        """As `nullable_array_count`, with a varint count."""
+        count = self.uvarint() - 1
+        if count > self.end - self.position:
+            raise truncated(f"an array of {count} items", self.position, self.end)
+        return count
+
+    def numbers(self, count: int, code: str) -> list[Any]:
+        """`count` numbers of one type; `code` is its letter in the struct module (b, h, i, q …)."""
+        position = self.position
+        layout = f">{count}{code}"
+        try:
+            values = unpack_from(layout, self.buffer, position)
+        except struct_error:
+            raise truncated(f"an array of {count} numbers", position, self.end) from None
+        self.position = position + calcsize(layout)
+        return list(values)
+
+    def skip_tagged_fields(self) -> None:
+        """Steps over the tagged fields of a struct that knows none of them."""
+        for _ in range(self.uvarint()):
+            self.uvarint()
+            self.take(self.uvarint())
+
+    def tag_end(self) -> int:
+        """Reads the size of a tagged field; gives back the position of its end."""
+        size_bytes = self.uvarint()
+        end = self.position + size_bytes
+        if end > self.end:
+            raise truncated(f"a tagged field of {size_bytes} bytes", self.position, self.end)
+        return end
+
+    def finish_tag(self, end: int) -> None:
+        """Checks that a known tagged field was exactly as long as it said."""
+        if self.position != end:
+            raise ProtocolError(f"tagged field ends at byte {self.position}, announced was {end}")
+
+
+class Writer:
+    """Collects one message as chunks; `parts` gives back few large ones, in order.
+
+    `append(chunk)` is the list's own method and takes bytes that are already encoded: generated
+    code calls it directly. Records of `RECORDS_BY_REFERENCE_BYTES` or more are kept by reference:
+    they must stay unchanged until the parts are on the socket.
+    """
+
+    __slots__ = ("_chunks", "_parts", "append")
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self._parts: list[Buffer] = []
+        self.append = self._chunks.append
+
+    @property
+    def size(self) -> int:
+        """Bytes collected so far."""
+        return sum(map(len, self._chunks)) + sum(map(len, self._parts))
+
+    def parts(self) -> list[Buffer]:
+        """Everything collected, as the buffers to send one after the other."""
+        if self._chunks:
+            self._parts.append(b"".join(self._chunks))
+            self._chunks.clear()
+        return self._parts
+
+    def frame_parts(self) -> list[Buffer]:
+        """As `parts`, with the frame's length (int32, without itself) in front of the first."""
+        parts = self.parts()
+        size_bytes = _INT32.pack(sum(map(len, parts)))
+        if parts:
+            parts[0] = size_bytes + parts[0]
+        else:
+            parts.append(size_bytes)
+        return parts
+
+    def to_bytes(self) -> bytes:
+        """Everything collected as one copy; for tests, tools and small records."""
+        return b"".join(self.parts())
+
+    def boolean(self, value: bool) -> None:
+        """One byte, 1 or 0."""
+        self.append(b"\x01" if value else b"\x00")
+
+    def int8(self, value: int) -> None:
+        """One byte, -128 to 127."""
+        self.append(_INT8.pack(value))
+
+    def int16(self, value: int) -> None:
+        """Two bytes, signed."""
+        self.append(_INT16.pack(value))
+
+    def uint16(self, value: int) -> None:
+        """Two bytes, unsigned."""
+        self.append(_UINT16.pack(value))
+
+    def int32(self, value: int) -> None:
+        """Four bytes, signed."""
+        self.append(_INT32.pack(value))
+
+    def uint32(self, value: int) -> None:
+        """Four bytes, unsigned."""
+        self.append(_UINT32.pack(value))
+
+    def int64(self, value: int) -> None:
+        """Eight bytes, signed."""
+        self.append(_INT64.pack(value))
+
+    def float64(self, value: float) -> None:
+        """Eight bytes, IEEE 754."""
+        self.append(_FLOAT64.pack(value))
+
+    def uuid(self, value: bytes) -> None:
+        """Sixteen bytes as they are."""
+        if len(value) != 16:
+            raise ValueError(f"a uuid has 16 bytes, not {len(value)}")
+        self.append(value)
+
+    def uvarint(self, value: int) -> None:
+        """Unsigned varint of a value from 0 to 2**35 - 1."""
+        self.append(_ONE_BYTE[value] if 0 <= value < 128 else uvarint_bytes(value))
+
+    def string(self, value: str) -> None:
+        """String with an int16 length."""
+        data = value.encode()
+        if len(data) > STRING_BYTES_MAX:
+            raise ValueError(f"string of {len(data)} bytes, the protocol allows 32767")
+        self.append(_INT16.pack(len(data)) + data)
+
+    def nullable_string(self, value: str | None) -> None:
+        """String with an int16 length; None is length -1."""
+        if value is None:
+            self.append(_NULL_STRING)
+        else:
+            self.string(value)
+
+    def compact_string(self, value: str) -> None:
+        """String with a varint length."""
+        data = value.encode()
+        size_bytes = len(data) + 1
+        if size_bytes < 128:
+            self.append(_ONE_BYTE[size_bytes] + data)
+        elif size_bytes <= STRING_BYTES_MAX + 1:
+            self.append(uvarint_bytes(size_bytes) + data)
+        else:
+            raise ValueError(f"string of {len(data)} bytes, the protocol allows 32767")
+
+    def compact_nullable_string(self, value: str | None) -> None:
+        """String with a varint length; None is length 0."""
+        if value is None:
+            self.append(b"\x00")
+        else:
+            self.compact_string(value)
+
+    def byte_string(self, value: Buffer) -> None:
+        """Bytes with an int32 length."""
+        self.append(_INT32.pack(len(value)))
+        self.append(bytes(value))
+
+    def nullable_byte_string(self, value: Buffer | None) -> None:
+        """Bytes with an int32 length; None is length -1."""
+        if value is None:
+            self.append(_NULL_BYTES)
+        else:
+            self.byte_string(value)
+
+    def compact_byte_string(self, value: Buffer) -> None:
+        """Bytes with a varint length."""
+        self.uvarint(len(value) + 1)
+        self.append(bytes(value))
+
+    def compact_nullable_byte_string(self, value: Buffer | None) -> None:
+        """Bytes with a varint length; None is length 0."""
+        if value is None:
+            self.append(b"\x00")
+        else:
+            self.compact_byte_string(value)
+
+    def records(self, value: Buffer | None) -> None:
+        """Record batches with an int32 length; kept by reference when large."""
+        if value is None:
+            self.append(_NULL_BYTES)
+        else:
+            self.append(_INT32.pack(len(value)))
+            self._records(value)
+
+    def compact_records(self, value: Buffer | None) -> None:
+        """Record batches with a varint length; kept by reference when large."""
+        if value is None:
+            self.append(b"\x00")
+        else:
+            self.uvarint(len(value) + 1)
+            self._records(value)
+
+    def _records(self, value: Buffer) -> None:
+        if len(value) < RECORDS_BY_REFERENCE_BYTES:
+            self.append(bytes(value))
+        else:
+            self.parts().append(value)
+
+    def array_count(self, count: int) -> None:
+        """Number of items, int32; -1 for a null array."""
+        self.append(_INT32.pack(count))
+
+    def compact_array_count(self, count: int) -> None:
+        """Number of items, varint; -1 for a null array."""
+        self.uvarint(count + 1)
+
+    def numbers(self, values: list[Any], code: str) -> None:
+        """Numbers of one type, without a count; `code` as in `Reader.numbers`."""
+        self.append(pack(f">{len(values)}{code}", *values))
+
+    def tagged_fields(self, fields: list[tuple[int, "Writer"]]) -> None:
+        """A struct's tagged fields, in ascending order of tag: (tag, its value written)."""
+        self.uvarint(len(fields))
+        for tag, field in fields:
+            self.uvarint(tag)
+            self.uvarint(field.size)
+            for part in field.parts():
+                self.append(bytes(part))
+
+
+def uvarint_bytes(value: int) -> bytes:
+    """Unsigned varint of `value`; ValueError when it is negative or needs more than five bytes."""
+    if not 0 <= value < 1 << 7 * _UVARINT_BYTES_MAX:
+        raise ValueError(f"{value} does not fit into a varint of {_UVARINT_BYTES_MAX} bytes")
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)

@@ -1,0 +1,147 @@
+# fmt: off
+# ruff: noqa: E501
+"""consumer_group_current_member_assignment.
+
+Generated from protocol_specs/stored/consumer_group_current_member_assignment.json by `python -m minibroker.codegen`; do not edit.
+"""
+
+from struct import Struct
+
+from minibroker.protocol.message import Message
+from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
+
+_IIB = Struct(">iib")
+
+class ConsumerGroupCurrentMemberAssignmentKey(Message):
+    """The record itself; its version is the int16 in front of it."""
+
+    __slots__ = ("group_id", "member_id")
+    VERSIONS = (8, 8)
+    FLEXIBLE_FROM: int | None = None
+
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id: str = group_id
+        """"""
+        self.member_id: str = member_id
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "ConsumerGroupCurrentMemberAssignmentKey":
+        self = cls.__new__(cls)
+        self.group_id = reader.string()
+        self.member_id = reader.string()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.string(self.group_id)
+        writer.string(self.member_id)
+
+
+class TopicPartitions(Message):
+    """"""
+
+    __slots__ = ("topic_id", "partitions", "assignment_epochs")
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[int] | None = None,
+        assignment_epochs: list[int] | None | tuple[()] = (),
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        """"""
+        self.partitions: list[int] = [] if partitions is None else partitions
+        """"""
+        self.assignment_epochs: list[int] | None = [] if isinstance(assignment_epochs, tuple) else assignment_epochs
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "TopicPartitions":
+        self = cls.__new__(cls)
+        self.topic_id = reader.uuid()
+        count = reader.compact_array_count()
+        self.partitions = reader.numbers(count, "i")
+        self.assignment_epochs = []
+        for _ in range(reader.uvarint()):
+            tag = reader.uvarint()
+            end = reader.tag_end()
+            if tag == 0:
+                count = reader.compact_nullable_array_count()
+                self.assignment_epochs = reader.numbers(count, "i") if count >= 0 else None
+            else:
+                reader.position = end
+            reader.finish_tag(end)
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.uuid(self.topic_id)
+        writer.compact_array_count(len(self.partitions))
+        writer.numbers(self.partitions, "i")
+        tagged: list[tuple[int, Writer]] = []
+        if (self.assignment_epochs is None or self.assignment_epochs):
+            value = Writer()
+            value.compact_array_count(-1 if self.assignment_epochs is None else len(self.assignment_epochs))
+            value.numbers(self.assignment_epochs or [], "i")
+            tagged.append((0, value))
+        writer.tagged_fields(tagged)
+
+
+class ConsumerGroupCurrentMemberAssignmentValue(Message):
+    """The record itself; its version is the int16 in front of it."""
+
+    __slots__ = ("member_epoch", "previous_member_epoch", "state", "assigned_partitions", "partitions_pending_revocation")
+    VERSIONS = (0, 0)
+    FLEXIBLE_FROM: int | None = 0
+
+    def __init__(
+        self,
+        *,
+        member_epoch: int = 0,
+        previous_member_epoch: int = 0,
+        state: int = 0,
+        assigned_partitions: list[TopicPartitions] | None = None,
+        partitions_pending_revocation: list[TopicPartitions] | None = None,
+    ) -> None:
+        self.member_epoch: int = member_epoch
+        """"""
+        self.previous_member_epoch: int = previous_member_epoch
+        """"""
+        self.state: int = state
+        """"""
+        self.assigned_partitions: list[TopicPartitions] = [] if assigned_partitions is None else assigned_partitions
+        """"""
+        self.partitions_pending_revocation: list[TopicPartitions] = [] if partitions_pending_revocation is None else partitions_pending_revocation
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "ConsumerGroupCurrentMemberAssignmentValue":
+        self = cls.__new__(cls)
+        self.member_epoch, self.previous_member_epoch, self.state = reader.fixed(_IIB)
+        count = reader.compact_array_count()
+        assigned_partitions: list[TopicPartitions] = []
+        for _ in range(count):
+            assigned_partitions.append(TopicPartitions.read(reader, version))
+        self.assigned_partitions = assigned_partitions
+        count = reader.compact_array_count()
+        partitions_pending_revocation: list[TopicPartitions] = []
+        for _ in range(count):
+            partitions_pending_revocation.append(TopicPartitions.read(reader, version))
+        self.partitions_pending_revocation = partitions_pending_revocation
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.append(_IIB.pack(self.member_epoch, self.previous_member_epoch, self.state))
+        writer.compact_array_count(len(self.assigned_partitions))
+        for topic_partitions in self.assigned_partitions:
+            topic_partitions.write(writer, version)
+        writer.compact_array_count(len(self.partitions_pending_revocation))
+        for topic_partitions in self.partitions_pending_revocation:
+            topic_partitions.write(writer, version)
+        writer.append(b"\x00")

@@ -1,0 +1,74 @@
+# fmt: off
+# ruff: noqa: E501
+"""consumer_protocol_assignment.
+
+Generated from protocol_specs/stored/consumer_protocol_assignment.json by `python -m minibroker.codegen`; do not edit.
+"""
+
+from minibroker.protocol.message import Message
+from minibroker.protocol.primitives import Reader, Writer
+
+class TopicPartition(Message):
+    """"""
+
+    __slots__ = ("topic", "partitions")
+
+    def __init__(
+        self,
+        *,
+        topic: str = "",
+        partitions: list[int] | None = None,
+    ) -> None:
+        self.topic: str = topic
+        """"""
+        self.partitions: list[int] = [] if partitions is None else partitions
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "TopicPartition":
+        self = cls.__new__(cls)
+        self.topic = reader.string()
+        count = reader.array_count()
+        self.partitions = reader.numbers(count, "i")
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.string(self.topic)
+        writer.array_count(len(self.partitions))
+        writer.numbers(self.partitions, "i")
+
+
+class ConsumerProtocolAssignment(Message):
+    """The record itself; its version is the int16 in front of it."""
+
+    __slots__ = ("assigned_partitions", "user_data")
+    VERSIONS = (0, 3)
+    FLEXIBLE_FROM: int | None = None
+
+    def __init__(
+        self,
+        *,
+        assigned_partitions: list[TopicPartition] | None = None,
+        user_data: bytes | None = None,
+    ) -> None:
+        self.assigned_partitions: list[TopicPartition] = [] if assigned_partitions is None else assigned_partitions
+        """"""
+        self.user_data: bytes | None = user_data
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "ConsumerProtocolAssignment":
+        self = cls.__new__(cls)
+        count = reader.array_count()
+        assigned_partitions: list[TopicPartition] = []
+        for _ in range(count):
+            assigned_partitions.append(TopicPartition.read(reader, version))
+        self.assigned_partitions = assigned_partitions
+        self.user_data = reader.nullable_byte_string()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.array_count(len(self.assigned_partitions))
+        for topic_partition in self.assigned_partitions:
+            topic_partition.write(writer, version)
+        writer.nullable_byte_string(self.user_data)

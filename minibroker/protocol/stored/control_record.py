@@ -1,0 +1,58 @@
+# fmt: off
+# ruff: noqa: E501
+"""control_record.
+
+Generated from protocol_specs/stored/control_record.json by `python -m minibroker.codegen`; do not edit.
+"""
+
+from minibroker.protocol.message import Message
+from minibroker.protocol.primitives import Reader, Writer
+
+class ControlRecordKey(Message):
+    """The record itself; its version is the int16 in front of it."""
+
+    __slots__ = ("type",)
+    VERSIONS = (0, 0)
+    FLEXIBLE_FROM: int | None = None
+
+    def __init__(
+        self,
+        *,
+        type: int = 0,
+    ) -> None:
+        self.type: int = type
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "ControlRecordKey":
+        self = cls.__new__(cls)
+        self.type = reader.int16()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.int16(self.type)
+
+
+class EndTxnMarker(Message):
+    """The record itself; its version is the int16 in front of it."""
+
+    __slots__ = ("coordinator_epoch",)
+    VERSIONS = (0, 0)
+    FLEXIBLE_FROM: int | None = None
+
+    def __init__(
+        self,
+        *,
+        coordinator_epoch: int = 0,
+    ) -> None:
+        self.coordinator_epoch: int = coordinator_epoch
+        """"""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "EndTxnMarker":
+        self = cls.__new__(cls)
+        self.coordinator_epoch = reader.int32()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.int32(self.coordinator_epoch)
