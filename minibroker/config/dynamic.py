@@ -48,7 +48,8 @@ class DynamicConfig:
         self.cluster_default: dict[str, str] = {}
         self._topics: dict[str, dict[str, str]] = {}
         self._resolved: dict[str, TopicConfig] = {}
-        self._topic_default = TopicConfig(broker_topic_values(static))
+        self.topic_default = TopicConfig(broker_topic_values(static))
+        """What holds for every topic that sets nothing."""
         self._listeners: list[ConfigListener] = []
 
     def subscribe(self, listener: ConfigListener) -> None:
@@ -57,7 +58,7 @@ class DynamicConfig:
     def topic(self, name: str) -> TopicConfig:
         """The resolved values of one topic; one shared instance for all that set nothing."""
         if name not in self._topics:
-            return self._topic_default
+            return self.topic_default
         resolved = self._resolved.get(name)
         if resolved is None:
             resolved = self._resolve(name)
@@ -111,9 +112,9 @@ class DynamicConfig:
             return
         self.broker = config
         topic_values = broker_topic_values(config)
-        topics_changed = topic_values != self._topic_default.values
+        topics_changed = topic_values != self.topic_default.values
         if topics_changed:
-            self._topic_default = TopicConfig(topic_values)
+            self.topic_default = TopicConfig(topic_values)
             self._resolved.clear()
         for listener in self._listeners:
             listener.on_broker_config(config, changed)
@@ -122,7 +123,7 @@ class DynamicConfig:
 
     def _resolve(self, name: str) -> TopicConfig:
         try:
-            return topic_config(self._topics[name], self._topic_default)
+            return topic_config(self._topics[name], self.topic_default)
         except ConfigError as error:
             _log.error("topic %s goes by the broker's defaults: %s", name, error)
-            return self._topic_default
+            return self.topic_default

@@ -1,0 +1,162 @@
+"""What the four config APIs share: kinds of resources, where each is kept, what may be set on it.
+
+    type  resource         kept in the tree under          its own values are described as
+    2     topic            /config/topics/NAME             1
+    4     broker           /config/brokers/ID, <default>   2 and 3
+    8     broker logger    nowhere (this process only)     6
+    16    client metrics   /config/client-metrics/NAME     7
+    32    group            /config/groups/NAME             8
+
+Source: Kafka ConfigAdminManager, ZkAdminManager, ControllerConfigurationValidator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.config.alterations import check_broker_values
+from minibroker.config.topic import validate_topic_config
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import ConfigError, CoordinationError, KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minibroker.errors import MinibrokerError
+    from minibroker.handlers.context import Services
+
+TOPIC: Final = 2
+BROKER: Final = 4
+BROKER_LOGGER: Final = 8
+CLIENT_METRICS: Final = 16
+GROUP: Final = 32
+
+CLUSTER_DEFAULT: Final = "<default>"
+_ENTITY_TYPES: Final = {
+    TOPIC: "topics",
+    BROKER: "brokers",
+    CLIENT_METRICS: "client-metrics",
+    GROUP: "groups",
+}
+
+
+def invalid_request(detail: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, detail)
+
+
+def entity_of(resource_type: int, resource_name: str) -> tuple[str, str]:
+    """A kept resource → entity type and name in the tree."""
+    if resource_type == BROKER and not resource_name:
+        return "brokers", CLUSTER_DEFAULT
+    return _ENTITY_TYPES[resource_type], resource_name
+
+
+def current_values(services: Services, resource_type: int, resource_name: str) -> dict[str, str]:
+    """A kept resource's own values, as the tree has them."""
+    return dict(services.cluster.config_of(*entity_of(resource_type, resource_name)))
+
+
+def check_names(names: Iterable[str], without_value: Iterable[str]) -> None:
+    """A key stands once, and has a value where it needs one. Raises INVALID_REQUEST."""
+    listed = list(names)
+    if len(set(listed)) != len(listed):
+        raise invalid_request("Error due to duplicate config keys")
+    missing = list(without_value)
+    if missing:
+        raise invalid_request(f"Null value not supported for : {', '.join(missing)}")
+
+
+def check_resource(services: Services, resource_type: int, resource_name: str) -> None:
+    """May this resource be altered here at all? Raises KafkaError."""
+    if resource_type == BROKER:
+        if resource_name:
+            check_broker_id(services, resource_name, "Node id must be an integer, but it is: ")
+    elif resource_type == TOPIC:
+        if not resource_name:
+            raise invalid_request("Default topic resources are not allowed.")
+        if resource_name not in services.cluster.image.topics:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource_name}' does not exist."
+            )
+    elif resource_type == CLIENT_METRICS:
+        if not resource_name:
+            raise invalid_request("Subscription name can't be empty")
+    elif resource_type == GROUP:
+        if not resource_name:
+            raise invalid_request("Default group resources are not allowed.")
+    else:
+        raise invalid_request(f"Unknown resource type {resource_type}")
+
+
+def check_broker_id(services: Services, text: str, complaint: str) -> None:
+    """A broker resource of this API is this broker. Raises INVALID_REQUEST."""
+    broker_id = services.config.broker_id
+    sign, digits = (text[:1], text[1:]) if text[:1] in ("-", "+") else ("", text)
+    if not digits.isdecimal():
+        raise invalid_request(f"{complaint}{text}")
+    if int(sign + digits) != broker_id:
+        raise invalid_request(f"Unexpected broker id, expected {broker_id}, but received {text}")
+
+
+def check_values(
+    services: Services, resource_type: int, resource_name: str, values: Mapping[str, str]
+) -> None:
+    """Would these be good as all the resource's own values? Raises KafkaError.
+
+    Kafka refuses a broker's bad value as INVALID_REQUEST (KAFKA-13609), a topic's as
+    INVALID_CONFIG.
+    """
+    broker = services.dynamic.broker
+    code = ErrorCode.INVALID_REQUEST if resource_type == BROKER else ErrorCode.INVALID_CONFIG
+    try:
+        if resource_type == TOPIC:
+            validate_topic_config(values, broker)
+        elif resource_type == BROKER:
+            check_broker_values(services.dynamic, values, per_broker=bool(resource_name))
+        elif resource_type == GROUP:
+            from minibroker.config.entity_keys import validate_group_config  # noqa: PLC0415  rare
+
+            validate_group_config(values, broker)
+        else:
+            _check_client_metrics(values)
+    except ConfigError as error:
+        raise KafkaError(code, str(error)) from None
+
+
+def _check_client_metrics(values: Mapping[str, str]) -> None:
+    from minibroker.config.entity_keys import (  # noqa: PLC0415  rare
+        CLIENT_METRICS_KEYS,
+        check_push_interval,
+        parse_match,
+    )
+
+    for name in values:
+        if name not in CLIENT_METRICS_KEYS:
+            raise invalid_request(f"Unknown client metrics configuration: {name}")
+    complaint = check_push_interval(values)
+    if complaint is not None:
+        raise invalid_request(complaint)
+    patterns = values.get("match", "")
+    parse_match([item.strip() for item in patterns.split(",")] if patterns.strip() else [])
+
+
+def failure(error: MinibrokerError) -> tuple[int, str | None]:
+    """An error → code and message of one resource's answer."""
+    if isinstance(error, KafkaError):
+        return int(error.code), error.detail
+    if isinstance(error, CoordinationError):
+        # Kafka waits for ZooKeeper until the request times out; clients retry on this code.
+        return int(ErrorCode.REQUEST_TIMED_OUT), str(error)
+    raise error
+
+
+def repeated(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
+    """(type, name) of the resources that one request names more than once."""
+    seen: set[tuple[int, str]] = set()
+    twice: set[tuple[int, str]] = set()
+    for resource in resources:
+        (twice if resource in seen else seen).add(resource)
+    return twice
+
+
+REPEATED_DETAIL: Final = "Each resource must appear at most once."

@@ -1,0 +1,164 @@
+"""DescribeConfigs: key 32, versions 0-4 (KIP-133, KIP-226, KIP-569).
+
+Behaviour: every setting of a topic, of this broker (or the cluster-wide dynamic values, with an
+empty name), of its loggers, of a client metrics subscription or of a group: value, who gave it,
+whether it may change, and on demand the layers below it and what it does. Secrets have no value.
+Versions: 1 source and synonyms instead of a default flag; 3 type and documentation; 4 flexible.
+Differs from Kafka: version 0's default flag tells the truth (Kafka 3.9 always says false); groups
+and client metrics are described as Kafka 4 does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster.topics import validate_topic_name
+from minibroker.config.describe import (
+    BROKER_LOGGER_SOURCE,
+    DEFAULT_SOURCE,
+    Entry,
+    broker_entries,
+    client_metrics_entries,
+    cluster_default_entries,
+    documentation_of,
+    group_entries,
+    topic_entries,
+)
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    check_broker_id,
+    current_values,
+    invalid_request,
+)
+from minibroker.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext, Services
+
+TYPE_CODES: Final = {
+    "": 0,
+    "boolean": 1,
+    "string": 2,
+    "int": 3,
+    "short": 4,
+    "long": 5,
+    "double": 6,
+    "list": 7,
+    "class": 8,
+    "password": 9,
+}
+_SCOPES: Final = {
+    TOPIC: "topic",
+    BROKER: "broker",
+    CLIENT_METRICS: "client-metrics",
+    GROUP: "group",
+}
+
+
+def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """One result per resource, in the order of the request."""
+    results = []
+    for resource in request.resources:
+        code, message = 0, None
+        configs: list[DescribeConfigsResourceResult] = []
+        try:
+            if resource.resource_type == BROKER_LOGGER:
+                configs = _describe_loggers(context.services, resource)
+            else:
+                entries = _entries(context.services, resource)
+                configs = [_result(entry, resource, request, context.version) for entry in entries]
+        except KafkaError as error:
+            code, message = int(error.code), error.detail
+        results.append(
+            DescribeConfigsResult(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=configs,
+            )
+        )
+    return DescribeConfigsResponse(results=results)
+
+
+def _entries(services: Services, resource: DescribeConfigsResource) -> list[Entry]:
+    """The settings of everything but loggers. Raises KafkaError."""
+    kind, name = resource.resource_type, resource.resource_name
+    wanted = resource.configuration_keys or None  # an empty list asks for all, as null does
+    dynamic = services.dynamic
+    if kind == TOPIC:
+        validate_topic_name(name)
+        if name not in services.cluster.image.topics:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return topic_entries(dynamic, current_values(services, kind, name), wanted)
+    if kind == BROKER:
+        if not name:
+            return cluster_default_entries(dynamic, wanted)
+        check_broker_id(services, name, "Broker id must be an integer, but it is: ")
+        return broker_entries(dynamic, wanted)
+    if kind == CLIENT_METRICS:
+        if not name:
+            raise invalid_request("Client metrics subscription name must not be empty")
+        return client_metrics_entries(current_values(services, kind, name), wanted)
+    if kind == GROUP:
+        if not name:
+            raise invalid_request("Group name must not be empty")
+        return group_entries(dynamic, current_values(services, kind, name), wanted)
+    raise invalid_request(f"Unsupported resource type: {kind}")
+
+
+def _result(
+    entry: Entry,
+    resource: DescribeConfigsResource,
+    request: DescribeConfigsRequest,
+    version: int,
+) -> DescribeConfigsResourceResult:
+    result = DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        config_type=TYPE_CODES[entry.type],
+        documentation=None,
+    )
+    if version == 0:
+        result.is_default = entry.source == DEFAULT_SOURCE
+    if request.include_synonyms:
+        result.synonyms = [
+            DescribeConfigsSynonym(name=layer.name, value=layer.value, source=layer.source)
+            for layer in entry.layers
+        ]
+    if request.include_documentation:
+        result.documentation = documentation_of(_SCOPES[resource.resource_type], entry.name)
+    return result
+
+
+def _describe_loggers(
+    services: Services, resource: DescribeConfigsResource
+) -> list[DescribeConfigsResourceResult]:
+    """The levels of this process's loggers. Raises KafkaError."""
+    from minibroker.handlers.broker_loggers import levels  # noqa: PLC0415  rare
+
+    name, wanted = resource.resource_name, resource.configuration_keys
+    if not name:
+        raise invalid_request("Broker id must not be empty")
+    check_broker_id(services, name, "Broker id must be an integer, but it is: ")
+    return [
+        DescribeConfigsResourceResult(name=logger, value=level, config_source=BROKER_LOGGER_SOURCE)
+        for logger, level in levels().items()
+        if not wanted or logger in wanted
+    ]

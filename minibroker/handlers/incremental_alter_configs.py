@@ -1,0 +1,109 @@
+"""IncrementalAlterConfigs: key 44, versions 0-1 (KIP-339).
+
+Behaviour: sets, deletes, appends to or subtracts from single keys; what is not named stays. Every
+resource is answered by itself; `validate_only` does all but the change. Broker loggers are Python's
+loggers of this process: their levels are set at once and kept nowhere.
+Versions: 1 flexible.
+Differs from Kafka: as AlterConfigs; logger names are this broker's (`minibroker.server`), TRACE is
+a level below Python's DEBUG.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_changes, as_changes
+from minibroker.config.broker_keys import BROKER_KEYS
+from minibroker.config.topic_keys import TOPIC_KEYS
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import ConfigError, CoordinationError, KafkaError
+from minibroker.handlers.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    REPEATED_DETAIL,
+    TOPIC,
+    check_names,
+    check_resource,
+    check_values,
+    current_values,
+    entity_of,
+    failure,
+    invalid_request,
+    repeated,
+)
+from minibroker.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.config.definition import ConfigKey
+    from minibroker.handlers.context import RequestContext, Services
+
+
+async def handle(
+    context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """One answer per resource, in the order of the request."""
+    twice = repeated((r.resource_type, r.resource_name) for r in request.resources)
+    responses = []
+    for resource in request.resources:
+        code, message = 0, None
+        try:
+            if (resource.resource_type, resource.resource_name) in twice:
+                raise invalid_request(REPEATED_DETAIL)
+            await _alter(context.services, resource, validate_only=request.validate_only)
+        except (KafkaError, CoordinationError) as error:
+            code, message = failure(error)
+        responses.append(
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+async def _alter(
+    services: Services, resource: AlterConfigsResource, *, validate_only: bool
+) -> None:
+    kind, name = resource.resource_type, resource.resource_name
+    changes = [Change(c.name, c.config_operation, c.value) for c in resource.configs]
+    check_names(
+        (change.name for change in changes),
+        (change.name for change in changes if change.operation != DELETE and change.value is None),
+    )
+    if kind == BROKER_LOGGER:
+        from minibroker.handlers.broker_loggers import alter_levels  # noqa: PLC0415  rare
+
+        alter_levels(services.config.broker_id, name, changes, validate_only=validate_only)
+        return
+    check_resource(services, kind, name)
+    for change in changes:
+        if not SET <= change.operation <= SUBTRACT:
+            raise invalid_request(f"Unknown operations type {change.operation}")
+    current = current_values(services, kind, name)
+    try:
+        wanted = apply_changes(current, changes, _keys_of(kind))
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+    check_values(services, kind, name, wanted)
+    difference = as_changes(current, wanted)
+    if difference and not validate_only:
+        await services.cluster.alter_config(*entity_of(kind, name), difference)
+
+
+def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
+    if kind == TOPIC:
+        return TOPIC_KEYS
+    if kind == BROKER:
+        return BROKER_KEYS
+    from minibroker.config.entity_keys import CLIENT_METRICS_KEYS, GROUP_KEYS  # noqa: PLC0415  rare
+
+    return {**GROUP_KEYS, **CLIENT_METRICS_KEYS}

@@ -1,0 +1,63 @@
+"""ListConfigResources: key 74, versions 0-1 (KIP-1000, KIP-1142).
+
+Behaviour: names everything that can have settings. Version 0 asks for client metrics alone; version
+1 for the given kinds, none given meaning all of them; an unknown kind is UNSUPPORTED_VERSION.
+Versions: 1 kinds in request and answer.
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.handlers.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+)
+from minibroker.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minibroker.handlers.context import RequestContext, Services
+
+_ALL: Final = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
+
+
+def handle(
+    context: RequestContext, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """The resources of the wanted kinds, kind by kind."""
+    if context.version == 0:
+        wanted: Iterable[int] = (CLIENT_METRICS,)
+    else:
+        wanted = request.resource_types or _ALL
+        if not set(wanted) <= set(_ALL):
+            return ListConfigResourcesResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=kind)
+            for kind in _ALL
+            if kind in wanted
+            for name in _names(context.services, kind)
+        ]
+    )
+
+
+def _names(services: Services, kind: int) -> list[str]:
+    """Names of one kind, in alphabetical order (Kafka: in no order)."""
+    image = services.cluster.image
+    if kind == TOPIC:
+        return sorted(image.topics)
+    if kind in (BROKER, BROKER_LOGGER):
+        return [str(broker_id) for broker_id in sorted(image.brokers)]
+    entity_type = "groups" if kind == GROUP else "client-metrics"
+    return sorted(image.configs.get(entity_type, {}))
