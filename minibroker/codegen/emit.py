@@ -192,7 +192,8 @@ class StructEmitter:
             lines = ["tagged: list[tuple[int, Writer]] = []"]
             for field in tagged:
                 lines += self._write_tag(field)
-            lines.append("writer.tagged_fields(tagged)")
+            lines += ["if tagged:", "    writer.tagged_fields(tagged)", "else:"]
+            lines.append('    writer.append(b"\\x00")')
         else:
             lines = ['writer.append(b"\\x00")']
         if self.always_flexible:

@@ -182,6 +182,18 @@ class Reader:
         self.position = end
         return self.buffer[position:end]
 
+    def _length(self) -> int:
+        """A compact length or count; -1 for null. One byte nearly always, so that is tried first."""
+        position = self.position
+        try:
+            length = self.buffer[position]
+        except IndexError:
+            raise truncated("a length", position, self.end) from None
+        if length > 127:
+            return self.uvarint() - 1
+        self.position = position + 1
+        return length - 1
+
     def _text(self, size_bytes: int) -> str:
         position = self.position
         end = position + size_bytes
@@ -204,14 +216,14 @@ class Reader:
 
     def compact_string(self) -> str:
         """String with a varint length; null is refused."""
-        size_bytes = self.uvarint() - 1
+        size_bytes = self._length()
         if size_bytes < 0:
             raise null_refused(self.position)
         return self._text(size_bytes)
 
     def compact_nullable_string(self) -> str | None:
         """String with a varint length, or None."""
-        size_bytes = self.uvarint() - 1
+        size_bytes = self._length()
         return None if size_bytes < 0 else self._text(size_bytes)
 
     def byte_string(self) -> bytes:
@@ -229,7 +241,7 @@ class Reader:
 
     def compact_nullable_byte_string(self) -> bytes | None:
         """Bytes with a varint length, copied, or None."""
-        size_bytes = self.uvarint() - 1
+        size_bytes = self._length()
         return None if size_bytes < 0 else bytes(self.take(size_bytes))
 
     def records(self) -> memoryview | None:
@@ -239,7 +251,7 @@ class Reader:
 
     def compact_records(self) -> memoryview | None:
         """Record batches with a varint length, not copied, or None."""
-        size_bytes = self.uvarint() - 1
+        size_bytes = self._length()
         return None if size_bytes < 0 else self.take(size_bytes)
 
     def array_count(self) -> int:
@@ -260,7 +272,7 @@ class Reader:
 
     def compact_array_count(self) -> int:
         """As `array_count`, with a varint count."""
-        count = self.uvarint() - 1
+        count = self._length()
         if count < 0:
             raise null_refused(self.position)
         if count > self.end - self.position:
@@ -269,7 +281,7 @@ class Reader:
 
     def compact_nullable_array_count(self) -> int:
         """As `nullable_array_count`, with a varint count."""
-        count = self.uvarint() - 1
+        count = self._length()
         if count > self.end - self.position:
             raise truncated(f"an array of {count} items", self.position, self.end)
         return count
@@ -287,6 +299,10 @@ class Reader:
 
     def skip_tagged_fields(self) -> None:
         """Steps over the tagged fields of a struct that knows none of them."""
+        position = self.position
+        if position < self.end and not self.buffer[position]:
+            self.position = position + 1
+            return
         for _ in range(self.uvarint()):
             self.uvarint()
             self.take(self.uvarint())
@@ -472,7 +488,7 @@ class Writer:
 
     def compact_array_count(self, count: int) -> None:
         """Number of items, varint; -1 for a null array."""
-        self.uvarint(count + 1)
+        self.append(_ONE_BYTE[count + 1] if count < 127 else uvarint_bytes(count + 1))
 
     def numbers(self, values: list[Any], code: str) -> None:
         """Numbers of one type, without a count; `code` as in `Reader.numbers`."""

@@ -293,4 +293,7 @@ class ApiVersionsResponse(Message):
                 value = Writer()
                 value.boolean(self.zk_migration_ready)
                 tagged.append((3, value))
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")

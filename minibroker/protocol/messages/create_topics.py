@@ -385,7 +385,10 @@ class CreatableTopicResult(Message):
                 value = Writer()
                 value.int16(self.topic_config_error_code)
                 tagged.append((0, value))
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
 
 
 class CreateTopicsResponse(Message):

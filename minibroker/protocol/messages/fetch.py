@@ -209,7 +209,10 @@ class FetchPartition(Message):
                 value = Writer()
                 value.int64(self.high_watermark)
                 tagged.append((1, value))
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
 
 
 class FetchTopic(Message):
@@ -543,7 +546,10 @@ class FetchRequest(Message):
                 tagged.append((1, value))
             elif self.replica_state is not None and self.replica_state != ReplicaState():
                 raise not_carried("FetchRequest", "replica_state", version)
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
         else:
             if self.replica_state is not None and self.replica_state != ReplicaState():
                 raise not_carried("FetchRequest", "replica_state", version)
@@ -814,7 +820,10 @@ class PartitionData(Message):
                 value = Writer()
                 self.snapshot_id.write(value, version)
                 tagged.append((2, value))
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
         else:
             if self.diverging_epoch is not None and self.diverging_epoch != EpochEndOffset():
                 raise not_carried("PartitionData", "diverging_epoch", version)
@@ -1018,7 +1027,10 @@ class FetchResponse(Message):
                 tagged.append((0, value))
             elif self.node_endpoints:
                 raise not_carried("FetchResponse", "node_endpoints", version)
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
         else:
             if self.node_endpoints:
                 raise not_carried("FetchResponse", "node_endpoints", version)

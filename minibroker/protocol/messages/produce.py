@@ -389,7 +389,10 @@ class PartitionProduceResponse(Message):
                 tagged.append((0, value))
             elif self.current_leader is not None and self.current_leader != LeaderIdAndEpoch():
                 raise not_carried("PartitionProduceResponse", "current_leader", version)
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
         else:
             if self.current_leader is not None and self.current_leader != LeaderIdAndEpoch():
                 raise not_carried("PartitionProduceResponse", "current_leader", version)
@@ -570,7 +573,10 @@ class ProduceResponse(Message):
                 tagged.append((0, value))
             elif self.node_endpoints:
                 raise not_carried("ProduceResponse", "node_endpoints", version)
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
         else:
             if self.node_endpoints:
                 raise not_carried("ProduceResponse", "node_endpoints", version)

@@ -216,4 +216,7 @@ class UpdateRaftVoterResponse(Message):
             value = Writer()
             self.current_leader.write(value, version)
             tagged.append((0, value))
-        writer.tagged_fields(tagged)
+        if tagged:
+            writer.tagged_fields(tagged)
+        else:
+            writer.append(b"\x00")

@@ -89,7 +89,10 @@ class TopicPartitions(Message):
             value.compact_array_count(-1 if self.assignment_epochs is None else len(self.assignment_epochs))
             value.numbers(self.assignment_epochs or [], "i")
             tagged.append((0, value))
-        writer.tagged_fields(tagged)
+        if tagged:
+            writer.tagged_fields(tagged)
+        else:
+            writer.append(b"\x00")
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message):

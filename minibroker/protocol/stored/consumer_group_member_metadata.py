@@ -189,4 +189,7 @@ class ConsumerGroupMemberMetadataValue(Message):
                 value.int8(1)
                 self.classic_member_metadata.write(value, version)
             tagged.append((0, value))
-        writer.tagged_fields(tagged)
+        if tagged:
+            writer.tagged_fields(tagged)
+        else:
+            writer.append(b"\x00")

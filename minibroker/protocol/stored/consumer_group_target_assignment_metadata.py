@@ -73,4 +73,7 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message):
             value = Writer()
             value.int64(self.assignment_timestamp)
             tagged.append((0, value))
-        writer.tagged_fields(tagged)
+        if tagged:
+            writer.tagged_fields(tagged)
+        else:
+            writer.append(b"\x00")

@@ -131,4 +131,7 @@ class OffsetCommitValue(Message):
                 value = Writer()
                 value.uuid(self.topic_id)
                 tagged.append((0, value))
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")

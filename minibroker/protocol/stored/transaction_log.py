@@ -206,7 +206,10 @@ class TransactionLogValue(Message):
                 value = Writer()
                 value.int16(self.next_producer_epoch)
                 tagged.append((3, value))
-            writer.tagged_fields(tagged)
+            if tagged:
+                writer.tagged_fields(tagged)
+            else:
+                writer.append(b"\x00")
         else:
             if self.previous_producer_id != -1:
                 raise not_carried("TransactionLogValue", "previous_producer_id", version)
