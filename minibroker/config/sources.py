@@ -71,14 +71,6 @@ def _bind_everywhere(advertised: str) -> str:
     return ",".join(parts)
 
 
-def parse_setting(text: str) -> tuple[str, str]:
-    """`key=value` of `--set`. Raises ConfigError."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"--set {text}: expected KEY=VALUE, for instance num.partitions=3")
-    return key.strip(), value
-
-
 def read_properties(path: str) -> dict[str, str]:
     """A properties file (ISO 8859-1, as Java reads it) → key to text. Raises ConfigError."""
     try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.paths import DEFAULT_ENTITY, sanitize
 from minibroker.config.alterations import check_broker_values
 from minibroker.config.topic import validate_topic_config
 from minibroker.error_codes import ErrorCode
@@ -31,7 +32,6 @@ BROKER_LOGGER: Final = 8
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
-CLUSTER_DEFAULT: Final = "<default>"
 _ENTITY_TYPES: Final = {
     TOPIC: "topics",
     BROKER: "brokers",
@@ -47,8 +47,8 @@ def invalid_request(detail: str) -> KafkaError:
 def entity_of(resource_type: int, resource_name: str) -> tuple[str, str]:
     """A kept resource → entity type and name in the tree."""
     if resource_type == BROKER and not resource_name:
-        return "brokers", CLUSTER_DEFAULT
-    return _ENTITY_TYPES[resource_type], resource_name
+        return "brokers", DEFAULT_ENTITY
+    return _ENTITY_TYPES[resource_type], sanitize(resource_name)
 
 
 def current_values(services: Services, resource_type: int, resource_name: str) -> dict[str, str]:

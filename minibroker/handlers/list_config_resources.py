@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.paths import desanitize
 from minibroker.error_codes import ErrorCode
 from minibroker.handlers.config_resources import (
     BROKER,
@@ -60,4 +61,5 @@ def _names(services: Services, kind: int) -> list[str]:
     if kind in (BROKER, BROKER_LOGGER):
         return [str(broker_id) for broker_id in sorted(image.brokers)]
     entity_type = "groups" if kind == GROUP else "client-metrics"
-    return sorted(image.configs.get(entity_type, {}))
+    configs = image.configs.get(entity_type, {})
+    return sorted(desanitize(name) for name, values in configs.items() if values)
