@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 class JavaProcess:
-    """One JVM from Kafka's jars; a thread keeps its output and waits for the line that says ready."""
+    """One JVM from Kafka's jars; a thread keeps its output and looks for the ready line."""
 
     def __init__(self, main_class: str, arguments: list[str], directory: Path, ready: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)

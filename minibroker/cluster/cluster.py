@@ -1,0 +1,247 @@
+"""The cluster as the rest of the broker sees it: an image to read, a few changes to ask for.
+
+Wires the parts of this package around one tree; `app.py` builds one `Cluster` and starts it once
+the listeners are bound (their ports go into the registration).
+
+    tree ─► follow ─► updates ─► image ─► handlers (Metadata, DescribeConfigs …)
+      ▲                   └────► listeners (partitions, dynamic configs, quotas)
+      └── topics · configs · controller · election · registration · producer_ids ◄── handlers
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.configs import Configs
+from minibroker.cluster.context import ClusterContext
+from minibroker.cluster.controller import Controller
+from minibroker.cluster.election import Election
+from minibroker.cluster.follow import TreeFollower
+from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage
+from minibroker.cluster.producer_ids import ProducerIds
+from minibroker.cluster.registration import Registration, create_parents, get_cluster_id
+from minibroker.cluster.topics import Topics
+from minibroker.cluster.tree import TreeError
+from minibroker.cluster.updates import ImageUpdater
+from minibroker.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping, Sequence
+
+    from minibroker.clock import Clock
+    from minibroker.cluster.image import TopicImage
+    from minibroker.cluster.tree import Tree
+    from minibroker.cluster.updates import ClusterListener
+
+
+class Cluster:
+    """One broker's membership in a cluster (of one, in the embedded home).
+
+    Args:
+        broker_id: `broker.id`.
+        endpoints: advertised listeners, in order; may be set with `set_endpoints` before `start`.
+        rack: `broker.rack`.
+        tree: the home, not opened yet; `start` opens it and `close` closes it.
+        clock: wall clock for timestamps in the tree.
+        cluster_id: id to propose when the tree has none (from meta.properties); None: a new one.
+        registration_timeout_s: how long a registration left by a killed process is waited for;
+            make it a little more than `zookeeper.session.timeout.ms`.
+        log: where the cluster's changes are reported.
+
+    All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
+    is out of reach now; the handler answers a retriable error.
+    """
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        tree: Tree,
+        clock: Clock,
+        endpoints: Sequence[Endpoint] = (),
+        rack: str | None = None,
+        cluster_id: str | None = None,
+        registration_timeout_s: float = 25.0,
+        log: logging.Logger | None = None,
+    ) -> None:
+        self.image = MetadataImage()
+        self.broker_id = broker_id
+        self._tree = tree
+        self._proposed_cluster_id = cluster_id
+        self._registration_timeout_s = registration_timeout_s
+        self._updater = ImageUpdater(self.image)
+        context = ClusterContext(
+            broker_id=broker_id,
+            tree=tree,
+            updater=self._updater,
+            clock=clock,
+            log=log or logging.getLogger(__name__),
+        )
+        self._context = context
+        self._registration = Registration(context, tuple(endpoints), rack)
+        self._election = Election(context)
+        self._controller = Controller(context, self._election)
+        self._configs = Configs(context)
+        self._topics = Topics(context, self._election, self._controller)
+        self._producer_ids = ProducerIds(tree, broker_id)
+        self._follower = TreeFollower(
+            context, self._election, self._controller, self._configs, self._registration
+        )
+        self._is_open = False
+
+    # Life
+
+    def set_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
+        """Name the advertised listeners; before `start`, once their ports are known."""
+        self._registration.info = self._registration.info._replace(endpoints=tuple(endpoints))
+
+    def subscribe(self, listener: ClusterListener) -> None:
+        """Tell this listener of every change from now on; subscribe before `start` to miss none."""
+        self._updater.listeners.append(listener)
+
+    async def start(self) -> None:
+        """Join the cluster; the image is complete and the listeners know it when this returns.
+
+        Raises CoordinationError: the tree cannot be reached, or the broker id is taken.
+        """
+        await self._tree.open()
+        self._is_open = True
+        try:
+            async with self._context.lock:
+                await create_parents(self._tree)
+                self.image.cluster_id = await get_cluster_id(self._tree, self._proposed_cluster_id)
+                await self._registration.register(self._registration_timeout_s)
+                await self._follower.load()
+                await self._election.run()
+                if self._election.is_controller:
+                    await self._controller.finish_deletions()
+                    await self._controller.settle()
+            await self._follower.start()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Leave the cluster: resign, unregister, end the session. Never raises for a lost tree."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        await self._follower.close()
+        await self._producer_ids.close()
+        try:
+            await self._election.resign()
+            await self._registration.unregister()
+        except (CoordinationError, TreeError) as error:
+            self._context.log.warning("left the cluster without a goodbye: %s", error)
+        await self._tree.close()
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this broker may create and delete topics itself (others: NOT_CONTROLLER)."""
+        return self._election.is_controller
+
+    @property
+    def this_broker(self) -> BrokerInfo:
+        """This broker's own registration."""
+        return self._registration.info
+
+    # Topics
+
+    def plan_topic(
+        self,
+        name: str,
+        partition_count: int = 1,
+        replication_factor: int = 1,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+    ) -> list[list[int]]:
+        """What `create_topic` would do: replicas per partition, nothing written (validate only).
+
+        Raises KafkaError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS,
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT.
+        """
+        return self._topics.plan(name, partition_count, replication_factor, assignment)
+
+    async def create_topic(
+        self,
+        name: str,
+        partition_count: int = 1,
+        replication_factor: int = 1,
+        *,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str] | None = None,
+        timeout_s: float = 30.0,
+    ) -> TopicImage:
+        """Create a topic; its image when all partitions have a leader.
+
+        Args:
+            assignment: partition index → broker ids; the two counts are then ignored.
+            configs: checked by the caller.
+            timeout_s: how long another broker, when that is the controller, may take.
+
+        Raises KafkaError as `plan_topic`, and REQUEST_TIMED_OUT.
+        """
+        replicas = self._topics.plan(name, partition_count, replication_factor, assignment)
+        return await self._topics.create(name, replicas, configs or {}, timeout_s)
+
+    def plan_partitions(
+        self, name: str, total: int, assignment: Sequence[Sequence[int]] | None = None
+    ) -> list[list[int]]:
+        """What `create_partitions` would do: replicas of each new partition, nothing written."""
+        return self._topics.plan_partitions(name, total, assignment)
+
+    async def create_partitions(
+        self,
+        name: str,
+        total: int,
+        assignment: Sequence[Sequence[int]] | None = None,
+        *,
+        timeout_s: float = 30.0,
+    ) -> TopicImage:
+        """Grow a topic to `total` partitions; `assignment` has one entry per new partition.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, REASSIGNMENT_IN_PROGRESS,
+        REQUEST_TIMED_OUT.
+        """
+        return await self._topics.add_partitions(name, total, assignment, timeout_s)
+
+    async def delete_topic(self, name: str, *, timeout_s: float = 30.0) -> None:
+        """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT."""
+        await self._topics.delete(name, timeout_s)
+
+    # Configs
+
+    def config_of(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        """Stored config of one entity, empty when there is none; do not change the dict.
+
+        Args:
+            entity_type: topics, brokers, clients, users or ips.
+            entity_name: as in the tree: see `paths.sanitize` and `paths.DEFAULT_ENTITY`; a
+                (user, client) pair is `users`, `<user>/clients/<client>`.
+        """
+        return self.image.configs.get(entity_type, {}).get(entity_name, {})
+
+    async def alter_config(
+        self,
+        entity_type: str,
+        entity_name: str,
+        changes: Mapping[str, str | None],
+        *,
+        replace: bool = False,
+    ) -> dict[str, str]:
+        """Set the keys of `changes` (None removes one); the entity's whole config afterwards.
+
+        `replace` drops every key that `changes` does not name (AlterConfigs). Values are checked by
+        the caller.
+        """
+        return await self._configs.alter(entity_type, entity_name, changes, replace=replace)
+
+    # Producer ids
+
+    def next_producer_id(self) -> int | Awaitable[int]:
+        """A producer id that no broker ever gave out: at once, or an awaitable of it.
+
+        The awaitable raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while the tree is out of reach.
+        """
+        return self._producer_ids.next()

@@ -1,0 +1,120 @@
+"""Configs of topics, brokers, users, clients and IPs: one node each under /config.
+
+A change is read, changed, written with the version that was read (again from the start when another
+process was faster), and announced by a sequence node under /config/changes when others listen.
+
+Source: Kafka's AdminZkClient (changeEntityConfig, tryCleanQuotaNodes).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster import paths
+from minibroker.cluster.codecs import decode_config, encode_config, encode_config_change
+from minibroker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, parent_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.cluster.context import ClusterContext
+
+_CLEANED_TYPES: Final = frozenset({"clients", "users", "ips"})
+"""Types whose empty nodes are removed; an empty topic or broker config stays."""
+
+
+class Configs:
+    """Reads and writes config nodes and keeps the image's `configs`."""
+
+    def __init__(self, context: ClusterContext) -> None:
+        self._context = context
+
+    async def alter(
+        self,
+        entity_type: str,
+        entity_name: str,
+        changes: Mapping[str, str | None],
+        *,
+        replace: bool,
+    ) -> dict[str, str]:
+        """Set keys (None removes one); `replace` drops every key that `changes` does not name."""
+        path = paths.config(entity_type, entity_name)
+        async with self._context.lock:
+            while True:
+                (found,) = await self._context.tree.get_many((path,))
+                old = decode_config(path, found[0]) if found else {}
+                config = {} if replace else dict(old)
+                for key, value in changes.items():
+                    if value is None:
+                        config.pop(key, None)
+                    else:
+                        config[key] = value
+                if await self._write(path, config, found[1].version if found else None):
+                    break
+            if not config and entity_type in _CLEANED_TYPES:
+                await self._clean(path)
+            if self._context.tree.is_shared:
+                await self._context.tree.create(
+                    paths.CONFIG_CHANGE_PREFIX,
+                    encode_config_change(entity_type, entity_name),
+                    sequence=True,
+                )
+            self._context.updater.apply_config(entity_type, entity_name, config)
+            return config
+
+    async def _write(self, path: str, config: dict[str, str], version: int | None) -> bool:
+        """Write the node if it still has this version (None: if there is none)."""
+        try:
+            if version is None:
+                await self._context.tree.create(path, encode_config(config), make_parents=True)
+            else:
+                await self._context.tree.set(path, encode_config(config), version)
+        except (BadVersion, NodeExists, NoNode):
+            return False
+        return True
+
+    async def _clean(self, path: str) -> None:
+        """Remove an empty quota node, and the empty nodes above it below the entity type."""
+        while path.count("/") > 2:  # /config/<type> itself stays
+            try:
+                data, stat = await self._context.tree.get(path)
+                if decode_config(path, data):
+                    return
+                await self._context.tree.delete(path, stat.version)
+            except (BadVersion, NoNode, NotEmpty):
+                return
+            path = parent_of(path)
+
+    async def refresh(self, entity_type: str, entity_name: str) -> None:
+        """Read one entity's config again. Call it under the cluster's lock."""
+        path = paths.config(entity_type, entity_name)
+        (found,) = await self._context.tree.get_many((path,))
+        config = decode_config(path, found[0]) if found else {}
+        self._context.updater.apply_config(entity_type, entity_name, config)
+
+    async def load(self) -> None:
+        """Read every config into the image. Call it under the cluster's lock."""
+        for entity_type in paths.CONFIG_TYPES:
+            names = await self._entities(entity_type)
+            known = self._context.updater.image.configs.get(entity_type, {})
+            names += [name for name in known if name not in names]  # deleted meanwhile
+            found = await self._context.tree.get_many(
+                [paths.config(entity_type, name) for name in names]
+            )
+            for name, value in zip(names, found, strict=True):
+                path = paths.config(entity_type, name)
+                config = decode_config(path, value[0]) if value else {}
+                self._context.updater.apply_config(entity_type, name, config)
+
+    async def _entities(self, entity_type: str) -> list[str]:
+        names = await self._context.tree.children(f"{paths.CONFIG}/{entity_type}")
+        if entity_type != "users":
+            return names
+        pairs = []
+        for user in names:
+            try:
+                clients = await self._context.tree.children(f"{paths.CONFIG}/users/{user}/clients")
+            except NoNode:
+                continue
+            pairs += [f"{user}/clients/{client}" for client in clients]
+        return names + pairs

@@ -1,0 +1,198 @@
+"""What the controller does: gives every partition a leader, and finishes topic deletions.
+
+`next_state` is the pure rule; `Controller` writes its results, guarded by the controller epoch.
+
+Source: Kafka's PartitionStateMachine, ReplicaStateMachine (removeReplicasFromIsr) and
+TopicDeletionManager. Differs from Kafka: no unclean election, no reassignment.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from minibroker.cluster import paths
+from minibroker.cluster.codecs import PartitionState, TopicAssignment, encode_state, encode_topic
+from minibroker.cluster.image import NO_LEADER, TopicImage
+from minibroker.cluster.tree import (
+    BATCH_OPERATIONS_MAX,
+    BadVersion,
+    Create,
+    NodeExists,
+    NoNode,
+    Set,
+    delete_subtree,
+)
+from minibroker.cluster.updates import replace_partition
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.ids import ZERO_TOPIC_ID, TopicId, topic_id_to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.election import Election
+    from minibroker.cluster.image import PartitionImage
+    from minibroker.cluster.tree import Operation
+
+
+def new_topic_id() -> TopicId:
+    """A random (version 4) UUID, 16 bytes; none whose text starts with `-`, as Kafka's Uuid."""
+    while True:
+        raw = bytearray(os.urandom(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        topic_id = TopicId(bytes(raw))
+        if not topic_id_to_text(topic_id).startswith("-"):
+            return topic_id
+
+
+def first_state(
+    replicas: Sequence[int], alive: Collection[int], controller_epoch: int
+) -> PartitionState | None:
+    """State of a new partition: the first live replica leads, all live ones are in sync."""
+    live = [broker_id for broker_id in replicas if broker_id in alive]
+    return PartitionState(live[0], 0, live, controller_epoch) if live else None
+
+
+def next_state(
+    partition: PartitionImage, alive: Collection[int], controller_epoch: int
+) -> PartitionState | None:
+    """The state this partition must get now that `alive` brokers are there; None: as it is."""
+    if partition.partition_epoch < 0:
+        return first_state(partition.replicas, alive, controller_epoch)
+    live_isr = [broker_id for broker_id in partition.isr if broker_id in alive]
+    epoch = partition.leader_epoch + 1
+    if partition.leader in alive:
+        if len(live_isr) == len(partition.isr):
+            return None
+        return PartitionState(partition.leader, epoch, live_isr, controller_epoch)
+    if live_isr:
+        leader = next(broker_id for broker_id in partition.replicas if broker_id in live_isr)
+        return PartitionState(leader, epoch, live_isr, controller_epoch)
+    if partition.leader == NO_LEADER:
+        return None
+    # Nobody in sync is alive: no leader, and the last ISR stays so that one of it may lead again.
+    return PartitionState(NO_LEADER, epoch, partition.isr, controller_epoch)
+
+
+class Controller:
+    """Writes in the controller's name. Call it under the cluster's lock, while being controller."""
+
+    def __init__(self, context: ClusterContext, election: Election) -> None:
+        self._context = context
+        self._election = election
+
+    async def settle(self, names: Iterable[str] | None = None) -> None:
+        """Give the partitions of these topics (None: all) the state they must have."""
+        image = self._context.updater.image
+        for name in list(image.topics if names is None else names):
+            topic = image.topics.get(name)
+            if topic is not None:
+                await self._settle_topic(topic)
+
+    async def _settle_topic(self, topic: TopicImage) -> None:
+        if topic.topic_id == ZERO_TOPIC_ID:
+            topic = await self._give_topic_id(topic)
+        await self._elect(topic)
+
+    async def settle_new(self, topic: TopicImage) -> None:
+        """As `settle`, for a topic (or more partitions of one) that is not in the image yet."""
+        if not await self._elect(topic):
+            self._context.updater.apply_topic(topic)
+
+    async def _elect(self, topic: TopicImage) -> bool:
+        """Write and apply the states that must change; whether there was one."""
+        alive = self._context.updater.image.brokers
+        changes = {}
+        for index, partition in enumerate(topic.partitions):
+            state = next_state(partition, alive, self._election.epoch)
+            if state is not None:
+                changes[index] = state
+        if changes:
+            await self._write_states(topic, changes)
+        return bool(changes)
+
+    async def _write_states(self, topic: TopicImage, changes: dict[int, PartitionState]) -> None:
+        """Write the states, in batches, and apply what was written to the image."""
+        operations: list[list[Operation]] = []
+        if any(topic.partitions[index].partition_epoch < 0 for index in changes):
+            with suppress(NodeExists):  # partitions are added to a known topic
+                await self.multi([Create(paths.partitions(topic.name))])
+        for index, state in changes.items():
+            operations.append(_state_operations(topic, index, state))
+        batch: list[Operation] = []
+        for position, group in enumerate(operations):
+            batch += group
+            if len(batch) >= BATCH_OPERATIONS_MAX or position == len(operations) - 1:
+                await self.multi(batch)
+                batch = []
+        partitions = list(topic.partitions)
+        for index, state in changes.items():
+            partitions[index] = replace_partition(
+                partitions[index],
+                state=state,
+                partition_epoch=partitions[index].partition_epoch + 1,
+            )
+        self._context.updater.apply_topic(TopicImage(topic.name, topic.topic_id, partitions))
+
+    async def multi(self, operations: list[Operation]) -> list[str | int]:
+        """`tree.multi` in the controller's name. Raises KafkaError: NOT_CONTROLLER when deposed."""
+        guard = self._election.guard()
+        try:
+            return (await self._context.tree.multi(guard + operations))[len(guard) :]
+        except BadVersion as error:
+            if error.path != paths.CONTROLLER_EPOCH:
+                raise
+            self._election.lose()
+            raise KafkaError(ErrorCode.NOT_CONTROLLER) from error
+
+    async def _give_topic_id(self, topic: TopicImage) -> TopicImage:
+        """Topics that tools or old brokers made have no id; the controller gives them one."""
+        topic_id = new_topic_id()
+        assignment = assignment_of(topic)
+        data = encode_topic(
+            topic_id,
+            [assignment.replicas[index] for index in range(len(topic.partitions))],
+            assignment.adding,
+            assignment.removing,
+        )
+        await self.multi([Set(paths.topic(topic.name), data)])
+        with_id = TopicImage(topic.name, topic_id, topic.partitions)
+        self._context.updater.apply_topic(with_id)
+        return with_id
+
+    async def finish_deletions(self) -> None:
+        """Delete every topic that is marked under /admin/delete_topics."""
+        for name in await self._context.tree.children(paths.ADMIN_DELETE_TOPICS):
+            await self.delete_topic(name)
+
+    async def delete_topic(self, name: str) -> None:
+        """Remove a topic's nodes, its config and its mark, then tell the listeners."""
+        tree = self._context.tree
+        await delete_subtree(tree, paths.topic(name))
+        for path in (paths.config("topics", name), paths.delete_topic(name)):
+            try:
+                await tree.delete(path)
+            except NoNode:
+                continue
+        self._context.updater.remove_topic(name)
+
+
+def assignment_of(topic: TopicImage) -> TopicAssignment:
+    """What the topic's node says, rebuilt from the image."""
+    adding = {index: one.adding for index, one in enumerate(topic.partitions) if one.adding}
+    removing = {index: one.removing for index, one in enumerate(topic.partitions) if one.removing}
+    replicas = {index: one.replicas for index, one in enumerate(topic.partitions)}
+    topic_id = None if topic.topic_id == ZERO_TOPIC_ID else topic.topic_id
+    return TopicAssignment(topic_id, replicas, adding, removing)
+
+
+def _state_operations(topic: TopicImage, index: int, state: PartitionState) -> list[Operation]:
+    partition = topic.partitions[index]
+    path = paths.partition_state(topic.name, index)
+    if partition.partition_epoch < 0:
+        return [Create(paths.partition(topic.name, index)), Create(path, encode_state(state))]
+    return [Set(path, encode_state(state), partition.partition_epoch)]

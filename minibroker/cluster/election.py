@@ -1,0 +1,133 @@
+"""Who is the controller: the broker that holds the ephemeral node /controller.
+
+Winning is one transaction: create /controller and raise /controller_epoch, provided nobody else
+did. Every later write in the controller's name carries a check of the epoch's version (`guard`), so
+that a deposed controller cannot write any more.
+
+Source: Kafka's KafkaZkClient.registerControllerAndIncrementControllerEpoch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster import paths
+from minibroker.cluster.codecs import FEATURE_NODE, decode_controller, encode_controller
+from minibroker.cluster.image import NO_CONTROLLER
+from minibroker.cluster.tree import (
+    BadVersion,
+    Check,
+    Create,
+    NodeExists,
+    NoNode,
+    Set,
+    ensure_node,
+)
+from minibroker.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.tree import Operation
+
+
+class Election:
+    """This broker's part in the election."""
+
+    def __init__(self, context: ClusterContext) -> None:
+        self._context = context
+        self.is_controller = False
+        self.epoch = 0
+        self._epoch_version = -1
+
+    async def run(self) -> bool:
+        """Become the controller if there is none; whether this broker became it now.
+
+        Afterwards the image names the controller, whoever it is.
+        """
+        tree = self._context.tree
+        image = self._context.updater.image
+        while True:
+            current = await self._read_controller()
+            if current is not None:
+                broker_id, owner = current
+                mine = broker_id == self._context.broker_id and owner == tree.session_id
+                if mine and not self.is_controller:
+                    await tree.delete(paths.CONTROLLER)  # won, but the answer was lost
+                    continue
+                self.is_controller = mine
+                image.controller_id = broker_id
+                image.controller_epoch = await self._read_epoch()
+                return False
+            if await self._try_to_win():
+                image.controller_id = self._context.broker_id
+                image.controller_epoch = self.epoch
+                return True
+
+    async def resign(self) -> None:
+        """Give up the node, as a clean stop does."""
+        if not self.is_controller:
+            return
+        self.lose()
+        try:
+            await self._context.tree.delete(paths.CONTROLLER)
+        except NoNode:
+            return
+
+    def lose(self) -> None:
+        """The session ended or somebody else won: no more writes as controller."""
+        self.is_controller = False
+        self._epoch_version = -1
+        if self._context.updater.image.controller_id == self._context.broker_id:
+            self._context.updater.image.controller_id = NO_CONTROLLER
+
+    def guard(self) -> list[Operation]:
+        """First operations of every `multi` the controller sends."""
+        if not self._context.tree.is_shared:
+            return []
+        return [Check(paths.CONTROLLER_EPOCH, self._epoch_version)]
+
+    async def _try_to_win(self) -> bool:
+        tree = self._context.tree
+        await ensure_node(tree, paths.CONTROLLER_EPOCH, b"0")
+        data, stat = await tree.get(paths.CONTROLLER_EPOCH)
+        epoch = _parse_epoch(data) + 1
+        value = encode_controller(self._context.broker_id, self._context.clock.now_ms())
+        try:
+            results = await tree.multi(
+                [
+                    Create(paths.CONTROLLER, value, ephemeral=True),
+                    Set(paths.CONTROLLER_EPOCH, str(epoch).encode("ascii"), stat.version),
+                ]
+            )
+        except (NodeExists, BadVersion):
+            return False
+        self.is_controller = True
+        self.epoch = epoch
+        self._epoch_version = int(results[1])
+        await ensure_node(tree, paths.FEATURE, FEATURE_NODE)
+        self._context.log.info(
+            "broker %d is the controller, epoch %d", self._context.broker_id, epoch
+        )
+        return True
+
+    async def _read_controller(self) -> tuple[int, int] | None:
+        try:
+            data, stat = await self._context.tree.get(paths.CONTROLLER)
+        except NoNode:
+            return None
+        return decode_controller(paths.CONTROLLER, data), stat.ephemeral_owner
+
+    async def _read_epoch(self) -> int:
+        try:
+            return _parse_epoch((await self._context.tree.get(paths.CONTROLLER_EPOCH))[0])
+        except NoNode:
+            return 0
+
+
+def _parse_epoch(data: bytes) -> int:
+    try:
+        return int(data)
+    except ValueError as error:
+        raise CoordinationError(
+            f"{paths.CONTROLLER_EPOCH} of the metadata tree holds {data!r}, expected a number"
+        ) from error

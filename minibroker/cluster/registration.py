@@ -1,0 +1,141 @@
+"""This broker's entry in the cluster: /brokers/ids/<id>, an ephemeral node; and the cluster id.
+
+A broker that was killed leaves its node behind until ZooKeeper lets the old session go
+(`zookeeper.session.timeout.ms`). Kafka refuses to start meanwhile; we wait, and refuse only when
+the node does not go away: then another process really has this broker id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from minibroker.cluster import paths
+from minibroker.cluster.codecs import (
+    decode_broker,
+    decode_cluster_id,
+    encode_broker,
+    encode_cluster_id,
+)
+from minibroker.cluster.image import BrokerInfo
+from minibroker.cluster.tree import Create, NodeExists, NoNode, ensure_node
+from minibroker.errors import CoordinationError
+from minibroker.ids import topic_id_to_text
+
+if TYPE_CHECKING:
+    from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.image import Endpoint
+    from minibroker.cluster.tree import Operation, Tree
+
+
+async def create_parents(tree: Tree) -> None:
+    """Make the nodes that every Kafka broker makes at start, those that are missing."""
+    found = await tree.get_many(paths.PERSISTENT)
+    missing = [path for path, value in zip(paths.PERSISTENT, found, strict=True) if value is None]
+    if not tree.is_shared and missing:  # alone: one transaction, parents first
+        every = {parent for path in missing for parent in _lineage(path)}
+        known = await tree.get_many(sorted(every))
+        operations: list[Operation] = [
+            Create(path) for path, value in zip(sorted(every), known, strict=True) if value is None
+        ]
+        await tree.multi(operations)
+        return
+    for path in missing:
+        await ensure_node(tree, path)
+
+
+def _lineage(path: str) -> list[str]:
+    names = path.split("/")
+    return ["/".join(names[:depth]) for depth in range(2, len(names) + 1)]
+
+
+async def get_cluster_id(tree: Tree, proposal: str | None) -> str:
+    """The cluster's id: what the tree says, else `proposal`, else a new one (which is stored)."""
+    cluster_id = proposal or topic_id_to_text(os.urandom(16))
+    while True:
+        try:
+            data, _ = await tree.get(paths.CLUSTER_ID)
+            return decode_cluster_id(paths.CLUSTER_ID, data)
+        except NoNode:
+            if await ensure_node(tree, paths.CLUSTER_ID, encode_cluster_id(cluster_id)):
+                return cluster_id
+
+
+class Registration:
+    """Keeps this broker's node."""
+
+    def __init__(
+        self, context: ClusterContext, endpoints: tuple[Endpoint, ...], rack: str | None
+    ) -> None:
+        self._context = context
+        self.info = BrokerInfo(context.broker_id, endpoints, rack)
+
+    async def register(self, timeout_s: float) -> None:
+        """Create the node; wait at most `timeout_s` for one that an old session left behind.
+
+        Raises CoordinationError when the id is taken, or the tree is out of reach.
+        """
+        tree = self._context.tree
+        path = paths.broker(self._context.broker_id)
+        data = encode_broker(self.info, self._context.clock.now_ms())
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    try:
+                        await tree.create(path, data, ephemeral=True)
+                        break
+                    except NodeExists:
+                        if await self._replace_own(path):
+                            continue
+                        self._context.log.warning(
+                            "broker id %d is still registered by an earlier session, waiting "
+                            "for it to end",
+                            self._context.broker_id,
+                        )
+                        await _wait_deleted(tree, path)
+        except TimeoutError:
+            raise CoordinationError(
+                f"broker id {self._context.broker_id} is registered by another process"
+                f"{await self._address_of_other(path)}: give this broker another broker.id"
+            ) from None
+        stat = await tree.exists(path)
+        if stat is None:
+            raise CoordinationError(f"{path} disappeared right after it was created")
+        self.info = self.info._replace(epoch=stat.czxid)
+
+    async def _replace_own(self, path: str) -> bool:
+        """Remove a node of our own session (a reply that was lost); whether to try again now."""
+        stat = await self._context.tree.exists(path)
+        if stat is None:
+            return True
+        if stat.ephemeral_owner != self._context.tree.session_id:
+            return False
+        await self._context.tree.delete(path)
+        return True
+
+    async def _address_of_other(self, path: str) -> str:
+        try:
+            data, stat = await self._context.tree.get(path)
+            other = decode_broker(path, self._context.broker_id, data, stat.czxid)
+        except (NoNode, CoordinationError):
+            return ""
+        return "".join(f" ({one.host}:{one.port})" for one in other.endpoints[:1])
+
+    async def unregister(self) -> None:
+        """Remove the node, as a clean stop does; nothing happens when it is gone."""
+        try:
+            await self._context.tree.delete(paths.broker(self._context.broker_id))
+        except NoNode:
+            return
+
+
+async def _wait_deleted(tree: Tree, path: str) -> None:
+    changed = asyncio.Event()
+    cancel = await tree.watch(path, changed.set)
+    try:
+        while await tree.exists(path) is not None:
+            await changed.wait()
+            changed.clear()
+    finally:
+        cancel()
