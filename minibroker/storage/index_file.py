@@ -1,0 +1,142 @@
+"""What offset index and time index share: a file of equal entries, ascending, searched for a floor.
+
+An index is a hint: sparse, without checksum, rebuilt from the segment whenever it is missing or
+wrong. Entries are therefore appended to memory first (`_tail`) and written 512 at a time, at roll,
+flush and close: no system call per batch. Unlike Kafka's, the file of the active segment is not
+preallocated and mapped; it holds just the entries written so far, which Kafka accepts as well (it
+grows the file itself). After a crash the entries still in memory are missing; recovery makes them
+again.
+
+Lookups return the greatest entry ≤ the target (F4); the end of the file is searched in memory, the
+rest by reads of the file, so an index costs no memory while nobody looks.
+"""
+
+from struct import Struct
+from typing import ClassVar, Final
+
+from minibroker.storage.disk import Disk
+
+TAIL_ENTRIES: Final = 512
+"""Entries are written this many at a time; as many written ones stay in memory for reads at the
+end.
+"""
+_BLOCK_ENTRIES: Final = 512
+
+
+class IndexFile:
+    """Entries of one segment's index. `entry_count` counts all of them, in memory and in the file."""
+
+    ENTRY_BYTES: ClassVar[int]
+    KEY: ClassVar[Struct]
+    """The searched number, at the start of an entry."""
+
+    __slots__ = ("_disk", "_tail", "_tail_first", "_written", "base_offset", "entry_count", "path")
+
+    def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
+        """Opens nothing but asks for the file's size; a missing file is an empty index."""
+        self._disk = disk
+        self.path = path
+        self.base_offset = base_offset
+        try:
+            size_bytes = disk.files.size_at(path)
+        except FileNotFoundError:
+            size_bytes = 0
+        self.entry_count = size_bytes // self.ENTRY_BYTES
+        self._written = self.entry_count
+        self._tail = bytearray()
+        self._tail_first = self.entry_count
+
+    def create(self) -> None:
+        """Make the file if there is none. Raises OSError."""
+        self._disk.handles.create(self.path)
+
+    def _add(self, entry: bytes) -> None:
+        self._tail += entry
+        self.entry_count += 1
+
+    @property
+    def unwritten_count(self) -> int:
+        return self.entry_count - self._written
+
+    def write(self) -> None:
+        """Write the entries that are in memory only. Raises OSError; they stay in memory then."""
+        if self.entry_count == self._written:
+            return
+        size = self.ENTRY_BYTES
+        files = self._disk.files
+        fresh = bytes(self._tail[(self._written - self._tail_first) * size :])
+        files.write_all(self._disk.handles.create(self.path), [fresh], self._written * size)
+        self._written = self.entry_count
+        if len(self._tail) > 2 * TAIL_ENTRIES * size:
+            del self._tail[: -TAIL_ENTRIES * size]
+            self._tail_first = self.entry_count - TAIL_ENTRIES
+
+    def release(self) -> None:
+        """Write, and give back memory and handle: the segment is not active any more."""
+        self.write()
+        self._tail = bytearray()
+        self._tail_first = self.entry_count
+        self._disk.handles.forget(self.path)
+
+    def entry_bytes(self, index: int, count: int = 1) -> bytes | bytearray:
+        """The raw entries `index` … `index + count`; they must exist. Raises OSError."""
+        size = self.ENTRY_BYTES
+        if index >= self._tail_first:
+            first = index - self._tail_first
+            return self._tail[first * size : (first + count) * size]
+        handle = self._disk.handles.get(self.path)
+        found = self._disk.files.pread(handle, count * size, index * size)
+        if len(found) < count * size and index + count > self._written:
+            first_in_tail = max(self._written, self._tail_first)
+            found = found[: (first_in_tail - index) * size] + self.entry_bytes(
+                first_in_tail, index + count - first_in_tail
+            )
+        return found
+
+    def find_floor(self, target: int, key: Struct | None = None, key_at: int = 0) -> int:
+        """Index of the last entry whose key ≤ `target`, -1 where there is none.
+
+        `key` and `key_at` pick another ascending field of the entry than the first. Raises OSError.
+        """
+        unpack = (key or self.KEY).unpack_from
+        size = self.ENTRY_BYTES
+        low, high = 0, self.entry_count  # the answer + 1 is in low … high
+        if self._tail and unpack(self._tail, key_at)[0] <= target:
+            low = self._tail_first
+        elif self._tail:
+            high = self._tail_first
+        while high - low > _BLOCK_ENTRIES and low < self._tail_first:
+            middle = (low + high) // 2
+            if unpack(self.entry_bytes(middle), key_at)[0] <= target:
+                low = middle + 1
+            else:
+                high = middle
+        if low == high:
+            return low - 1
+        if low >= self._tail_first:
+            block: bytes | bytearray = self._tail
+            first = self._tail_first
+        else:
+            block = self.entry_bytes(low, high - low)
+            first = low
+        while low < high:
+            middle = (low + high) // 2
+            if unpack(block, (middle - first) * size + key_at)[0] <= target:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def cut(self, entry_count: int) -> None:
+        """Keep the first `entry_count` entries, in memory and in the file. Raises OSError."""
+        if entry_count < self._written:
+            handle = self._disk.handles.create(self.path)
+            self._disk.files.truncate(handle, entry_count * self.ENTRY_BYTES)
+            self._written = entry_count
+        if entry_count < self.entry_count:
+            self.entry_count = entry_count
+            if entry_count >= self._tail_first:
+                del self._tail[(entry_count - self._tail_first) * self.ENTRY_BYTES :]
+            else:
+                self._tail = bytearray()
+                self._tail_first = entry_count

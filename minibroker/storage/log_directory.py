@@ -1,0 +1,164 @@
+"""One of `log.dirs`: its lock, whose it is, its checkpoints, its clean-shutdown marker.
+
+Beside the partitions' directories it holds
+
+    .lock                               held by the process that serves the directory
+    meta.properties                     broker and cluster it belongs to
+    recovery-point-offset-checkpoint    below these offsets everything is synced
+    log-start-offset-checkpoint         where a log starts behind its first segment
+    replication-offset-checkpoint       high watermarks
+    cleaner-offset-checkpoint           how far compaction came
+    .kafka_cleanshutdown                only while nobody serves it: the last stop was clean
+
+Source: Kafka LogManager, CleanShutdownFileHandler; FORMAT.md sections 6 and 7.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from minibroker.errors import CorruptionError, StorageError
+from minibroker.ids import TopicPartition
+from minibroker.storage import names
+from minibroker.storage.checkpoint import encode_offsets, read_offsets
+from minibroker.storage.files import Files
+from minibroker.storage.meta_properties import (
+    MetaProperties,
+    check_properties,
+    read_properties,
+    write_properties,
+)
+
+_log = logging.getLogger(__name__)
+
+_CLEAN_SHUTDOWN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
+
+
+class LogDirectory:
+    """A locked log directory. Opened and closed by the log manager."""
+
+    held: ClassVar[set[str]] = set()
+    """Real paths locked by this process: a POSIX lock does not keep a process from itself."""
+
+    __slots__ = ("_files", "_lock", "_written", "path", "properties", "was_clean")
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self.path = path
+        self.properties: MetaProperties | None = None
+        self.was_clean = False
+        self._lock: int | None = None
+        self._written: dict[str, bytes] = {}
+
+    def open(self) -> None:
+        """Make the directory if need be, lock it, read whose it is, take the marker away.
+
+        Raises StorageError, one sentence, where it cannot be used.
+        """
+        try:
+            self._files.make_directories(self.path)
+        except FileExistsError as error:
+            raise StorageError(f"the data directory {self.path} is not a directory") from error
+        except PermissionError as error:
+            raise StorageError(
+                f"the data directory {self.path} cannot be created: permission denied"
+            ) from error
+        except OSError as error:
+            raise StorageError(
+                f"the data directory {self.path} cannot be created: {error.strerror}"
+            ) from error
+        if not self._files.is_usable_directory(self.path):
+            raise StorageError(
+                f"the data directory {self.path} cannot be read and written: permission denied"
+            )
+        self._take_lock()
+        try:
+            self.properties = read_properties(self._files, self.path)
+            marker = f"{self.path}/{names.CLEAN_SHUTDOWN}"
+            self.was_clean = self._files.exists(marker)
+            if self.was_clean:
+                self._files.remove(marker)
+        except (OSError, CorruptionError) as error:
+            self.release()
+            raise StorageError(f"the data directory {self.path} cannot be read: {error}") from error
+
+    def _take_lock(self) -> None:
+        real = self._files.real_path(self.path)
+        try:
+            lock = None if real in self.held else self._files.lock(f"{self.path}/{names.LOCK}")
+        except OSError as error:
+            raise StorageError(
+                f"the data directory {self.path} cannot be locked: {error.strerror}"
+            ) from error
+        if lock is None:
+            raise StorageError(
+                f"the data directory {self.path} is in use by another process (minibroker or Kafka): "
+                "stop that one, or use another --data-dir"
+            )
+        self._lock = lock
+        self.held.add(real)
+
+    def claim(self, broker_id: int, cluster_id: str, now_ms: int) -> None:
+        """Compare `meta.properties` with who we are; a new directory becomes ours. Raises
+        StorageError.
+        """
+        if self.properties is not None:
+            check_properties(
+                self.properties, broker_id=broker_id, cluster_id=cluster_id, directory=self.path
+            )
+            if self.properties.broker_id is not None and self.properties.cluster_id is not None:
+                return
+        known = self.properties
+        mine = MetaProperties(broker_id, cluster_id, known.directory_id if known else None)
+        try:
+            write_properties(self._files, self.path, mine, now_ms)
+        except OSError as error:
+            raise StorageError(
+                f"the data directory {self.path} cannot be written: {error.strerror}"
+            ) from error
+        self.properties = mine
+
+    def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        """A checkpoint's offsets; none where the file is absent, or damaged (more is recovered
+        then).
+        """
+        path = f"{self.path}/{name}"
+        try:
+            return read_offsets(self._files, path)
+        except CorruptionError as error:
+            _log.warning("%s is ignored: %s", path, error)
+            return {}
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: {error}") from error
+
+    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace a checkpoint, if it says something new. Any thread. Raises StorageError."""
+        content = encode_offsets(offsets)
+        if self._written.get(name) == content:
+            return
+        try:
+            self._files.write_atomically(f"{self.path}/{name}", content)
+        except OSError as error:
+            raise StorageError(f"{self.path}/{name} cannot be written: {error}") from error
+        self._written[name] = content
+
+    def mark_clean(self) -> None:
+        """Say that everything is synced and checkpointed; the last file written. Raises
+        StorageError.
+        """
+        path = f"{self.path}/{names.CLEAN_SHUTDOWN}"
+        try:
+            self._files.write_atomically(path, _CLEAN_SHUTDOWN_CONTENT)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error}") from error
+
+    def sync(self) -> None:
+        """Make new, renamed and removed names in the directory durable. Any thread. Raises OSError."""
+        self._files.sync_directory(self.path)
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._lock is not None:
+            self._files.close(self._lock)
+            self._lock = None
+            self.held.discard(self._files.real_path(self.path))

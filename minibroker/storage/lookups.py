@@ -1,0 +1,108 @@
+"""What ListOffsets and OffsetForLeaderEpoch ask of a log: offsets by time, by segment, by epoch.
+
+Source: Kafka UnifiedLog.fetchOffsetByTimestamp, legacyFetchOffsetsBefore, LogSegment; KIP-79,
+KIP-734; behaviours T7, T8.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from minibroker.records.batch import read_header
+from minibroker.records.record import decode_records
+from minibroker.storage.segment import Segment
+from minibroker.storage.segments import Segments
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+"""The two special times of ListOffsets v0."""
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by its time; `leader_epoch` is that of its batch, -1: none."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+def find_by_timestamp(
+    segments: Segments, timestamp: int, start_offset: int
+) -> TimestampOffset | None:
+    """The first record at or behind `start_offset` with a timestamp ≥ `timestamp` (ms), None: there
+    is none.
+
+    The first segment whose largest timestamp reaches it is searched, no other. Raises
+    CorruptionError, OSError.
+    """
+    for segment in segments:
+        if largest_timestamp(segment) >= timestamp:
+            return _find_in_segment(segment, timestamp, start_offset)
+    return None
+
+
+def largest_timestamp(segment: Segment) -> int:
+    """In ms; when the file was written where no record has a timestamp."""
+    found = segment.max_timestamp
+    return found if found >= 0 else segment.modified_ms
+
+
+def _find_in_segment(segment: Segment, timestamp: int, start_offset: int) -> TimestampOffset | None:
+    _, indexed_offset = segment.time_index.lookup(timestamp)
+    start = segment.offset_index.lookup(max(indexed_offset, start_offset))[1]
+    for position, header in segment.headers(start):
+        if header.max_timestamp < timestamp or header.last_offset < start_offset:
+            continue
+        for record in decode_records(segment.read(position, header.size_bytes)):
+            if record.timestamp >= timestamp and record.offset >= start_offset:
+                return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
+    return None
+
+
+def find_max_timestamp(segments: Segments) -> TimestampOffset | None:
+    """The first record that has the log's largest timestamp, None for a log without timestamps."""
+    best = max(segments, key=lambda segment: segment.max_timestamp)
+    timestamp, batch_offset = best.max_timestamp, best.offset_of_max_timestamp
+    if timestamp < 0:
+        return None
+    found = best.find_batch(batch_offset)
+    if found is None:
+        return None
+    buffer = best.read(found[0], found[1])
+    header = read_header(buffer)
+    if header.is_append_time:
+        return TimestampOffset(timestamp, header.last_offset, header.leader_epoch)
+    for record in decode_records(buffer):
+        if record.timestamp == timestamp:
+            return TimestampOffset(timestamp, record.offset, header.leader_epoch)
+    return None
+
+
+def offsets_before(
+    segments: Segments,
+    timestamp: int,
+    max_count: int,
+    *,
+    log_start_offset: int,
+    log_end_offset: int,
+    now_ms: int,
+) -> list[int]:
+    """ListOffsets v0: base offsets of segments last written at or before `timestamp`, newest first.
+
+    The log's end counts as one more segment, written now. -1: all, -2: only the first.
+    """
+    marks = [(max(one.base_offset, log_start_offset), one.modified_ms) for one in segments]
+    if segments.last.size_bytes > 0:
+        marks.append((log_end_offset, now_ms))
+    count = _count_before(marks, timestamp)
+    return sorted((offset for offset, _ in marks[max(count - max_count, 0) : count]), reverse=True)
+
+
+def _count_before(marks: Sequence[tuple[int, int]], timestamp: int) -> int:
+    if timestamp == LATEST:
+        return len(marks)
+    if timestamp == EARLIEST:
+        return 1
+    for index in range(len(marks) - 1, -1, -1):
+        if marks[index][1] <= timestamp:
+            return index + 1
+    return 0

@@ -1,0 +1,134 @@
+"""Producer state on disk: `<offset>.snapshot` files, and the replay of what lies behind the newest.
+
+A snapshot holds the state of every producer up to (not including) the offset in its name. One is
+written at every roll (for the new segment's base offset) and at a clean close (for the log end).
+Loading takes the newest that is whole and not beyond the log's end, and replays the batch headers
+behind it. A partition whose producers nobody asks for loads nothing.
+
+Source: Kafka ProducerStateManager, UnifiedLog.rebuildProducerState; FORMAT.md section 5.
+"""
+
+import logging
+
+from minibroker.errors import CorruptionError
+from minibroker.records.batch import BatchHeader
+from minibroker.records.control import read_marker
+from minibroker.storage import names
+from minibroker.storage.files import Files
+from minibroker.storage.producer_state import CompletedTransaction, ProducerState
+from minibroker.storage.segment import Segment
+from minibroker.storage.segments import Segments
+
+_log = logging.getLogger(__name__)
+
+
+def snapshot_path(directory: str, offset: int) -> str:
+    return f"{directory}/{names.segment_file(offset, names.SNAPSHOT)}"
+
+
+def snapshot_offsets(files: Files, directory: str) -> list[int]:
+    """Offsets of the snapshots in the directory, ascending. Raises OSError."""
+    found = []
+    for name in files.list_files(directory):
+        if name.endswith(names.SNAPSHOT):
+            offset = names.base_offset_of(name)
+            if offset is not None:
+                found.append(offset)
+    return sorted(found)
+
+
+def write_snapshot(files: Files, directory: str, offset: int, state: ProducerState) -> None:
+    """Not synced: the flush that follows a roll does that, and a torn one is found by its CRC."""
+    path = snapshot_path(directory, offset)
+    handle = files.open(path, create=True)
+    try:
+        files.truncate(handle, 0)
+        files.write_all(handle, [state.to_snapshot()], 0)
+    finally:
+        files.close(handle)
+
+
+def remove_snapshots(files: Files, directory: str, offsets: list[int]) -> None:
+    for offset in offsets:
+        try:
+            files.remove(snapshot_path(directory, offset))
+        except FileNotFoundError:
+            continue  # removed by hand meanwhile: what was wanted
+
+
+def load_state(
+    files: Files,
+    directory: str,
+    segments: Segments,
+    *,
+    state: ProducerState,
+    log_start_offset: int,
+    end_offset: int,
+    now_ms: int,
+    expiration_ms: int,
+) -> None:
+    """Bring `state` to what it was at `end_offset`. Raises CorruptionError for the log, OSError.
+
+    A snapshot that is damaged is removed and the one before it taken.
+    """
+    state.clear()
+    replay_from = log_start_offset
+    for offset in reversed(snapshot_offsets(files, directory)):
+        if offset > end_offset:
+            continue
+        if offset < log_start_offset:
+            break
+        try:
+            content = files.read_all(snapshot_path(directory, offset))
+            state.load_snapshot(content, now_ms, expiration_ms)
+        except CorruptionError as error:
+            path = snapshot_path(directory, offset)
+            _log.warning("producer snapshot %s is removed: %s", path, error)
+            files.remove(path)
+            continue
+        replay_from = offset
+        break
+    if replay_from < end_offset:
+        replay(segments, state, replay_from, end_offset)
+    state.on_high_watermark(end_offset)
+    state.commit()
+
+
+def replay(segments: Segments, state: ProducerState, start: int, end: int) -> None:
+    """Note every batch with a producer id from offset `start` up to `end`."""
+    for segment in segments.since(start):
+        if segment.base_offset >= end:
+            return
+        found = segment.find_batch(max(start, segment.base_offset))
+        if found is None:
+            continue
+        for position, header in segment.headers(found[0]):
+            if header.base_offset >= end:
+                return
+            if header.producer_id >= 0:
+                note_batch(state, segment, position, header)
+
+
+def note_batch(
+    state: ProducerState, segment: Segment, position: int, header: BatchHeader
+) -> CompletedTransaction | None:
+    """Note one stored batch that has a producer id; the transaction it ended, if it did."""
+    if not header.is_control:
+        state.append(header, "replication")
+        return None
+    marker = read_marker(segment.read(position, header.size_bytes))
+    if marker is None:
+        return None
+    return state.append_marker(header, marker, "replication")
+
+
+def remove_strays(files: Files, directory: str, base_offsets: list[int], end_offset: int) -> None:
+    """Remove snapshots that nothing needs: those beyond the log's end, and, but for the newest,
+    those that do not stand at the start of a segment (an earlier clean close wrote them). Raises
+    OSError.
+    """
+    offsets = snapshot_offsets(files, directory)
+    kept = [offset for offset in offsets if offset <= end_offset]
+    bases = set(base_offsets)
+    strays = [offset for offset in kept[:-1] if offset not in bases]
+    remove_snapshots(files, directory, strays + offsets[len(kept) :])

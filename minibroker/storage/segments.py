@@ -1,0 +1,68 @@
+"""The ordered segments of one log, with the floor lookup every read starts with.
+
+Source: Kafka LogSegments.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from minibroker.storage.segment import Segment
+
+
+class Segments:
+    """Segments by base offset, ascending. The last one is the active one."""
+
+    __slots__ = ("_bases", "_items")
+
+    def __init__(self) -> None:
+        self._bases: list[int] = []
+        self._items: list[Segment] = []
+
+    def add(self, segment: Segment) -> None:
+        """Insert by base offset; one with the same base offset is replaced."""
+        place = bisect_right(self._bases, segment.base_offset)
+        if place and self._bases[place - 1] == segment.base_offset:
+            self._items[place - 1] = segment
+        else:
+            self._bases.insert(place, segment.base_offset)
+            self._items.insert(place, segment)
+
+    def remove(self, base_offset: int) -> None:
+        """Raises ValueError where there is none."""
+        place = self._bases.index(base_offset)
+        del self._bases[place], self._items[place]
+
+    def floor(self, offset: int) -> Segment | None:
+        """The segment with the greatest base offset ≤ `offset`."""
+        place = bisect_right(self._bases, offset)
+        return self._items[place - 1] if place else None
+
+    def higher(self, base_offset: int) -> Segment | None:
+        """The segment behind the one with this base offset."""
+        place = bisect_right(self._bases, base_offset)
+        return self._items[place] if place < len(self._items) else None
+
+    def since(self, offset: int) -> list[Segment]:
+        """The floor segment of `offset` and every one behind it; all where there is no floor."""
+        return self._items[max(bisect_right(self._bases, offset) - 1, 0) :]
+
+    @property
+    def first(self) -> Segment:
+        return self._items[0]
+
+    @property
+    def last(self) -> Segment:
+        return self._items[-1]
+
+    @property
+    def base_offsets(self) -> list[int]:
+        return list(self._bases)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._items)
+
+    def __reversed__(self) -> Iterator[Segment]:
+        return reversed(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)

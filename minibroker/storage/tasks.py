@@ -1,0 +1,94 @@
+"""Work that may block, packed so that a worker thread can do it: fsync, removal of files.
+
+A log hands these to `Disk.run_later`. They open the files by name themselves, so that no handle of
+the loop's thread is used elsewhere; a file that was removed meanwhile needs no sync.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from minibroker.errors import StorageError
+from minibroker.storage import names
+from minibroker.storage.files import Files
+
+if TYPE_CHECKING:
+    from minibroker.storage.partition_log import PartitionLog
+
+_log = logging.getLogger(__name__)
+
+
+class FlushTask:
+    """fsync of files (absent ones passed by), then the log's recovery point moves to `end`."""
+
+    __slots__ = ("_log", "_paths", "_with_directory", "end")
+
+    def __init__(
+        self, log: "PartitionLog", paths: list[str], end: int, with_directory: bool
+    ) -> None:
+        self._log = log
+        self._paths = paths
+        self._with_directory = with_directory
+        self.end = end
+
+    def __call__(self) -> None:
+        """Raises StorageError; the recovery point stays then."""
+        log = self._log
+        if log.is_deleted:
+            return
+        try:
+            for path in self._paths:
+                try:
+                    log.files.sync_path(path)
+                except FileNotFoundError:
+                    continue  # a transaction index is rarely there
+            if self._with_directory:
+                log.files.sync_directory(log.directory)
+        except OSError as error:
+            if log.is_deleted:
+                return  # the directory went away underneath: nothing to keep
+            raise StorageError(f"cannot flush {log.name} in {log.directory}: {error}") from error
+        log.note_flushed(self.end)
+
+
+class RemoveTask:
+    """Removes files that were renamed to `….deleted`."""
+
+    __slots__ = ("_files", "_paths")
+
+    def __init__(self, files: Files, paths: list[str]) -> None:
+        self._files = files
+        self._paths = paths
+
+    def __call__(self) -> None:
+        for path in self._paths:
+            try:
+                self._files.remove(path)
+            except FileNotFoundError:
+                continue  # recovery of a later start was quicker
+            except OSError as error:
+                _log.warning("cannot remove %s: %s", path, error)
+
+
+class RemoveDirectoryTask:
+    """Removes a partition's directory that was renamed to `…-delete`, with all that is in it.
+
+    A crash in between leaves the rest under that name; the next start goes on with it.
+    """
+
+    __slots__ = ("_directory", "_files")
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+
+    def __call__(self) -> None:
+        if not self._directory.endswith(names.DELETE_DIRECTORY):
+            raise AssertionError(f"{self._directory} is not marked for deletion")
+        try:
+            for name in list(self._files.walk_names(self._directory)):
+                self._files.remove(f"{self._directory}/{name}")
+            self._files.remove_directory(self._directory)
+        except FileNotFoundError:
+            return  # removed by hand meanwhile
+        except OSError as error:
+            _log.warning("cannot remove %s: %s", self._directory, error)
