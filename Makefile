@@ -52,6 +52,11 @@ build/kio-%/.done: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(@D) kio==$*
 	touch $@
 
+# Without Java or Go the brokers that need them are named in the table as not measured.
+bench: $(VENV)/.test ## side by side with Apache Kafka and kfake, 15 minutes (ARGS=--quick: less)
+	-$(MAKE) java
+	$(BIN)/python -m benchmarks $(ARGS)
+
 smoke: $(VENV)/.test java ## 10,000 records through every client, across a stop, a kill and a restart
 	$(BIN)/python -m tests.support.smoke $(ARGS)
 

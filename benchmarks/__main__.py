@@ -79,7 +79,7 @@ class Choices:
 def _method(chosen: plan.Plan) -> str:
     return (
         f"Values are medians: of {chosen.start_repeats} starts in rounds over the brokers; of "
-        f"{chosen.passes} times {chosen.repeats} repeats, each pass with the broker started afresh, "
+        f"{chosen.passes} times {chosen.repeats} repeats, each pass on freshly started brokers, "
         f"in the short rows. The load ran once, on the warm broker."
     )
 

@@ -48,7 +48,7 @@ def is_busy(facts_before: dict[str, object]) -> bool:
 
 
 def _ticks() -> tuple[int, int]:
-    """All clock ticks of all cores so far, and those of them that were idle or waited for a disk."""
+    """Clock ticks of all cores so far, and those of them that were idle or waited for a disk."""
     fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return sum(fields), fields[3] + fields[4]
 

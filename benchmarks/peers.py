@@ -19,7 +19,7 @@ from benchmarks.children import Child, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 START_PATIENCE_S = 60.0
-KAFKA_SCRIPT_FLAGS = (
+_KAFKA_SCRIPT_FLAGS = (
     "-Xmx1G",
     "-Xms1G",
     "-server",
@@ -98,9 +98,7 @@ class Minibroker(Peer):
 class ZooKeeper:
     """One ZooKeeper 3.8 on a free port, from Kafka 3.9.1's jars. `connect` is its host:port."""
 
-    def __init__(
-        self, directory: Path, *, jvm_flags: Sequence[str] = ("-Xmx256m",), tick_time_ms: int = 2000
-    ) -> None:
+    def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         port = free_port()
         self.connect = f"127.0.0.1:{port}"
@@ -109,7 +107,7 @@ class ZooKeeper:
             "dataDir": str(directory / "data"),
             "clientPort": str(port),
             "clientPortAddress": "127.0.0.1",
-            "tickTime": str(tick_time_ms),
+            "tickTime": "2000",
             "maxClientCnxns": "0",
             "admin.enableServer": "false",
         }
@@ -118,7 +116,7 @@ class ZooKeeper:
             java_command(
                 "kafka-3.9.1",
                 directory,
-                ("-Dzookeeper.admin.enableServer=false", *jvm_flags),
+                ("-Xmx256m",),
                 ("org.apache.zookeeper.server.ZooKeeperServerMain", str(config)),
             ),
             output=directory / "output.log",
@@ -134,17 +132,8 @@ class KafkaWithZooKeeper(Peer):
 
     name = "kafka-3.9.1"
 
-    def __init__(
-        self,
-        *,
-        settings: Mapping[str, str] | None = None,
-        jvm_flags: Sequence[str] = KAFKA_SCRIPT_FLAGS,
-        zookeeper: ZooKeeper | None = None,
-    ) -> None:
-        self._settings = settings or {}
-        self._jvm_flags = jvm_flags
-        self._zookeeper = zookeeper
-        self._is_zookeeper_mine = zookeeper is None
+    def __init__(self) -> None:
+        self._zookeeper: ZooKeeper | None = None
 
     def prepare(self, directory: Path, port: int) -> None:
         jars(self.name)
@@ -158,15 +147,14 @@ class KafkaWithZooKeeper(Peer):
             "log.dirs": str(directory / "data"),
             "zookeeper.connect": f"{self._zookeeper.connect}/{uuid.uuid4().hex}",
             **_SINGLE_NODE,
-            **self._settings,
         }
         _write_properties(directory / "server.properties", settings)
 
     def launch(self, directory: Path, port: int) -> Child:
-        return _launch_kafka(self.name, directory, self._jvm_flags)
+        return _launch_kafka(self.name, directory)
 
     def close(self) -> None:
-        if self._zookeeper is not None and self._is_zookeeper_mine:
+        if self._zookeeper is not None:
             self._zookeeper.stop()
             self._zookeeper = None
 
@@ -175,15 +163,6 @@ class KafkaWithKRaft(Peer):
     """Apache Kafka 4.4.0, broker and controller in one process. `prepare` formats its directory."""
 
     name = "kafka-4.4.0"
-
-    def __init__(
-        self,
-        *,
-        settings: Mapping[str, str] | None = None,
-        jvm_flags: Sequence[str] = KAFKA_SCRIPT_FLAGS,
-    ) -> None:
-        self._settings = settings or {}
-        self._jvm_flags = jvm_flags
 
     def prepare(self, directory: Path, port: int) -> None:
         jars(self.name)
@@ -198,7 +177,6 @@ class KafkaWithKRaft(Peer):
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "log.dirs": str(directory / "data"),
             **_SINGLE_NODE,
-            **self._settings,
         }
         _write_properties(properties, settings)
         cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -207,7 +185,7 @@ class KafkaWithKRaft(Peer):
         subprocess.run(command, check=True, capture_output=True)
 
     def launch(self, directory: Path, port: int) -> Child:
-        return _launch_kafka(self.name, directory, self._jvm_flags)
+        return _launch_kafka(self.name, directory)
 
 
 class Kfake(Peer):
@@ -288,9 +266,9 @@ def java_command(
     return ["java", *jvm_flags, f"-Dlog4j.configuration=file:{log4j}", "-cp", classpath, *arguments]
 
 
-def _launch_kafka(name: str, directory: Path, jvm_flags: Sequence[str]) -> Child:
+def _launch_kafka(name: str, directory: Path) -> Child:
     properties = directory / "server.properties"
-    command = java_command(name, directory, jvm_flags, ("kafka.Kafka", str(properties)))
+    command = java_command(name, directory, _KAFKA_SCRIPT_FLAGS, ("kafka.Kafka", str(properties)))
     return Child(command, output=directory / "output.log", directory=directory)
 
 
