@@ -6,7 +6,7 @@ The way of a request, and of the imports (left to right, top to bottom, never ba
                                         ▲                   │                 │
                                         │      protocol/ (bytes ↔ messages)   │
                                         │                                     ▼
-                                        └── response bytes ◄── partitions/ (leadership, watermarks, waiting)
+                                        └── response bytes ◄── partitions/ (leaders, watermarks)
                                                                   │                    │
                                                      storage/ (log on disk)   cluster/ (znode tree)
 

@@ -1,4 +1,4 @@
-"""The broker's only source of time. Every part takes a `Clock`, so that a test (and later a user) moves it."""
+"""The broker's only source of time: every part takes a `Clock`, so that a test can move it."""
 
 import time
 from typing import Protocol

@@ -1,13 +1,13 @@
 """The exceptions that cross module borders; what each means and who handles it.
 
-| class             | who is wrong              | handled by                                            |
-|-------------------|---------------------------|-------------------------------------------------------|
-| KafkaError        | the request, or timing    | the handler or `server/dispatch`: a code in the answer |
-| ProtocolError     | the peer's bytes          | `server/connection`: one log line, connection closed   |
-| CorruptionError   | bytes on disk             | `storage/recovery`: truncates, or refuses to start     |
-| StorageError      | the disk                  | `partitions`: KAFKA_STORAGE_ERROR, log offline         |
-| CoordinationError | ZooKeeper, the tree file  | the handler: a retriable error                         |
-| ConfigError       | the user's configuration  | `cli`: one sentence, exit 1                            |
+| class             | who is wrong          | handled by                                      |
+|-------------------|-----------------------|-------------------------------------------------|
+| KafkaError        | the request, timing   | the handler or `server/dispatch`: a code         |
+| ProtocolError     | the peer's bytes      | `server/connection`: logged, connection closed   |
+| CorruptionError   | bytes on disk         | `storage/recovery`: truncates, refuses to start  |
+| StorageError      | the disk              | `partitions`: KAFKA_STORAGE_ERROR                |
+| CoordinationError | ZooKeeper, tree file  | the handler: a retriable error                   |
+| ConfigError       | the configuration     | `cli`: one sentence, exit 1                      |
 
 Every message names the thing, the value found and what was expected.
 """

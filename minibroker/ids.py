@@ -36,7 +36,7 @@ def topic_id_to_text(topic_id: bytes) -> str:
 
 
 def topic_id_from_text(text: str) -> TopicId:
-    """The 22 characters of `topic_id_to_text` → sixteen bytes. Raises ValueError on anything else."""
+    """The 22 characters of `topic_id_to_text` → sixteen bytes. Raises ValueError."""
     raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if len(raw) != 16:
         raise ValueError(f"topic id {text!r} holds {len(raw)} bytes, expected 16")

@@ -27,7 +27,7 @@ from minibroker.cluster.updates import ImageUpdater
 from minibroker.errors import CoordinationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from minibroker.clock import Clock
     from minibroker.cluster.image import TopicImage
@@ -100,8 +100,11 @@ class Cluster:
         """Tell this listener of every change from now on; subscribe before `start` to miss none."""
         self._updater.listeners.append(listener)
 
-    async def start(self) -> None:
+    async def start(self, accept_cluster_id: Callable[[str], None] | None = None) -> None:
         """Join the cluster; the image is complete and the listeners know it when this returns.
+
+        `accept_cluster_id` is called with the cluster's id before this broker registers; what it
+        raises ends the start, so that data of another cluster never come under this one's name.
 
         Raises CoordinationError: the tree cannot be reached, or the broker id is taken.
         """
@@ -111,6 +114,8 @@ class Cluster:
             async with self._context.lock:
                 await create_parents(self._tree)
                 self.image.cluster_id = await get_cluster_id(self._tree, self._proposed_cluster_id)
+                if accept_cluster_id is not None:
+                    accept_cluster_id(self.image.cluster_id)
                 await self._registration.register(self._registration_timeout_s)
                 await self._follower.load()
                 await self._election.run()

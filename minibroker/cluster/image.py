@@ -131,6 +131,6 @@ class MetadataImage:
         self.controller_epoch = 0
         self.brokers: dict[int, BrokerInfo] = {}
         self.topics: dict[str, TopicImage] = {}
-        self.topic_by_id: dict[TopicId, TopicImage] = {}
+        self.topic_by_id: dict[bytes, TopicImage] = {}
         self.configs: dict[str, dict[str, dict[str, str]]] = {}
         """Entity type → entity name (as in the tree, sanitized) → key → value."""

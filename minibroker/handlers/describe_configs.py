@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.cluster.topics import validate_topic_name
+from minibroker.cluster.topics import check_topic_name
 from minibroker.config.describe import (
     BROKER_LOGGER_SOURCE,
     DEFAULT_SOURCE,
@@ -100,7 +100,7 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> list[Entr
     wanted = resource.configuration_keys or None  # an empty list asks for all, as null does
     dynamic = services.dynamic
     if kind == TOPIC:
-        validate_topic_name(name)
+        check_topic_name(name)
         if name not in services.cluster.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic_entries(dynamic, current_values(services, kind, name), wanted)

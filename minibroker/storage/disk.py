@@ -43,7 +43,7 @@ class Handles:
         self.limit = limit
 
     def get(self, path: str) -> int:
-        """A handle to read and write; valid until the next call of any method here. Raises OSError."""
+        """A handle to read and write; valid until the next call here. Raises OSError."""
         handle = self._open.get(path)
         if handle is None:
             return self._add(path, self._files.open(path))
@@ -151,7 +151,7 @@ class Windows:
             self._give_up(self._open.pop(key))
 
     def close_unused(self) -> None:
-        """Unmap what was given up, except what a slice still refers to. Callable from any thread."""
+        """Unmap what was given up and no slice refers to any more. Any thread."""
         for _ in range(len(self._given_up)):
             try:
                 window = self._given_up.popleft()

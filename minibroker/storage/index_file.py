@@ -24,7 +24,7 @@ _BLOCK_ENTRIES: Final = 512
 
 
 class IndexFile:
-    """Entries of one segment's index. `entry_count` counts all of them, in memory and in the file."""
+    """Entries of one segment's index. `entry_count` counts those in memory, too."""
 
     ENTRY_BYTES: ClassVar[int]
     KEY: ClassVar[Struct]

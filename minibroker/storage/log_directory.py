@@ -92,8 +92,8 @@ class LogDirectory:
             ) from error
         if lock is None:
             raise StorageError(
-                f"the data directory {self.path} is in use by another process (minibroker or Kafka): "
-                "stop that one, or use another --data-dir"
+                f"the data directory {self.path} is in use by another process: "
+                "stop that broker, or use another --data-dir"
             )
         self._lock = lock
         self.held.add(real)
@@ -153,7 +153,7 @@ class LogDirectory:
             raise StorageError(f"{path} cannot be written: {error}") from error
 
     def sync(self) -> None:
-        """Make new, renamed and removed names in the directory durable. Any thread. Raises OSError."""
+        """Make new and removed names in the directory durable. Any thread. Raises OSError."""
         self._files.sync_directory(self.path)
 
     def release(self) -> None:

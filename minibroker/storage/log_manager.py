@@ -212,6 +212,24 @@ class LogManager:
         self.high_watermarks.pop(name, None)
         return task
 
+    def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
+        """The logs in one of `directories`."""
+        prefix = directory.path + "/"
+        return [log for log in self.logs.values() if log.directory.rpartition("/")[0] + "/" == prefix]
+
+    def space_of(self, directory: LogDirectory) -> tuple[int, int]:
+        """Total and usable bytes of the file system under a directory. Raises StorageError."""
+        try:
+            return self.disk.files.room_bytes(directory.path)
+        except OSError as error:
+            raise StorageError(f"cannot ask for the room in {directory.path}: {error}") from error
+
+    def release(self) -> None:
+        """Give the locks back without having served: nothing is written, no marker is left."""
+        self.disk.close()
+        for directory in self.directories:
+            directory.release()
+
     # --- checkpoints and stop -------------------------------------------------------------------
 
     def report_high_watermarks(self, of: Callable[[TopicPartition], int | None]) -> None:

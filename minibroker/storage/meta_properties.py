@@ -26,7 +26,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class MetaProperties(NamedTuple):
-    """What the file says; None where the key is absent (each of them may be, in Kafka's files too)."""
+    """What the file says; None where a key is absent, as each of them may be."""
 
     broker_id: int | None
     cluster_id: str | None
@@ -124,12 +124,13 @@ def check_properties(
     """Raises StorageError, one sentence, where the directory is another broker's or cluster's."""
     if cluster_id is not None and found.cluster_id is not None and found.cluster_id != cluster_id:
         raise StorageError(
-            f"the data directory {directory} belongs to cluster {found.cluster_id}, but this broker "
-            f"is in cluster {cluster_id}: use the ZooKeeper (or metadata store) it was written "
-            "with, or another --data-dir"
+            f"the data directory {directory} belongs to cluster {found.cluster_id}, but this "
+            f"broker is in cluster {cluster_id}: use the metadata it was written with, or another "
+            "--data-dir"
         )
     if found.broker_id is not None and found.broker_id != broker_id:
         raise StorageError(
             f"the data directory {directory} belongs to broker.id {found.broker_id}, but broker.id "
-            f"is configured as {broker_id}: set broker.id={found.broker_id}, or use another --data-dir"
+            f"is configured as {broker_id}: set broker.id={found.broker_id}, or use another "
+            "--data-dir"
         )

@@ -50,7 +50,7 @@ class OffsetIndex(IndexFile):
         return self.entry(self.entry_count - 1) if self.entry_count else (self.base_offset, 0)
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """The greatest entry ≤ `offset`, as (offset, position); (base offset, 0) below the first."""
+        """(offset, position) of the greatest entry ≤ `offset`; (base offset, 0) if none."""
         index = self.find_floor(offset - self.base_offset)
         return self.entry(index) if index >= 0 else (self.base_offset, 0)
 

@@ -262,7 +262,7 @@ class PartitionLog(ReadableLog):
             self._after_index_entry()
 
     def _write_rest(self, handle: int, position: int, written: int) -> None:
-        """Finish a write that was short, or has more buffers than one call takes. Raises OSError."""
+        """Finish a short write, or one of more buffers than a call takes. Raises OSError."""
         files = self._disk.files
         buffers = self._staged
         first = 0
@@ -304,7 +304,7 @@ class PartitionLog(ReadableLog):
             try:
                 segment.write_indexes()
             except OSError as error:
-                # The records are written, and entries stay in memory: tried again with the next ones.
+                # The records are written; entries stay in memory and are tried again.
                 _log.warning("cannot write the index of %s: %s", segment.log_path, error)
 
     # --- roll -----------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ class PartitionLog(ReadableLog):
         self.flush_task()()
 
     def truncate_to(self, offset: int) -> bool:
-        """Remove everything from `offset` on; False where there was nothing. Raises StorageError."""
+        """Remove everything from `offset` on; False: there was nothing. Raises StorageError."""
         self.write_staged()
         if offset >= self.log_end_offset:
             return False

@@ -48,7 +48,7 @@ class LogRead(NamedTuple):
 
 
 class ReadableLog:
-    """A log as a reader sees it. `log_end_offset` is one beyond the last record that was written."""
+    """A log as a reader sees it. `log_end_offset` is one beyond the last written record."""
 
     __slots__ = (
         "_active",

@@ -209,7 +209,7 @@ class _Loader:
         return next_offset
 
     def _recover_segment(self, segment: Segment, recovery_point: int) -> tuple[int, int]:
-        """Check the segment's batches and fill its indexes: (next offset, bytes cut off its end)."""
+        """Check batches, fill the indexes: (next offset, bytes to cut off the end)."""
         file_size = segment.size_bytes
         start, next_offset = self._trusted_start(segment, recovery_point)
         segment.reset_indexes(next_offset if start else segment.base_offset)

@@ -277,7 +277,7 @@ class Segment:
         return self._offset_index.unwritten_count if self._offset_index is not None else 0
 
     def become_inactive(self) -> None:
-        """Finish the indexes: the largest timestamp goes into the time index (T6). Raises OSError."""
+        """Finish the indexes: the largest timestamp gets an entry (T6). Raises OSError."""
         self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
         self.offset_index.release()
         self.time_index.release()
@@ -370,7 +370,7 @@ class Segment:
     # --- change ---------------------------------------------------------------------------------
 
     def cut(self, position: int) -> None:
-        """Cut `.log` at `position`, the end of a batch; indexes are the caller's. Raises OSError."""
+        """Cut `.log` at `position`, where a batch ends; not the indexes. Raises OSError."""
         self._disk.windows.forget(self.log_path)
         self._disk.files.truncate(self._disk.handles.create(self.log_path), position)
         self._size_bytes = position
@@ -433,7 +433,7 @@ class Segment:
         self._disk.windows.forget(self.log_path)
 
     def mark_deleted(self) -> list[str]:
-        """Rename the files to `….deleted`; the new paths, for a worker to remove. Raises OSError."""
+        """Rename the files to `….deleted`; the new paths are returned. Raises OSError."""
         marked = []
         for suffix in names.SEGMENT_SUFFIXES:
             path = self.path(suffix)

@@ -79,6 +79,6 @@ class TimeIndex(IndexFile):
         zeros = last == 0 and self.entry_count > 1
         if zeros or last < first or offset < self.base_offset:
             raise CorruptionError(
-                f"{self.path}: last entry is timestamp {last} at offset {offset}, expected at least "
-                f"{first} and {self.base_offset}"
+                f"{self.path}: last entry is timestamp {last} at offset {offset}, expected at "
+                f"least {first} and {self.base_offset}"
             )

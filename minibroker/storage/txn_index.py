@@ -91,7 +91,7 @@ class TxnIndex:
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries whose marker is at `offset` or above. Raises OSError, CorruptionError."""
+        """Drop entries whose marker is at `offset` or above. Raises OSError, CorruptionError."""
         entries = self.read()
         kept = [entry for entry in entries if entry.last_offset < offset]
         if len(kept) < len(entries):

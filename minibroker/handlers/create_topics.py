@@ -1,0 +1,135 @@
+"""CreateTopics: key 19, versions 0-7.
+
+Behaviour: every topic of the request stands for itself; a created one has its leaders before the
+answer leaves, and the answer (from version 5 on) tells its configuration.
+Versions: 1 validate only, error messages; 4 defaults by -1 (KIP-464); 5 flexible, configuration in
+the answer (KIP-525): a list, never null, as Java's client fails on null; 6
+THROTTLING_QUOTA_EXCEEDED; 7 topic id.
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from minibroker.config.describe import topic_entries
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
+from minibroker.handlers.config_resources import TOPIC, check_values
+from minibroker.protocol.messages.create_topics import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+    from minibroker.protocol.messages.create_topics import CreatableTopic
+
+_DEFAULT: Final = -1
+_METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """One result per topic name, in order."""
+    response = CreateTopicsResponse()
+    named_count = Counter(topic.name for topic in request.topics)
+    for topic in {topic.name: topic for topic in request.topics}.values():
+        result = CreatableTopicResult(name=topic.name)
+        try:
+            _check(context, topic.name, named_count[topic.name])
+            await _create(context, request, topic, result)
+        except KafkaError as error:
+            result = _failed(topic.name, error.code, error.detail)
+        except CoordinationError as error:
+            result = _failed(topic.name, ErrorCode.REQUEST_TIMED_OUT, str(error))
+        response.topics.append(result)
+    return response
+
+
+def _failed(name: str, code: ErrorCode, detail: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=int(code), error_message=detail, configs=[])
+
+
+def _check(context: RequestContext, name: str, named_count: int) -> None:
+    """What Kafka refuses before it looks at the topic itself."""
+    if not context.services.cluster.is_controller:
+        raise KafkaError(ErrorCode.NOT_CONTROLLER)
+    if name == _METADATA_TOPIC:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+        )
+    if named_count > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+
+
+async def _create(
+    context: RequestContext,
+    request: CreateTopicsRequest,
+    topic: CreatableTopic,
+    result: CreatableTopicResult,
+) -> None:
+    services = context.services
+    cluster, config = services.cluster, services.config
+    name = topic.name
+    if name in cluster.image.topics:
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    without_value = [entry.name for entry in topic.configs if entry.value is None]
+    if without_value:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Null value not supported for topic configs: {','.join(without_value)}",
+        )
+    configs = {entry.name: entry.value for entry in topic.configs if entry.value is not None}
+    assignment = None
+    if topic.assignments:
+        if topic.num_partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "Both numPartitions or replicationFactor and replicasAssignments were set."
+                " Both cannot be used at the same time.",
+            )
+        assignment = {one.partition_index: list(one.broker_ids) for one in topic.assignments}
+    partition_count = topic.num_partitions
+    if partition_count == _DEFAULT:
+        partition_count = config.num_partitions
+    replication_factor = topic.replication_factor
+    if replication_factor == _DEFAULT:
+        replication_factor = config.default_replication_factor
+    replicas = cluster.plan_topic(name, partition_count, replication_factor, assignment)
+    check_values(services, TOPIC, name, configs)
+    if not request.validate_only:
+        created = await cluster.create_topic(
+            name, partition_count, replication_factor, assignment=assignment, configs=configs
+        )
+        if request.timeout_ms <= 0:
+            # Kafka starts the creation and does not wait for it.
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+        result.topic_id = created.topic_id
+    result.num_partitions = len(replicas)
+    result.replication_factor = len(replicas[0])
+    result.configs = (
+        [
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.is_sensitive,
+            )
+            for entry in topic_entries(services.dynamic, configs)
+        ]
+        if context.version >= 5
+        else []
+    )
+
+
+def error_response(
+    request: CreateTopicsRequest, version: int, code: ErrorCode, detail: str | None
+) -> CreateTopicsResponse:
+    """The code for every topic of the request."""
+    return CreateTopicsResponse(
+        topics=[_failed(topic.name, code, detail) for topic in request.topics]
+    )

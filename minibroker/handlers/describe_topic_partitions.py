@@ -1,0 +1,122 @@
+"""DescribeTopicPartitions: key 75, version 0.
+
+Behaviour: partitions of topics in pages (KIP-966): sorted by name from the cursor on, at most
+`response_partition_limit` (and `max.request.partition.size.limit`) in one answer, with a cursor
+where the next page begins.
+Differs from Kafka: nothing known. Eligible leader replicas are empty lists, not null: the Java
+admin client fails on null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.image import INTERNAL_TOPICS
+from minibroker.cluster.topics import check_topic_name
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers.authorized_operations import TOPIC_OPERATIONS
+from minibroker.handlers.leaders import endpoint_of
+from minibroker.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from minibroker.cluster.image import PartitionImage
+    from minibroker.handlers.context import RequestContext
+
+
+def handle(
+    context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """One page. Raises KafkaError(INVALID_REQUEST) for a cursor that fits nothing."""
+    topics = context.services.cluster.image.topics
+    fetch_all = not request.topics
+    cursor = request.cursor
+    first_name = cursor.topic_name if cursor is not None else ""
+    asked = topics if fetch_all else {topic.name for topic in request.topics}
+    names = sorted(name for name in asked if name >= first_name)
+    if cursor is not None:
+        if not fetch_all and first_name not in names:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "DescribeTopicPartitionsRequest topic list should contain the cursor topic: "
+                + first_name,
+            )
+        if cursor.partition_index < 0:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}",
+            )
+    limit = context.services.config.max_request_partition_size_limit
+    left = max(1, min(limit, request.response_partition_limit))
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if left == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        topic = topics.get(name)
+        if topic is None:
+            if not fetch_all:
+                response.topics.append(_unknown(name))
+            continue
+        start = cursor.partition_index if cursor is not None and name == first_name else 0
+        end = min(len(topic.partitions), start + left)
+        response.topics.append(
+            DescribeTopicPartitionsResponseTopic(
+                name=name,
+                topic_id=topic.topic_id,
+                is_internal=topic.is_internal,
+                topic_authorized_operations=TOPIC_OPERATIONS,
+                partitions=[
+                    _partition(context, index, topic.partitions[index])
+                    for index in range(start, end)
+                ],
+            )
+        )
+        left -= max(0, end - start)
+        if end < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=end)
+            break
+    return response
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_topic_name(name)
+    except KafkaError:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=int(code),
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partition(
+    context: RequestContext, index: int, state: PartitionImage
+) -> DescribeTopicPartitionsResponsePartition:
+    brokers = context.services.cluster.image.brokers
+    leader = brokers.get(state.leader)
+    code, leader_id = ErrorCode.NONE, state.leader
+    if leader is None:
+        code, leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
+    elif endpoint_of(context, leader) is None:
+        code, leader_id = ErrorCode.LISTENER_NOT_FOUND, -1
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=int(code),
+        partition_index=index,
+        leader_id=leader_id,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=[replica for replica in state.replicas if replica not in brokers],
+    )

@@ -1,0 +1,56 @@
+"""What answers say of leaders: node endpoints as the client's listener sees them.
+
+Source: KIP-951 (current leader in Produce v10+ and Fetch v16+).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minibroker.cluster.image import BrokerInfo, Endpoint
+    from minibroker.handlers.context import RequestContext
+
+
+def endpoint_of(context: RequestContext, broker: BrokerInfo) -> Endpoint | None:
+    """The address of a broker on the listener by which the client came; None if it lacks one."""
+    return broker.endpoint(context.listener.name)
+
+
+class LeaderHints:
+    """The current leaders told beside errors, each broker's address once per answer.
+
+    `classes` are the API's own LeaderIdAndEpoch and NodeEndpoint, which have the same fields in
+    Produce and Fetch.
+    """
+
+    __slots__ = ("_context", "_endpoint_class", "_leader_class", "_node_endpoints")
+
+    def __init__(
+        self, context: RequestContext, node_endpoints: list[Any], classes: tuple[Any, Any]
+    ) -> None:
+        self._context = context
+        self._node_endpoints = node_endpoints
+        self._leader_class, self._endpoint_class = classes
+
+    def of(self, topic: str, index: int) -> Any:
+        """LeaderIdAndEpoch of a partition (None if it is unknown); its address joins the answer."""
+        image = self._context.services.cluster.image
+        known = image.topics.get(topic)
+        if known is None or not 0 <= index < len(known.partitions):
+            return None
+        state = known.partitions[index]
+        leader = self._leader_class(leader_id=state.leader, leader_epoch=state.leader_epoch)
+        broker = image.brokers.get(state.leader)
+        address = endpoint_of(self._context, broker) if broker is not None else None
+        if (
+            broker is not None
+            and address is not None
+            and all(endpoint.node_id != broker.id for endpoint in self._node_endpoints)
+        ):
+            self._node_endpoints.append(
+                self._endpoint_class(
+                    node_id=broker.id, host=address.host, port=address.port, rack=broker.rack
+                )
+            )
+        return leader

@@ -1,0 +1,139 @@
+"""ListOffsets: key 2, versions 0-11.
+
+Behaviour: the offset for a time, or for one of the special times below; a consumer is answered
+within what it may read (high watermark, or last stable offset with read_committed).
+
+| timestamp | since | means                                                              |
+|-----------|-------|--------------------------------------------------------------------|
+| -1        | 0     | latest: the end of what may be read                                |
+| -2        | 0     | earliest: log start offset                                         |
+| -3        | 7     | the record with the largest timestamp (KIP-734)                    |
+| -4        | 8     | earliest on this disk: the log start offset without tiered storage |
+| -5        | 9     | latest that is tiered: none, offset -1 (KIP-1005)                  |
+| -6        | 11    | earliest not tiered yet: the log start offset (KIP-1023)           |
+
+Versions: 0 up to max_num_offsets segment starts, newest first; 1 exact record and its timestamp;
+2 isolation level; 4 leader epochs; 6 flexible; 10 timeout for remote storage.
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.partition import Partition
+    from minibroker.protocol.messages.list_offsets import ListOffsetsPartition
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+CONSUMER: Final = -1
+"""The replica id of everybody who is not a broker."""
+
+_SINCE_VERSION: Final = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+_UNKNOWN: Final = (-1, -1, -1)
+
+
+def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """One result per partition asked, in order."""
+    response = ListOffsetsResponse()
+    asked_count = Counter(
+        (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
+    )
+    for topic in request.topics:
+        answer = ListOffsetsTopicResponse(name=topic.name)
+        response.topics.append(answer)
+        for part in topic.partitions:
+            result = ListOffsetsPartitionResponse(partition_index=part.partition_index)
+            answer.partitions.append(result)
+            try:
+                if context.version == 0:
+                    _list_segments(context, request, topic.name, part, result)
+                elif asked_count[topic.name, part.partition_index] > 1:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST)
+                else:
+                    _find_offset(context, request, topic.name, part, result)
+            except KafkaError as error:
+                result.error_code = int(error.code)
+    return response
+
+
+def _find_offset(
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    part: ListOffsetsPartition,
+    result: ListOffsetsPartitionResponse,
+) -> None:
+    timestamp = part.timestamp
+    if timestamp < 0 and context.version < _SINCE_VERSION.get(timestamp, context.version + 1):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    partition = context.services.partitions.get(topic, part.partition_index)
+    partition.check_leader_epoch(part.current_leader_epoch)
+    end_offset = (
+        partition.end_offset_for(request.isolation_level)
+        if request.replica_id == CONSUMER
+        else partition.log_end_offset
+    )
+    found_timestamp, offset, leader_epoch = _lookup(partition, timestamp, end_offset)
+    result.timestamp = found_timestamp
+    result.offset = offset
+    if context.version >= 4:
+        result.leader_epoch = leader_epoch
+
+
+def _lookup(partition: Partition, timestamp: int, end_offset: int) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch), -1 each where there is nothing to say."""
+    if timestamp == LATEST:
+        return -1, end_offset, partition.leader_epoch
+    if timestamp in (EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD):
+        return -1, partition.log_start_offset, partition.earliest_epoch()
+    if timestamp == LATEST_TIERED:
+        return _UNKNOWN
+    if timestamp == MAX_TIMESTAMP:
+        found = partition.max_timestamp_offset()
+    else:
+        found = partition.offset_for_timestamp(timestamp)
+    if found is None or found.offset >= end_offset:
+        return _UNKNOWN
+    return found.timestamp, found.offset, found.leader_epoch
+
+
+def _list_segments(
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    part: ListOffsetsPartition,
+    result: ListOffsetsPartitionResponse,
+) -> None:
+    """Version 0 (behaviour T8): segment starts at or before a time, newest first."""
+    if part.timestamp < EARLIEST:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    partition = context.services.partitions.get(topic, part.partition_index)
+    offsets = partition.offsets_before(part.timestamp, part.max_num_offsets)
+    if request.replica_id == CONSUMER and any(o > partition.high_watermark for o in offsets):
+        high_watermark = partition.high_watermark
+        offsets = [high_watermark, *(o for o in offsets if o <= high_watermark)]
+    result.old_style_offsets = offsets

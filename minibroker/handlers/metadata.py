@@ -1,0 +1,221 @@
+"""Metadata: key 3, versions 0-13.
+
+Behaviour (rows M1, D9-D13): brokers and controller, and the partitions of the topics asked for, all
+from this broker's own image. A topic that does not exist is created if the broker and the request
+allow it.
+Versions: 1 null asks for all topics, an empty list for none (version 0: empty asks for all), rack,
+controller, internal flag; 2 cluster id; 4 the request decides on creation; 5 offline replicas; 7
+leader epochs; 8-10 authorized operations of the cluster; 9 flexible; 10 topic ids; 12 lookup by id;
+13 top-level error.
+Differs from Kafka: a topic created by this request is answered complete, at once. Kafka creates it
+in the background and answers LEADER_NOT_AVAILABLE (3.9) or UNKNOWN_TOPIC_OR_PARTITION (4.x), and
+the client asks again after its back-off; here the leader exists before the answer leaves, so the
+first test run is not slower than the second.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.image import INTERNAL_TOPICS
+from minibroker.cluster.topics import check_topic_name
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
+from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from minibroker.handlers.leaders import endpoint_of
+from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
+    from minibroker.handlers.context import RequestContext
+
+
+def handle(
+    context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    """Answer from the image, or create what is missing first."""
+    image = context.services.cluster.image
+    if request.topics is None or (context.version == 0 and not request.topics):
+        return _respond(context, request, [_describe(context, t) for t in image.topics.values()])
+    if context.version < 12:
+        for topic in request.topics:
+            if topic.name is None:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Topic name can not be null for version {context.version}",
+                )
+            if topic.topic_id != ZERO_TOPIC_ID:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Topic IDs are not supported in requests for version {context.version}",
+                )
+    topic_ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != ZERO_TOPIC_ID)
+    if topic_ids:
+        return _respond(context, request, _by_id(context, image, topic_ids))
+    names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
+    may_create = context.services.config.auto_create_topics_enable and (
+        context.version < 4 or request.allow_auto_topic_creation
+    )
+    missing = [name for name in names if name not in image.topics]
+    if missing and may_create:
+        return _create_and_respond(context, request, list(names), missing)
+    topics = [_by_name(context, image, name, {}) for name in names]
+    return _respond(context, request, topics)
+
+
+async def _create_and_respond(
+    context: RequestContext, request: MetadataRequest, names: list[str], missing: list[str]
+) -> MetadataResponse:
+    failures: dict[str, ErrorCode] = {}
+    cluster = context.services.cluster
+    config = context.services.config
+    for name in missing:
+        try:
+            check_topic_name(name)
+            if name == "__consumer_offsets":
+                await cluster.create_topic(
+                    name,
+                    config.offsets_topic_num_partitions,
+                    config.offsets_topic_replication_factor,
+                    configs=_OFFSETS_TOPIC_CONFIGS
+                    | {"segment.bytes": str(config.offsets_topic_segment_bytes)},
+                )
+            else:
+                await cluster.create_topic(
+                    name, config.num_partitions, config.default_replication_factor
+                )
+        except KafkaError as error:
+            if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                failures[name] = error.code
+        except CoordinationError:
+            failures[name] = ErrorCode.LEADER_NOT_AVAILABLE
+    image = cluster.image
+    return _respond(context, request, [_by_name(context, image, name, failures) for name in names])
+
+
+# What Kafka's GroupCoordinator gives the topic of committed offsets (behaviour G3).
+_OFFSETS_TOPIC_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer"}
+
+
+def _by_name(
+    context: RequestContext, image: MetadataImage, name: str, failures: dict[str, ErrorCode]
+) -> MetadataResponseTopic:
+    topic = image.topics.get(name)
+    if topic is not None:
+        return _describe(context, topic)
+    code = failures.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    try:
+        check_topic_name(name)
+    except KafkaError:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return MetadataResponseTopic(
+        error_code=int(code), name=name, is_internal=name in INTERNAL_TOPICS
+    )
+
+
+def _by_id(
+    context: RequestContext, image: MetadataImage, topic_ids: dict[bytes, None]
+) -> list[MetadataResponseTopic]:
+    known, unknown = [], []
+    for topic_id in topic_ids:
+        topic = image.topic_by_id.get(topic_id)
+        if topic is not None:
+            known.append(_describe(context, topic))
+        else:
+            code = int(ErrorCode.UNKNOWN_TOPIC_ID)
+            unknown.append(MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id))
+    return unknown + known
+
+
+def _describe(context: RequestContext, topic: TopicImage) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            _describe_partition(context, index, state)
+            for index, state in enumerate(topic.partitions)
+        ],
+    )
+
+
+def _describe_partition(
+    context: RequestContext, index: int, state: PartitionImage
+) -> MetadataResponsePartition:
+    brokers = context.services.cluster.image.brokers
+    leader = brokers.get(state.leader)
+    code, leader_id = ErrorCode.NONE, state.leader
+    if leader is None:
+        code, leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
+    elif endpoint_of(context, leader) is None:
+        leader_id = -1
+        code = (
+            ErrorCode.LISTENER_NOT_FOUND if context.version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
+        )
+    replicas, isr = state.replicas, state.isr
+    if context.version == 0:
+        # Version 0 has no broker entry for a dead replica, so it is left out and said so.
+        replicas = [replica for replica in replicas if replica in brokers]
+        isr = [replica for replica in isr if replica in brokers]
+        if code == ErrorCode.NONE and len(replicas) < len(state.replicas):
+            code = ErrorCode.REPLICA_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        error_code=int(code),
+        partition_index=index,
+        leader_id=leader_id,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=[replica for replica in state.replicas if replica not in brokers],
+    )
+
+
+def _respond(
+    context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+) -> MetadataResponse:
+    image = context.services.cluster.image
+    response = MetadataResponse(
+        cluster_id=image.cluster_id, controller_id=image.controller_id, topics=topics
+    )
+    for broker in image.brokers.values():
+        address = endpoint_of(context, broker)
+        if address is not None:
+            response.brokers.append(
+                MetadataResponseBroker(
+                    node_id=broker.id, host=address.host, port=address.port, rack=broker.rack
+                )
+            )
+    if context.version >= 8 and request.include_topic_authorized_operations:
+        for topic in topics:
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
+    if 8 <= context.version <= 10 and request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def error_response(
+    request: MetadataRequest, version: int, code: ErrorCode, detail: str | None
+) -> MetadataResponse:
+    """The code in every topic that was asked for, and at the top where there is room for it."""
+    response = MetadataResponse()
+    if version >= 13:
+        response.error_code = int(code)
+    for topic in request.topics or ():
+        response.topics.append(
+            MetadataResponseTopic(
+                # Before version 12 a name cannot be null in an answer either.
+                name=topic.name if topic.name is not None or version >= 12 else "",
+                topic_id=topic.topic_id,
+                error_code=int(code),
+            )
+        )
+    return response

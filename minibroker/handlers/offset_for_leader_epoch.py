@@ -1,0 +1,44 @@
+"""OffsetForLeaderEpoch: key 23, versions 0-4.
+
+Behaviour: where a leader epoch ended, so that a consumer notices a truncated log (KIP-320).
+Versions: 1 the epoch found; 2 current leader epoch and throttle time; 3 replica id; 4 flexible.
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.errors import KafkaError
+from minibroker.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+
+def handle(
+    context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """One result per partition asked, in order."""
+    response = OffsetForLeaderEpochResponse()
+    for topic in request.topics:
+        answer = OffsetForLeaderTopicResult(topic=topic.topic)
+        response.topics.append(answer)
+        for part in topic.partitions:
+            result = EpochEndOffset(partition=part.partition)
+            answer.partitions.append(result)
+            try:
+                partition = context.services.partitions.get(topic.topic, part.partition)
+                partition.check_leader_epoch(part.current_leader_epoch)
+                epoch, end_offset = partition.end_offset_for_epoch(part.leader_epoch)
+            except KafkaError as error:
+                result.error_code = int(error.code)
+            else:
+                result.leader_epoch = epoch
+                result.end_offset = end_offset
+    return response

@@ -1,0 +1,187 @@
+"""Produce: key 0, versions 0-13.
+
+Behaviour: each partition's records are checked, get their offsets and are staged; the connection
+writes everything staged before this answer leaves. acks=0 has no answer: an error ends the
+connection instead, so that the producer refreshes its metadata.
+Versions: 1 throttle time; 2 log append time; 3 transactional id and record batches only; 5 log
+start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current leader (KIP-951);
+12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
+Differs from Kafka: message sets of versions 0-2 (magic 0 and 1) are refused with
+UNSUPPORTED_FOR_MESSAGE_FORMAT until the old formats are stored.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers.leaders import LeaderHints
+from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from minibroker.records.batch import ATTRIBUTES_AT, MAGIC_AT, TRANSACTIONAL_FLAG
+from minibroker.records.produce_rules import InvalidRecordsError, check_produce_version
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.manager import PartitionManager
+    from minibroker.protocol.messages.produce import PartitionProduceData
+    from minibroker.protocol.primitives import Buffer
+
+logger = logging.getLogger(__name__)
+
+_ACKS_ALLOWED = (-1, 0, 1)
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+_ADMIN_CLIENT_ID = "__admin_client"
+
+
+def handle(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
+    """Append to every partition of the request; one result per partition, in order."""
+    services = context.services
+    version = context.version
+    partitions = services.partitions
+    response = ProduceResponse()
+    now_ms = services.clock.now_ms()
+    if version >= 3 and _lacks_transactional_id(request):
+        return error_response(
+            request, version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
+        )
+    failed = False
+    for topic in request.topic_data:
+        name = topic.name
+        answer = TopicProduceResponse(name=name)
+        if version >= 13:
+            answer.topic_id = topic.topic_id
+            known = services.cluster.image.topic_by_id.get(topic.topic_id)
+            name = known.name if known is not None else ""
+        response.responses.append(answer)
+        for data in topic.partition_data:
+            result = PartitionProduceResponse(index=data.index)
+            answer.partition_responses.append(result)
+            try:
+                if version >= 13 and not name:
+                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+                _append(context, partitions, name, data, result, request.acks, now_ms)
+            except KafkaError as error:
+                failed = True
+                _fail(context, response, name, result, error)
+    if request.acks == 0:
+        if failed:
+            context.close_connection("a produce request with acks=0 failed")
+        return None
+    return response
+
+
+def _append(  # noqa: PLR0917  one call per partition of every request
+    context: RequestContext,
+    partitions: PartitionManager,
+    topic: str,
+    data: PartitionProduceData,
+    result: PartitionProduceResponse,
+    acks: int,
+    now_ms: int,
+) -> None:
+    partition = partitions.get(topic, data.index)
+    records = data.records
+    check_produce_version(records, context.version)
+    if acks not in _ACKS_ALLOWED:
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT_ID:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    assert isinstance(records, memoryview)
+    if _is_transactional(records):
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction")
+    appended = partition.append(records, acks, now_ms, result)
+    result.base_offset = appended.first_offset
+    result.log_append_time_ms = appended.append_time_ms
+    result.log_start_offset = appended.log_start_offset
+
+
+def _fail(
+    context: RequestContext,
+    response: ProduceResponse,
+    topic: str,
+    result: PartitionProduceResponse,
+    error: KafkaError,
+) -> None:
+    """Kafka's answer to a refused append; record errors and a message where it gives them."""
+    result.error_code = int(error.code)
+    result.base_offset = -1
+    if isinstance(error, InvalidRecordsError):
+        result.error_message = error.detail
+        result.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.record_errors
+        ]
+    partition = context.services.partitions.find(topic, result.index)
+    if partition is not None and error.code not in _WITHOUT_LOG_START:
+        result.log_start_offset = partition.log.log_start_offset
+    if context.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        hints = LeaderHints(context, response.node_endpoints, (LeaderIdAndEpoch, NodeEndpoint))
+        result.current_leader = hints.of(topic, result.index)
+
+
+# Kafka's ReplicaManager fills the log start offset only for errors that it did not expect.
+_WITHOUT_LOG_START = frozenset(
+    (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    )
+)
+
+
+def _lacks_transactional_id(request: ProduceRequest) -> bool:
+    """Transactional records need a transactional id that may be written to (KafkaApis)."""
+    if request.transactional_id is not None:
+        return False
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None and _is_transactional(data.records):
+                return True
+    return False
+
+
+def _is_transactional(records: Buffer) -> bool:
+    """The flag of a format 2 batch, read without parsing the header: this is the hot path."""
+    return (
+        len(records) > ATTRIBUTES_AT + 1
+        and records[MAGIC_AT] == 2
+        and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_FLAG != 0
+    )
+
+
+def error_response(
+    request: ProduceRequest, version: int, code: ErrorCode, detail: str | None
+) -> ProduceResponse | None:
+    """One error for every partition of the request; None for acks=0."""
+    if request.acks == 0:
+        return None
+    response = ProduceResponse()
+    for topic in request.topic_data:
+        answer = TopicProduceResponse(name=topic.name)
+        if version >= 13:
+            answer.topic_id = topic.topic_id or ZERO_TOPIC_ID
+        for data in topic.partition_data:
+            answer.partition_responses.append(
+                PartitionProduceResponse(
+                    index=data.index, error_code=int(code), base_offset=-1, error_message=detail
+                )
+            )
+        response.responses.append(answer)
+    return response

@@ -1,0 +1,80 @@
+"""The explicit table of served APIs: key → module of this package and version range.
+
+Only what stands here is advertised. A module is imported when the first request for it arrives:
+starting the broker loads none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.protocol.api_keys import APIS, load_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.metrics import RequestMetrics
+    from minibroker.protocol.api_keys import Api
+
+# Sorted by key, as `protocol_specs/apis/` is.
+HANDLERS: Final[dict[int, str]] = {
+    0: "produce",
+    1: "fetch",
+    2: "list_offsets",
+    3: "metadata",
+    18: "api_versions",
+    19: "create_topics",
+    20: "delete_topics",
+    22: "init_producer_id",
+    23: "offset_for_leader_epoch",
+    32: "describe_configs",
+    33: "alter_configs",
+    35: "describe_log_dirs",
+    37: "create_partitions",
+    44: "incremental_alter_configs",
+    60: "describe_cluster",
+    74: "list_config_resources",
+    75: "describe_topic_partitions",
+}
+
+
+class Handler:
+    """A loaded API: its message classes and the functions that answer it."""
+
+    __slots__ = (
+        "api_key",
+        "error_response",
+        "flexible_from",
+        "handle",
+        "max_version",
+        "min_version",
+        "name",
+        "request",
+        "response",
+        "times",
+    )
+
+    def __init__(self, api: Api, versions: tuple[int, int], module: Any, messages: Any) -> None:
+        self.api_key = api.key
+        self.name = api.name
+        self.min_version, self.max_version = versions
+        self.flexible_from = api.flexible_from
+        self.request, self.response = messages
+        self.handle: Callable[..., Any] = module.handle
+        """(context, request) → response, None (no response is sent), or an awaitable of either."""
+        self.error_response: Callable[..., Any] | None = getattr(module, "error_response", None)
+        """(request, version, code, detail) → response; for APIs without a top-level error code."""
+        self.times: RequestMetrics | None = None
+
+
+def supported_versions() -> dict[int, tuple[int, int]]:
+    """API key → (lowest, highest version) of everything in the table."""
+    return {key: (APIS[key].min_version, APIS[key].max_version) for key in HANDLERS}
+
+
+def load_handler(api_key: int, min_version: int, max_version: int) -> Handler:
+    """Import the messages and the handler of one API of the table."""
+    module = import_module(f"minibroker.handlers.{HANDLERS[api_key]}")
+    versions = (min_version, max_version)
+    return Handler(APIS[api_key], versions, module, load_messages(api_key))

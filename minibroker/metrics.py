@@ -1,0 +1,124 @@
+"""Counters and request times under Kafka's names: plain objects, read by whoever shows them.
+
+Kafka splits the time of a request (`kafka.network:type=RequestMetrics`, behaviour row R8) into
+
+| name                | from … to                                                              |
+|---------------------|------------------------------------------------------------------------|
+| RequestQueueTimeMs  | its bytes are here … its handler starts                                |
+| LocalTimeMs         | the handler runs                                                       |
+| RemoteTimeMs        | it waits: long poll, other replicas, a task                            |
+| ThrottleTimeMs      | quotas hold it back                                                    |
+| ResponseQueueTimeMs | it is answered … its bytes go to the socket                            |
+| ResponseSendTimeMs  | the socket takes its bytes                                             |
+| TotalTimeMs         | the sum                                                                |
+
+A time is added to a sum and to a histogram whose bucket b holds 2^(b-1) ≤ t < 2^b microseconds:
+two list operations, because this runs for every request.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+TIME_NAMES: Final = (
+    "RequestQueueTimeMs",
+    "LocalTimeMs",
+    "RemoteTimeMs",
+    "ThrottleTimeMs",
+    "ResponseQueueTimeMs",
+    "ResponseSendTimeMs",
+    "TotalTimeMs",
+)
+BUCKET_COUNT: Final = 40
+"""2^39 µs are six days: no request lives longer."""
+
+
+class TimeSum:
+    """How often, how long in all (µs), and the histogram of one of the times of one API."""
+
+    __slots__ = ("buckets", "count", "max_us", "total_us")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total_us = 0
+        self.max_us = 0
+        self.buckets = [0] * BUCKET_COUNT
+
+    def add(self, elapsed_us: int) -> None:
+        """Count one time in microseconds (0 or more)."""
+        self.count += 1
+        self.total_us += elapsed_us
+        self.buckets[elapsed_us.bit_length()] += 1
+        self.max_us = max(self.max_us, elapsed_us)
+
+    @property
+    def mean_ms(self) -> float:
+        """Average in milliseconds; 0.0 when nothing was counted."""
+        return self.total_us / self.count / 1000 if self.count else 0.0
+
+    def quantile_ms(self, fraction: float) -> float:
+        """Upper edge (ms) of the bucket in which this fraction (0 … 1) of all times is reached."""
+        wanted = fraction * self.count
+        seen = 0
+        for bucket, count in enumerate(self.buckets):
+            seen += count
+            if count and seen >= wanted:
+                return min(1 << bucket, self.max_us) / 1000
+        return 0.0
+
+
+class RequestMetrics:
+    """The times of one API, and how often it was asked and failed."""
+
+    __slots__ = (
+        "api_name",
+        "local",
+        "remote",
+        "request_queue",
+        "response_queue",
+        "response_send",
+        "throttle",
+        "total",
+    )
+
+    def __init__(self, api_name: str) -> None:
+        self.api_name = api_name
+        self.request_queue = TimeSum()
+        self.local = TimeSum()
+        self.remote = TimeSum()
+        self.throttle = TimeSum()
+        self.response_queue = TimeSum()
+        self.response_send = TimeSum()
+        self.total = TimeSum()
+
+    def by_name(self) -> dict[str, TimeSum]:
+        """Kafka's metric name → times, in the order of `TIME_NAMES`."""
+        times = (
+            self.request_queue,
+            self.local,
+            self.remote,
+            self.throttle,
+            self.response_queue,
+            self.response_send,
+            self.total,
+        )
+        return dict(zip(TIME_NAMES, times, strict=True))
+
+
+class Metrics:
+    """Everything that is counted; one instance per broker."""
+
+    __slots__ = ("connections", "malformed_requests", "refused_connections", "requests")
+
+    def __init__(self) -> None:
+        self.requests: dict[str, RequestMetrics] = {}
+        self.connections = 0
+        self.refused_connections = 0
+        self.malformed_requests = 0
+
+    def of_api(self, api_name: str) -> RequestMetrics:
+        """The times of an API, made at its first request."""
+        metrics = self.requests.get(api_name)
+        if metrics is None:
+            metrics = self.requests[api_name] = RequestMetrics(api_name)
+        return metrics

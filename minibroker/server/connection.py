@@ -1,0 +1,338 @@
+"""One client connection: bytes → frames → answers, in order, with back-pressure both ways.
+
+First station of a request. The kernel writes into this connection's buffer (`BufferedProtocol`),
+frames are slices of it, and everything that one read brought is handled before anything is sent:
+appends of one partition become one write to disk, all answers one write to the socket.
+
+Theory of operation. A connection is in one of three states:
+
+* *reading*: frames are handled as they arrive (`_run`).
+* *waiting*: a handler gave an awaitable. Requests behind it stay in the buffer, as Kafka's muted
+  channel does; when the buffer is full the socket is not read any more.
+* *stalled*: the peer does not take its answers (`pause_writing`); nothing is handled, nothing read.
+
+The buffer grows towards an announced frame only as its bytes arrive, so a hostile size field costs
+nothing, and falls back to its first size when a large frame has passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from struct import Struct
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.errors import ProtocolError
+from minibroker.handlers.context import RequestContext
+from minibroker.server.dispatch import Answer, Waiting, encode, error_response
+
+if TYPE_CHECKING:
+    from minibroker.config.broker import Listener
+    from minibroker.server.server import Server
+
+logger = logging.getLogger(__name__)
+
+BUFFER_BYTES: Final = 64 * 1024
+"""First size of the buffer: many small requests, or one batch of a default producer."""
+BUFFER_KEPT_BYTES_MAX: Final = 2 * 1024 * 1024
+"""A buffer that grew beyond this is given back once its frame has passed."""
+RUN_REQUESTS_MAX: Final = 256
+"""Answers collected before they are sent: bounds what one read can pile up in memory."""
+JOIN_BYTES_MAX: Final = 64 * 1024
+"""Answers up to this size are joined into one buffer: cheaper than many short vectors."""
+WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
+_FETCH_KEY: Final = 1
+_SIZE: Final = Struct(">i")
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The asyncio side of one connection; owned by its `Server`."""
+
+    __slots__ = (
+        "_buffer",
+        "_closing",
+        "_context",
+        "_filled",
+        "_reading_paused",
+        "_server",
+        "_start",
+        "_stopping",
+        "_task",
+        "_transport",
+        "_view",
+        "_waiting",
+        "_writing_paused",
+        "address",
+        "host",
+        "last_active_s",
+        "listener",
+    )
+
+    def __init__(self, server: Server, listener: Listener, host: str, port: int) -> None:
+        self._server = server
+        self.listener = listener
+        self.host = host
+        self.address = f"{host}:{port}"
+        self._transport: asyncio.Transport
+        self._context: RequestContext
+        # What arrived: bytes [_start, _filled) of the buffer are not handled yet.
+        self._buffer = bytearray(BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._filled = 0
+        self._waiting: Waiting | None = None
+        self._task: asyncio.Future[Any] | None = None
+        self._reading_paused = False
+        self._writing_paused = False
+        self._closing = False
+        self._stopping = False
+        self.last_active_s = 0.0
+
+    # The transport calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "writelines")
+        self._transport = transport  # type: ignore[assignment]
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self._context = RequestContext(
+            services=self._server.services,
+            listener=self.listener,
+            client_address=self.address,
+            close_connection=self._close_with,
+        )
+        self.last_active_s = self._server.loop.time()
+        self._server.connection_opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
+        if self._task is not None:
+            self._task.cancel()
+        elif self._waiting is not None:
+            # Still queued for a place: the coroutine has not begun and never will.
+            self._waiting.awaitable.close()  # type: ignore[attr-defined]
+            self._waiting = None
+        self._server.connection_closed(self)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more. Kafka closes at once, answers still owed included: so do we."""
+        return False
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._filled == len(self._buffer):
+            self._make_room()
+        return self._view[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._filled += nbytes
+        self.last_active_s = self._server.loop.time()
+        if self._waiting is None and not self._writing_paused:
+            self._run()
+        elif self._filled == len(self._buffer):
+            self._pause_reading()
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        if self._waiting is None:
+            self._run()
+
+    # Requests.
+
+    def _run(self) -> None:
+        """Handle every whole frame in the buffer until one has to wait or the peer stalls."""
+        while not self._closing:
+            answers: list[Answer] = []
+            try:
+                more = self._handle_frames(answers)
+            except ProtocolError as error:
+                self._send(answers)
+                self._refuse(error)
+                return
+            self._send(answers)
+            if self._waiting is not None:
+                self._start_waiting()
+                if self._waiting is not None:
+                    return
+            elif not more:
+                break
+            if self._writing_paused:
+                return
+        if not self._closing:
+            self._compact()
+            if self._reading_paused:
+                self._reading_paused = False
+                self._transport.resume_reading()
+
+    def _handle_frames(self, answers: list[Answer]) -> bool:
+        """Dispatch frames into `answers`; True when whole frames may be left in the buffer."""
+        view = self._view
+        start = self._start
+        filled = self._filled
+        dispatch = self._server.dispatcher.dispatch
+        context = self._context
+        size_max = self._server.request_bytes_max
+        try:
+            while filled - start >= 4:
+                (size,) = _SIZE.unpack_from(view, start)
+                if not 0 <= size <= size_max:
+                    raise ProtocolError(
+                        f"request size {size} bytes, expected 0 to {size_max}"
+                        " (socket.request.max.bytes)"
+                    )
+                end = start + 4 + size
+                if end > filled:
+                    return False
+                outcome = dispatch(context, view[start + 4 : end], perf_counter_ns())
+                start = end
+                if outcome is None:
+                    continue
+                if outcome.__class__ is Waiting:
+                    self._waiting = outcome
+                    return True
+                answers.append(outcome)  # type: ignore[arg-type]
+                # A fetch answer is large and holds maps of segments: send it before the next.
+                if outcome.handler.api_key == _FETCH_KEY or len(answers) == RUN_REQUESTS_MAX:
+                    return True
+            return False
+        finally:
+            self._start = start
+
+    def _send(self, answers: list[Answer]) -> None:
+        """Write what was appended to disk, then the answers to the socket, in order."""
+        self._server.services.partitions.commit()
+        if not answers or self._transport.is_closing():
+            return
+        answered_ns = perf_counter_ns()
+        if len(answers) == 1:
+            parts = encode(answers[0])
+        else:
+            parts = [part for answer in answers for part in encode(answer)]
+        if len(parts) == 1:
+            self._transport.write(parts[0])
+        elif sum(map(len, parts)) <= JOIN_BYTES_MAX:
+            self._transport.write(b"".join(parts))
+        else:
+            self._transport.writelines(parts)
+        self._server.record_times(answers, answered_ns, perf_counter_ns())
+
+    # A request that waits.
+
+    def _start_waiting(self) -> None:
+        waiting = self._waiting
+        assert waiting is not None
+        awaitable = waiting.awaitable
+        if not asyncio.isfuture(awaitable):
+            if not self._server.may_start_task(self):
+                return  # `start_queued` is called when a place is free
+            awaitable = self._server.loop.create_task(awaitable)  # type: ignore[arg-type]
+        self._task = awaitable
+        if awaitable.done():
+            self._finish_waiting(awaitable)
+        else:
+            awaitable.add_done_callback(self._on_done)
+
+    def start_queued(self) -> None:
+        """A place for a task is free (`queued.max.requests`): start the request that waits here."""
+        if not self._closing and self._waiting is not None and self._task is None:
+            self._start_waiting()
+
+    def _on_done(self, future: asyncio.Future[Any]) -> None:
+        self._finish_waiting(future)
+        if self._stopping:
+            self.close()
+        elif not self._closing and self._waiting is None and not self._writing_paused:
+            self._run()
+
+    def _finish_waiting(self, future: asyncio.Future[Any]) -> None:
+        waiting = self._waiting
+        assert waiting is not None
+        if isinstance(future, asyncio.Task):
+            self._server.task_ended()
+        self._waiting = None
+        self._task = None
+        if self._closing or future.cancelled():
+            return
+        error = future.exception()
+        if error is not None:
+            response = error_response(waiting.handler, self._context, waiting.request, error)
+        else:
+            response = future.result()
+        answers = []
+        if response is not None:
+            answers.append(waiting.answer(response))
+        self._send(answers)
+
+    # The end.
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no request is in hand."""
+        return self._waiting is None
+
+    def stop(self) -> None:
+        """The broker stops: close now, or as soon as the request in hand is answered."""
+        if self._waiting is None:
+            self.close()
+        else:
+            self._stopping = True
+
+    def abort(self) -> None:
+        """Close at once, whatever is in hand."""
+        self._closing = True
+        self._transport.abort()
+
+    def close(self) -> None:
+        """Close after what is written has been sent."""
+        self._closing = True
+        self._transport.close()
+
+    def _close_with(self, reason: str) -> None:
+        logger.info("closing connection of %s: %s", self.address, reason)
+        self.close()
+
+    def _refuse(self, error: ProtocolError) -> None:
+        self._server.services.metrics.malformed_requests += 1
+        logger.warning("closing connection of %s: %s", self.address, error)
+        self.close()
+
+    # The buffer.
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _compact(self) -> None:
+        """Move an unfinished frame to the front; give a large buffer back when it is empty."""
+        left = self._filled - self._start
+        if left == 0:
+            if len(self._buffer) > BUFFER_KEPT_BYTES_MAX:
+                self._replace_buffer(BUFFER_BYTES)
+            self._start = self._filled = 0
+        elif self._filled == len(self._buffer):
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """The buffer is full in the middle of a frame: move the frame, or grow towards its end."""
+        left = self._filled - self._start
+        capacity = len(self._buffer)
+        if self._start >= capacity // 2 and left < capacity // 2:
+            self._view[:left] = self._view[self._start : self._filled]
+            self._start, self._filled = 0, left
+            return
+        wanted = capacity
+        if left >= 4:
+            frame_bytes = 4 + int(_SIZE.unpack_from(self._view, self._start)[0])
+            wanted = min(max(frame_bytes, BUFFER_BYTES), capacity * 4)
+        self._replace_buffer(max(wanted, left + BUFFER_BYTES // 2))
+
+    def _replace_buffer(self, size_bytes: int) -> None:
+        left = self._filled - self._start
+        buffer = bytearray(size_bytes)
+        buffer[:left] = self._view[self._start : self._filled]
+        self._buffer = buffer
+        self._view = memoryview(buffer)
+        self._start, self._filled = 0, left

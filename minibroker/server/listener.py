@@ -1,0 +1,90 @@
+"""A listening socket: binds, accepts, and stops accepting when the broker is full.
+
+Accepting is a loop of ours, not `create_server`: a broker with `max.connections` clients has to
+leave the next one in the kernel's queue, which asyncio's server cannot do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+from minibroker.server.connection import Connection
+
+if TYPE_CHECKING:
+    from minibroker.config.broker import Listener
+    from minibroker.server.server import Server
+
+logger = logging.getLogger(__name__)
+
+
+class ListeningSocket:
+    """One listener of the configuration, bound."""
+
+    __slots__ = ("_listener", "_server", "_socket", "_task")
+
+    def __init__(self, server: Server, listener: Listener) -> None:
+        self._server = server
+        self._listener = listener
+        self._socket: socket.socket | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def bind(self) -> tuple[str, int]:
+        """Bind and listen; returns host and port, the port that was free when 0 was asked for.
+
+        Raises OSError when the address cannot be had.
+        """
+        host = self._listener.host or "0.0.0.0"
+        family, _, _, _, address = socket.getaddrinfo(
+            host, self._listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen(self._server.services.config.socket_listen_backlog_size)
+            bound.setblocking(False)
+        except OSError:
+            bound.close()
+            raise
+        self._socket = bound
+        return host, int(bound.getsockname()[1])
+
+    def start(self) -> None:
+        """Begin to accept; the task belongs to this object and ends with `close`."""
+        self._task = self._server.loop.create_task(self._accept())
+
+    def close(self) -> None:
+        """Stop accepting and give the port back."""
+        if self._task is not None:
+            self._task.cancel()
+        if self._socket is not None:
+            self._socket.close()
+
+    async def _accept(self) -> None:
+        assert self._socket is not None
+        server, loop = self._server, self._server.loop
+        while True:
+            await server.wait_for_room()
+            try:
+                client, address = await loop.sock_accept(self._socket)
+            except OSError as error:
+                # No file handle left, or the peer went away: the next one may fare better.
+                logger.warning("cannot accept a connection: %s", error)
+                await asyncio.sleep(0.1)
+                continue
+            host, port = address[0], address[1]
+            if server.refuses_host(host):
+                client.close()
+                continue
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(server, self._listener, host, port)
+            try:
+                await loop.connect_accepted_socket(lambda c=connection: c, client)  # type: ignore[misc]
+            except OSError as error:
+                logger.warning(
+                    "connection of %s lost while accepting: %s", connection.address, error
+                )
+                client.close()
