@@ -203,7 +203,11 @@ def check_path(path: str) -> None:
     if path == "/":
         return
     names = path.split("/")
-    if names[0] or any(name in {"", ".", ".."} or "\0" in name for name in names[1:]):
+    if (
+        len(names) < 2
+        or names[0]
+        or any(name in {"", ".", ".."} or "\0" in name for name in names[1:])
+    ):
         raise ValueError(f"not a path of the tree: {path!r}")
 
 

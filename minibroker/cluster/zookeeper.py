@@ -1,0 +1,482 @@
+"""The tree in ZooKeeper, through kazoo: the only module that imports kazoo, and only when opened.
+
+kazoo works in threads of its own. Each of its callbacks does one thing, `call_soon_threadsafe`;
+everything else happens on the loop. An operation is sent at once or refused at once: while there is
+no connection it raises CoordinationError instead of waiting for one.
+
+Watches are ZooKeeper's one-shot watches, armed again before the callback runs (requests of one
+session are answered in order, so what changes after the callback's own read fires again). After a
+reconnection all of them are armed anew and fire once.
+
+Empty values are written as null, as Kafka writes them (its reader of /latest_producer_id_block
+tells the two apart).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.cluster.tree import (
+    ANY_VERSION,
+    BadVersion,
+    Check,
+    Create,
+    Delete,
+    EphemeralParent,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    SessionEvent,
+    Set,
+    Stat,
+    parent_of,
+)
+from minibroker.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.cluster.tree import Cancel, Operation
+
+OPERATION_TIMEOUT_S: Final = 5.0
+"""How long an answer may take before the caller is told to try again."""
+RECONNECT_DELAY_S: Final = 0.1
+RECONNECT_DELAY_MAX_S: Final = 1.0
+CLOSE_TIMEOUT_S: Final = 5.0
+PIPELINE_MAX: Final = 1_000
+"""Reads of one `get_many` that are under way at the same time."""
+
+_log = logging.getLogger(__name__)
+_EPHEMERAL: Final = 1
+_SEQUENCE: Final = 2
+
+
+class ZooKeeperTree:
+    """`Tree` in ZooKeeper.
+
+    Args:
+        connect: `zookeeper.connect`: `host:port[,host:port…][/chroot]`; the chroot is created.
+        session_timeout_ms: `zookeeper.session.timeout.ms`.
+        connection_timeout_ms: `zookeeper.connection.timeout.ms`: for `open` only.
+    """
+
+    is_shared = True
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int = 18_000,
+        connection_timeout_ms: int = 18_000,
+    ) -> None:
+        self._connect = connect
+        self._hosts, slash, chroot = connect.partition("/")
+        self._chroot = f"/{chroot}".rstrip("/") if slash else ""
+        self._session_timeout_ms = session_timeout_ms
+        self._connection_timeout_ms = connection_timeout_ms
+        self._client: Any = None
+        self._kazoo: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connected = asyncio.Event()
+        self._had_session = False
+        self._expired = False
+        self._session_callbacks: list[Callable[[SessionEvent], None]] = []
+        self._watches: dict[tuple[str, bool], _Watch] = {}
+
+    @property
+    def session_id(self) -> int:
+        """Number of the ZooKeeper session, 0 while not connected."""
+        client_id = self._client.client_id if self._client is not None else None
+        return int(client_id[0]) if client_id else 0
+
+    # Session
+
+    async def open(self) -> None:
+        """Connect. Raises CoordinationError after `connection_timeout_ms`."""
+        import kazoo.client  # noqa: PLC0415 - 60 ms that only this home pays
+        import kazoo.exceptions  # noqa: PLC0415
+        import kazoo.protocol.serialization  # noqa: PLC0415
+        import kazoo.protocol.states  # noqa: PLC0415
+        import kazoo.security  # noqa: PLC0415
+
+        self._kazoo = kazoo
+        self._loop = asyncio.get_running_loop()
+        quiet = logging.getLogger(f"{__name__}.kazoo")  # it repeats itself while ZooKeeper is away
+        quiet.setLevel(logging.CRITICAL)
+        try:
+            self._client = kazoo.client.KazooClient(
+                self._hosts,
+                timeout=self._session_timeout_ms / 1000,
+                connection_retry={
+                    "max_tries": -1,
+                    "delay": RECONNECT_DELAY_S,
+                    "backoff": 2,
+                    "max_delay": RECONNECT_DELAY_MAX_S,
+                },
+                logger=quiet,
+            )
+        except (ValueError, kazoo.exceptions.ConfigurationError) as error:
+            raise CoordinationError(
+                f"zookeeper.connect={self._connect} is not host:port[,host:port…][/chroot]"
+            ) from error
+        self._client.add_listener(self._on_state)
+        self._client.start_async()
+        try:
+            async with asyncio.timeout(self._connection_timeout_ms / 1000):
+                await self._connected.wait()
+                await self._create_chroot()
+        except (TimeoutError, CoordinationError):
+            await self.close()
+            raise CoordinationError(
+                f"no answer from ZooKeeper at {self._connect} within "
+                f"{self._connection_timeout_ms} ms: is it running, and is zookeeper.connect right?"
+            ) from None
+
+    async def _create_chroot(self) -> None:
+        if not self._chroot:
+            return
+        for depth in range(2, self._chroot.count("/") + 2):
+            path = "/".join(self._chroot.split("/")[:depth])
+            try:
+                await self._call(path, self._client.create_async, path, None)
+            except NodeExists:
+                continue
+
+    async def close(self) -> None:
+        """End the session; a server that does not answer is given CLOSE_TIMEOUT_S."""
+        client, self._client = self._client, None
+        self._connected.clear()
+        if client is None:
+            return
+        stopped = asyncio.Event()
+
+        def stop() -> None:
+            client.remove_listener(self._on_state)
+            client.stop()
+            client.close()
+            self._hop(stopped.set)
+
+        threading.Thread(target=stop, name="zookeeper-close", daemon=True).start()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await stopped.wait()
+        except TimeoutError:
+            _log.warning("ZooKeeper at %s did not confirm the end of the session", self._connect)
+        self._watches.clear()
+
+    def _hop(self, callback: Callable[..., object], *arguments: object) -> None:
+        """From a kazoo thread to the loop; nothing to tell a loop that is closed."""
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError:
+            return
+
+    def _on_state(self, state: str) -> None:  # kazoo's thread
+        self._hop(self._apply_state, state)
+
+    def _apply_state(self, state: str) -> None:
+        if self._client is None:
+            return
+        states = self._kazoo.protocol.states.KazooState
+        if state == states.CONNECTED:
+            self._connected.set()
+            if self._had_session:
+                self._rearm_all()
+                self._tell(SessionEvent.RENEWED if self._expired else SessionEvent.RESUMED)
+            self._had_session = True
+            self._expired = False
+            return
+        self._connected.clear()
+        if not self._had_session:
+            return
+        if state == states.LOST:
+            self._expired = True
+            self._tell(SessionEvent.EXPIRED)
+        else:
+            self._tell(SessionEvent.SUSPENDED)
+
+    def _tell(self, event: SessionEvent) -> None:
+        for callback in list(self._session_callbacks):
+            callback(event)
+
+    def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
+        """Call back with every session event from now on."""
+        self._session_callbacks.append(callback)
+
+    # Operations
+
+    def _full(self, path: str) -> str:
+        if not self._chroot:
+            return path
+        return self._chroot if path == "/" else self._chroot + path
+
+    def _away(self) -> CoordinationError:
+        return CoordinationError(f"ZooKeeper at {self._connect} cannot be reached now")
+
+    def _send(self, start: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
+        """Start one kazoo operation; a future of its raw result."""
+        client = self._client
+        if client is None or not client.connected or not self._connected.is_set():
+            raise self._away()
+        assert self._loop is not None
+        future: asyncio.Future[Any] = self._loop.create_future()
+        future.add_done_callback(_mark_retrieved)  # its waiter may have timed out
+        result = start(*arguments)
+        result.rawlink(lambda done: self._hop(_settle, future, done))
+        return future
+
+    async def _call(self, path: str, start: Callable[..., Any], *arguments: object) -> Any:
+        future = self._send(start, *arguments)
+        try:
+            async with asyncio.timeout(OPERATION_TIMEOUT_S):
+                return await future
+        except TimeoutError:
+            raise self._away() from None
+        except self._kazoo.exceptions.KazooException as error:
+            raise self._translate(path, error) from error
+
+    def _translate(self, path: str, error: Exception) -> Exception:
+        exceptions = self._kazoo.exceptions
+        for theirs, ours in (
+            (exceptions.NoNodeError, NoNode),
+            (exceptions.NodeExistsError, NodeExists),
+            (exceptions.BadVersionError, BadVersion),
+            (exceptions.NotEmptyError, NotEmpty),
+            (exceptions.NoChildrenForEphemeralsError, EphemeralParent),
+        ):
+            if isinstance(error, theirs):
+                return ours(path)
+        connection = (
+            exceptions.ConnectionLoss,
+            exceptions.SessionExpiredError,
+            exceptions.ConnectionClosedError,
+            exceptions.OperationTimeoutError,
+        )
+        if isinstance(error, connection):
+            return self._away()
+        return CoordinationError(f"ZooKeeper refused an operation on {path}: {error!r}")
+
+    async def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        make_parents: bool = False,
+        sequence: bool = False,
+    ) -> str:
+        """Create a node; its path. Raises NodeExists, NoNode, EphemeralParent."""
+        while True:
+            try:
+                created = await self._call(
+                    path,
+                    self._client_create,
+                    self._full(path),
+                    data or None,
+                    ephemeral,
+                    sequence,
+                )
+                return str(created)[len(self._chroot) :]
+            except NoNode:
+                if not make_parents:
+                    raise NoNode(parent_of(path)) from None
+                await self._create_parent(parent_of(path))
+
+    async def _create_parent(self, parent: str) -> None:
+        try:
+            await self.create(parent, make_parents=True)
+        except NodeExists:
+            return
+
+    def _client_create(self, path: str, data: bytes | None, ephemeral: bool, sequence: bool) -> Any:
+        return self._client.create_async(path, data, ephemeral=ephemeral, sequence=sequence)
+
+    async def get(self, path: str) -> tuple[bytes, Stat]:
+        """Value and stat. Raises NoNode."""
+        data, stat = await self._call(path, self._client_method("get_async"), self._full(path))
+        return data or b"", _stat(stat)
+
+    def _client_method(self, name: str) -> Callable[..., Any]:
+        if self._client is None:
+            raise self._away()
+        method: Callable[..., Any] = getattr(self._client, name)
+        return method
+
+    async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """`get` of each, pipelined, in order; None where there is no node."""
+        found: list[tuple[bytes, Stat] | None] = []
+        for start in range(0, len(paths), PIPELINE_MAX):
+            batch = paths[start : start + PIPELINE_MAX]
+            get = self._client_method("get_async")
+            futures = [self._send(get, self._full(path)) for path in batch]
+            try:
+                async with asyncio.timeout(OPERATION_TIMEOUT_S):
+                    results = await asyncio.gather(*futures, return_exceptions=True)
+            except TimeoutError:
+                raise self._away() from None
+            for path, result in zip(batch, results, strict=True):
+                if isinstance(result, BaseException):
+                    error = self._translate(path, result)  # type: ignore[arg-type]
+                    if not isinstance(error, NoNode):
+                        raise error from result
+                    found.append(None)
+                else:
+                    found.append((result[0] or b"", _stat(result[1])))
+        return found
+
+    async def exists(self, path: str) -> Stat | None:
+        """Stat, or None when there is no node."""
+        stat = await self._call(path, self._client_method("exists_async"), self._full(path))
+        return None if stat is None else _stat(stat)
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        """Replace the value; the new version. Raises NoNode, BadVersion."""
+        stat = await self._call(
+            path, self._client_method("set_async"), self._full(path), data or None, version
+        )
+        return int(stat.version)
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children. Raises NoNode, BadVersion, NotEmpty."""
+        await self._call(path, self._client_method("delete_async"), self._full(path), version)
+
+    async def children(self, path: str) -> list[str]:
+        """Names of the children, sorted. Raises NoNode."""
+        names = await self._call(path, self._client_method("get_children_async"), self._full(path))
+        if path == "/" and not self._chroot:
+            names = [name for name in names if name != "zookeeper"]  # its own, not the tree's
+        return sorted(names)
+
+    async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
+        """Do all in one transaction, or none."""
+        if not operations:
+            return []
+        transaction = self._client_method("transaction")()
+        transaction.operations.extend(self._wire(operation) for operation in operations)
+        results = await self._call(operations[0].path, transaction.commit_async)
+        exceptions = self._kazoo.exceptions
+        bystanders = (exceptions.RolledBackError, exceptions.RuntimeInconsistency)
+        values: list[str | int] = []
+        for operation, result in zip(operations, results, strict=True):
+            if isinstance(result, bystanders):
+                continue
+            if isinstance(result, Exception):
+                path = operation.path
+                if isinstance(operation, Create) and isinstance(result, exceptions.NoNodeError):
+                    path = parent_of(path)
+                raise self._translate(path, result)
+            if isinstance(operation, Set):
+                values.append(int(result.version))
+            elif isinstance(operation, Create):
+                values.append(str(result)[len(self._chroot) :])
+            else:
+                values.append(operation.path)
+        return values
+
+    def _wire(self, operation: Operation) -> Any:
+        wire = self._kazoo.protocol.serialization
+        path = self._full(operation.path)
+        if isinstance(operation, Create):
+            flags = _EPHEMERAL * operation.ephemeral | _SEQUENCE * operation.sequence
+            acl = self._kazoo.security.OPEN_ACL_UNSAFE
+            return wire.Create(path, operation.data or None, acl, flags)
+        if isinstance(operation, Set):
+            return wire.SetData(path, operation.data or None, operation.version)
+        if isinstance(operation, Check):
+            return wire.CheckVersion(path, operation.version)
+        assert isinstance(operation, Delete)
+        return wire.Delete(path, operation.version)
+
+    async def flush(self) -> None:
+        """Nothing to do: ZooKeeper acknowledges what its quorum has on disk."""
+
+    # Watches
+
+    async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after the node is created, set or deleted."""
+        return await self._add_watch((path, False), callback)
+
+    async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after a child is created or deleted. Raises NoNode."""
+        return await self._add_watch((path, True), callback)
+
+    async def _add_watch(self, key: tuple[str, bool], callback: Callable[[], None]) -> Cancel:
+        watch = self._watches.get(key)
+        if watch is None:
+            watch = self._watches[key] = _Watch(self, key)
+        watch.callbacks.append(callback)
+
+        def cancel() -> None:
+            if callback in watch.callbacks:
+                watch.callbacks.remove(callback)
+            if not watch.callbacks and self._watches.get(key) is watch:
+                del self._watches[key]
+
+        try:
+            await self._call(key[0], watch.arm)
+        except BaseException:
+            cancel()
+            raise
+        return cancel
+
+    def _rearm_all(self) -> None:
+        for watch in list(self._watches.values()):
+            self._fire(watch)
+
+    def _fire(self, watch: _Watch) -> None:
+        """Arm a watch again, then call back."""
+        if self._watches.get(watch.key) is not watch:
+            return  # cancelled
+        try:
+            # Not awaited. It may fail: a children watch ends with its node (NoNode), and when the
+            # connection drops everything is armed anew.
+            self._send(watch.arm)
+        except CoordinationError:
+            return  # armed when the connection is back
+        for callback in list(watch.callbacks):
+            callback()
+
+
+class _Watch:
+    """The callbacks of one node or of one node's children, and its standing one-shot watch."""
+
+    __slots__ = ("callbacks", "key", "tree")
+
+    def __init__(self, tree: ZooKeeperTree, key: tuple[str, bool]) -> None:
+        self.tree = tree
+        self.key = key
+        self.callbacks: list[Callable[[], None]] = []
+
+    def arm(self) -> Any:
+        """Start the read that sets the watch. kazoo keeps one per function: always this method."""
+        tree = self.tree
+        path, of_children = self.key
+        name = "get_children_async" if of_children else "exists_async"
+        return tree._client_method(name)(tree._full(path), self.on_event)  # noqa: SLF001
+
+    def on_event(self, event: Any) -> None:  # kazoo's thread
+        """Something happened, or (type NONE) the connection dropped, which `_on_state` handles."""
+        if event.type != "NONE":
+            self.tree._hop(self.tree._fire, self)  # noqa: SLF001
+
+
+def _settle(future: asyncio.Future[Any], done: Any) -> None:
+    if future.done():  # timed out or cancelled
+        return
+    if done.exception is not None:
+        future.set_exception(done.exception)
+    else:
+        future.set_result(done.value)
+
+
+def _mark_retrieved(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()
+
+
+def _stat(stat: Any) -> Stat:
+    return Stat(stat.version, stat.czxid, stat.ctime, stat.ephemeralOwner)
