@@ -125,7 +125,7 @@ def _snappy_compress(data: Data, level: int | None) -> bytes:
 def _snappy_decompress(data: Data, size_bytes_max: int) -> bytes:
     view = memoryview(data)
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _snappy_block(view, size_bytes_max)
+        return _snappy_block(view, size_bytes_max, 0)
     parts: list[bytes] = []
     size_bytes = 0
     position = len(_XERIAL_HEADER)
@@ -143,19 +143,20 @@ def _snappy_decompress(data: Data, size_bytes_max: int) -> bytes:
                 f"snappy block at byte {position} declares {length} bytes, "
                 f"{len(view) - position} are left"
             )
-        part = _snappy_block(view[position : position + length], size_bytes_max - size_bytes)
+        part = _snappy_block(view[position : position + length], size_bytes_max, size_bytes)
         parts.append(part)
         size_bytes += len(part)
         position += length
     return b"".join(parts)
 
 
-def _snappy_block(block: memoryview, size_bytes_max: int) -> bytes:
-    """One raw snappy block, whose first bytes tell the unfolded size."""
+def _snappy_block(block: memoryview, size_bytes_max: int, size_bytes_before: int) -> bytes:
+    """One raw snappy block, whose first bytes tell the unfolded size, behind others of its
+    stream."""
     from cramjam import DecompressionError, snappy  # noqa: PLC0415
 
     try:
-        if snappy.decompress_raw_len(block) > size_bytes_max:
+        if size_bytes_before + snappy.decompress_raw_len(block) > size_bytes_max:
             raise _too_large("snappy", size_bytes_max)
         return bytes(snappy.decompress_raw(block))
     except DecompressionError as error:

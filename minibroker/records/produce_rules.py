@@ -39,7 +39,7 @@ class InvalidRecordsError(KafkaError):
         self.record_errors = record_errors
 
 
-def check_produce_version(records: bytes | memoryview | None, version: int) -> None:
+def check_produce_version(records: bytes | bytearray | memoryview | None, version: int) -> None:
     """Whether Produce `version` may carry `records` (all bytes of one partition).
 
     Raises KafkaError: INVALID_RECORD for no batch, several, or one of format 0 or 1 from v3 on;
