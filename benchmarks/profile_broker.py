@@ -5,8 +5,8 @@ PATH is `raw-1`, `raw-5`, `raw-50` (one-record Produce requests in flight), `pro
 topic produced before), or `idle`. The broker runs as the command line starts it; `--tool` says how
 it is watched:
 
-- `sample` (default): a SIGPROF timer inside the broker notes the main thread's Python stack every
-  millisecond of CPU time. Costs little, sees lines; time in C counts for the line that called it.
+- `sample` (default): the broker notes its main thread's Python stack at every tick of its CPU
+  time. Costs little, sees lines; time in C counts for the line that called it.
 - `cprofile`: counts every call. Exact counts, but small functions look dearer than they are.
 - `perf`: the kernel's sampler, native symbols only: what uvloop, libc and the kernel take.
 """
@@ -69,11 +69,7 @@ def main() -> int:
 
 
 def _start(directory: Path, port: int, tool: str, profile: Path) -> Child:
-    flags = {
-        "sample": ["-m", "benchmarks.sampled", str(profile)],
-        "cprofile": ["-m", "cProfile", "-o", str(profile)],
-        "perf": [],
-    }[tool]
+    flags = [] if tool == "perf" else ["-m", "benchmarks.watched", tool, str(profile)]
     command = Minibroker.command(directory, port, python_flags=flags)
     environment = {"PYTHONPATH": str(ROOT)}
     child = Child(command, output=directory / "output.log", environment=environment)
@@ -127,7 +123,7 @@ def _run(command: Sequence[str]) -> str:
 
 def _watch(tool: str, child: Child, profile: Path) -> Callable[[], None]:
     """Begin to watch only now, after the start; returns what ends it."""
-    if tool == "sample":
+    if tool != "perf":
         os.kill(child.pid, signal.SIGUSR2)
     if tool != "perf":
         return lambda: None
@@ -155,9 +151,10 @@ def _report(tool: str, profile: Path, top: int) -> None:
 
 
 def summary(stacks: Sequence[str], top: int) -> str:
-    """The dearest lines, functions and functions with their callees out of sampled stacks.
+    """The dearest functions, alone and with their callees, and lines out of sampled stacks.
 
     A stack is one line `count frame;frame;…`, outermost first, a frame `file:function:line`.
+    What every stack has, the way from main to the event loop, is left out.
     """
     total, lines, own, inclusive = 0, Counter[str](), Counter[str](), Counter[str]()
     for stack in stacks:
@@ -169,6 +166,7 @@ def summary(stacks: Sequence[str], top: int) -> str:
         own[functions[-1]] += int(count)
         for function in set(functions):
             inclusive[function] += int(count)
+    inclusive = Counter({name: count for name, count in inclusive.items() if count < total})
     parts = [f"{total} samples"]
     for title, counter in (
         ("own time by function", own),
