@@ -19,6 +19,9 @@ def main(arguments: list[str] | None = None) -> int:
         _say(f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers.")
     peers = [peer for peer in all_peers() if peer.name in options.only]
     chosen = plan.QUICK if options.quick else plan.FULL
+    if options.load_passes:
+        passes = max(chosen.passes, options.load_passes)
+        chosen = chosen._replace(passes=passes, load_passes=options.load_passes)
     runner = Runner(
         peers, frozenset(options.rows), chosen, deadline_s=options.minutes * 60, say=_say
     )
@@ -50,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
     parser.add_argument(
+        "--load-passes", type=int, metavar="N", help="run the load N times (default 1)"
+    )
+    parser.add_argument(
         "--minutes",
         type=float,
         default=plan.DEADLINE_S / 60,
@@ -80,7 +86,7 @@ def _method(chosen: plan.Plan) -> str:
     return (
         f"Values are medians: of {chosen.start_repeats} starts in rounds over the brokers; of "
         f"{chosen.passes} times {chosen.repeats} repeats, each pass on freshly started brokers, "
-        f"in the short rows. The load ran once, on the warm broker."
+        f"in the short rows. The load ran {chosen.load_passes} time(s), on the warm broker."
     )
 
 

@@ -18,6 +18,7 @@ class Plan(NamedTuple):
     latency_samples: int
     groups: int
     load_counts: tuple[int, int, int]
+    load_passes: int
     settle_s: float
 
 
@@ -32,6 +33,7 @@ FULL = Plan(
     latency_samples=2_000,
     groups=5,
     load_counts=(2_000_000, 500_000, 50_000),
+    load_passes=1,
     settle_s=2.0,
 )
 QUICK = Plan(
@@ -45,5 +47,6 @@ QUICK = Plan(
     latency_samples=300,
     groups=1,
     load_counts=(200_000, 50_000, 5_000),
+    load_passes=1,
     settle_s=0.5,
 )

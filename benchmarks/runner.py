@@ -94,20 +94,19 @@ class Runner:
                 plan=self._plan,
                 results=self.results,
             )
-            self._run_rows(session, is_first_pass=number == 0)
+            self._run_rows(session, has_load=number < self._plan.load_passes)
         finally:
             child.stop()
 
-    def _run_rows(self, session: Session, *, is_first_pass: bool) -> None:
-        """The short rows, which warm the broker up, then in the first pass the load."""
-        if is_first_pass:
-            self._run_row(session, "memory", _idle_memory)
+    def _run_rows(self, session: Session, *, has_load: bool) -> None:
+        """The short rows, which warm the broker up, then the load."""
+        self._run_row(session, "memory", _idle_memory)
         self._run_row(session, "raw", raw.measure)
         self._run_row(session, "topics", topics.measure)
         self._run_row(session, "latency", latency.measure)
         self._run_row(session, "group", latency.measure_groups)
         wanted = self._rows & _LOAD_ROWS
-        if is_first_pass and wanted:
+        if has_load and wanted:
             self._run_row(session, "load", lambda _: load.measure(session, wanted))
             self._run_row(session, "memory", _loaded_memory)
 

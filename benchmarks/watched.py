@@ -3,7 +3,6 @@
 Called as `python -m benchmarks.watched TOOL OUT -m MODULE ARGUMENT…`; OUT is written when the
 module ends. Waiting for the signal keeps the start-up out of the picture. TOOL is one of
 
-
 - `sample`: at every tick of the process's CPU time (1 to 4 ms, as the kernel is built) it gets
   SIGPROF, and the handler counts the Python stack it interrupted. A signal waits for the next byte
   code, so a long call into C counts for the line that made it.

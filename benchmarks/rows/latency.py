@@ -19,16 +19,12 @@ def measure(session: Session) -> None:
     """Round trip of a produced record, and the time until a waiting consumer has it."""
     _create(session, TOPIC)
     producer = _producer(session)
-    for _ in range(session.plan.repeats):
-        times_ms = _timed(session, lambda: _deliver(producer))
-        _add_percentiles(session, "round_trip", times_ms)
+    _measure_times(session, "round_trip", lambda: _deliver(producer))
     consumer = _consumer(session, "bench-assigned")
     try:
         consumer.assign([TopicPartition(TOPIC, 0, _end_of_log(session))])
         send = _sender(producer)
-        for _ in range(session.plan.repeats):
-            times_ms = _timed(session, lambda: send(consumer))
-            _add_percentiles(session, "end_to_end", times_ms)
+        _measure_times(session, "end_to_end", lambda: send(consumer))
     finally:
         consumer.close()
         producer.flush(_PATIENCE_S)
@@ -60,21 +56,18 @@ def percentile(times: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def _timed(session: Session, action: Callable[[], None]) -> list[float]:
-    """Milliseconds of each `action` after the warm-up."""
+def _measure_times(session: Session, name: str, action: Callable[[], None]) -> None:
+    """Warm up, then the percentiles of `action`'s time, once for each repeat."""
     for _ in range(session.plan.latency_warm_up):
         action()
-    times_ms = []
-    for _ in range(session.plan.latency_samples):
-        begun_at = time.perf_counter()
-        action()
-        times_ms.append((time.perf_counter() - begun_at) * 1000)
-    return times_ms
-
-
-def _add_percentiles(session: Session, name: str, times_ms: list[float]) -> None:
-    session.add(f"{name}_p50", percentile(times_ms, 0.50))
-    session.add(f"{name}_p99", percentile(times_ms, 0.99))
+    for _ in range(session.plan.repeats):
+        times_ms = []
+        for _ in range(session.plan.latency_samples):
+            begun_at = time.perf_counter()
+            action()
+            times_ms.append((time.perf_counter() - begun_at) * 1000)
+        session.add(f"{name}_p50", percentile(times_ms, 0.50))
+        session.add(f"{name}_p99", percentile(times_ms, 0.99))
 
 
 def _deliver(producer: Producer) -> None:
