@@ -25,7 +25,7 @@ def api_source(api: Api) -> str:
         constants = [f"API_KEY = {api.key}", *_constants(message)]
         for struct in message.structs:
             is_root = struct is message.root
-            doc = f"{side} of {api.api}." if is_root else sentence(struct.doc) or "Used above."
+            doc = f"{side} of {api.api}." if is_root else sentence(struct.doc)
             classes.append((message, struct, constants if is_root else [], doc))
     return _module(lines, classes, names)
 

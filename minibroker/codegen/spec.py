@@ -155,6 +155,7 @@ class Message:
                 if field.item_type not in self._common:
                     raise SpecError(f"{where}.{field.name}: no struct is called {field.item_type}")
                 field.struct = self._common[field.item_type]
+                field.struct.doc = field.struct.doc or field.doc
             struct.fields.append(field)
         if len({field.name for field in struct.fields}) != len(struct.fields):
             raise SpecError(f"{where}.{struct.name}: two fields share a name")

@@ -93,7 +93,7 @@ class AddOffsetsToTxnResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, …; 0 on success."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AddOffsetsToTxnResponse":

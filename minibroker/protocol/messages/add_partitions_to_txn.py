@@ -24,7 +24,7 @@ _QH = Struct(">qh")
 _QHZ = Struct(">qh?")
 
 class AddPartitionsToTxnTopic(Message):
-    """Used above."""
+    """Partitions of this transaction, grouped by topic."""
 
     __slots__ = ("name", "partitions")
 
@@ -35,9 +35,9 @@ class AddPartitionsToTxnTopic(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.name: str = name
-        """"""
+        """Topic, by name."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AddPartitionsToTxnTopic":
@@ -221,7 +221,7 @@ class AddPartitionsToTxnRequest(Message):
 
 
 class AddPartitionsToTxnPartitionResult(Message):
-    """Used above."""
+    """Results by partition."""
 
     __slots__ = ("partition_index", "partition_error_code")
 
@@ -232,9 +232,9 @@ class AddPartitionsToTxnPartitionResult(Message):
         partition_error_code: int = 0,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.partition_error_code: int = partition_error_code
-        """"""
+        """Result for this partition; OPERATION_NOT_ATTEMPTED when another one failed; 0 on success."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AddPartitionsToTxnPartitionResult":
@@ -251,7 +251,7 @@ class AddPartitionsToTxnPartitionResult(Message):
 
 
 class AddPartitionsToTxnTopicResult(Message):
-    """Used above."""
+    """Results grouped by topic."""
 
     __slots__ = ("name", "results_by_partition")
 
@@ -262,9 +262,9 @@ class AddPartitionsToTxnTopicResult(Message):
         results_by_partition: list[AddPartitionsToTxnPartitionResult] | None = None,
     ) -> None:
         self.name: str = name
-        """"""
+        """Topic, by name."""
         self.results_by_partition: list[AddPartitionsToTxnPartitionResult] = [] if results_by_partition is None else results_by_partition
-        """"""
+        """Results by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AddPartitionsToTxnTopicResult":
@@ -355,7 +355,7 @@ class AddPartitionsToTxnResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """v4+. Error that concerns the request as a whole; 0 (NONE) on success."""
+        """v4+. CLUSTER_AUTHORIZATION_FAILED when a non-broker sends v4 or later; 0 otherwise."""
         self.results_by_transaction: list[AddPartitionsToTxnResult] = [] if results_by_transaction is None else results_by_transaction
         """v4+. Results by transaction; from v4 on."""
         self.results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = [] if results_by_topic_v3_and_below is None else results_by_topic_v3_and_below

@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """AddRaftVoter: key 80, versions 0 to 1.
 
+Adds a voter to the KRaft quorum (KIP-853). A ZooKeeper-mode broker does not serve it.
+
+Versions:
+1: Caller chooses whether to wait for the commit (KIP-1186).
+
 Generated from protocol_specs/apis/80_add_raft_voter.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -14,7 +19,7 @@ _IH = Struct(">ih")
 _II = Struct(">ii")
 
 class Listener(Message):
-    """Used above."""
+    """Where the new voter listens as a controller."""
 
     __slots__ = ("name", "host", "port")
 
@@ -26,11 +31,11 @@ class Listener(Message):
         port: int = 0,
     ) -> None:
         self.name: str = name
-        """"""
+        """Listener, by name."""
         self.host: str = host
-        """"""
+        """Host name or address to connect to."""
         self.port: int = port
-        """"""
+        """TCP port to connect to."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Listener":
@@ -67,17 +72,17 @@ class AddRaftVoterRequest(Message):
         ack_when_committed: bool = True,
     ) -> None:
         self.cluster_id: str | None = cluster_id
-        """"""
+        """Cluster meant; null skips the check, another one is INCONSISTENT_CLUSTER_ID."""
         self.timeout_ms: int = timeout_ms
-        """"""
+        """How long to wait for the change, in ms."""
         self.voter_id: int = voter_id
-        """"""
+        """node.id of the new voter."""
         self.voter_directory_id: bytes = voter_directory_id
-        """"""
+        """Id of the metadata directory of the new voter."""
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        """"""
+        """Where the new voter listens as a controller."""
         self.ack_when_committed: bool = ack_when_committed
-        """v1+. """
+        """v1+. True: answer once the voter set is committed; false: once the leader has written it."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AddRaftVoterRequest":
@@ -128,11 +133,11 @@ class AddRaftVoterResponse(Message):
         error_message: str | None = "",
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """DUPLICATE_VOTER, INCONSISTENT_CLUSTER_ID, REQUEST_TIMED_OUT, …; 0 = added."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AddRaftVoterResponse":

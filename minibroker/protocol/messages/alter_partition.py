@@ -352,7 +352,7 @@ class AlterPartitionResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """STALE_BROKER_EPOCH, NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED, …; 0 = see the results."""
         self.topics: list[ResponseTopicData] = [] if topics is None else topics
         """Results grouped by topic."""
 

@@ -229,7 +229,7 @@ class AlterPartitionReassignmentsResponse(Message):
         self.allow_replication_factor_change: bool = allow_replication_factor_change
         """v1+. The flag of the request, as applied."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER, …; 0 = see the results."""
         self.error_message: str | None = error_message
         """Human-readable reason for error_code; null when there is nothing to add."""
         self.responses: list[ReassignableTopicResponse] = [] if responses is None else responses

@@ -170,7 +170,7 @@ class AlterReplicaLogDirPartitionResult(Message):
         self.partition_index: int = partition_index
         """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """Result for this partition alone; 0 (NONE) on success."""
+        """LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, REPLICA_NOT_AVAILABLE, …; 0 = move accepted."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AlterReplicaLogDirPartitionResult":

@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """AlterShareGroupOffsets: key 91, versions 0 to 0.
 
+Admin clients move the start offsets of an empty share group (KIP-932).
+
 Generated from protocol_specs/apis/91_alter_share_group_offsets.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -14,7 +16,7 @@ _IH = Struct(">ih")
 _IQ = Struct(">iq")
 
 class AlterShareGroupOffsetsRequestPartition(Message):
-    """Used above."""
+    """New offset by partition."""
 
     __slots__ = ("partition_index", "start_offset")
 
@@ -25,9 +27,9 @@ class AlterShareGroupOffsetsRequestPartition(Message):
         start_offset: int = 0,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.start_offset: int = start_offset
-        """"""
+        """First offset to deliver from now on."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AlterShareGroupOffsetsRequestPartition":
@@ -42,7 +44,7 @@ class AlterShareGroupOffsetsRequestPartition(Message):
 
 
 class AlterShareGroupOffsetsRequestTopic(Message):
-    """Used above."""
+    """New offsets grouped by topic."""
 
     __slots__ = ("topic_name", "partitions")
 
@@ -53,9 +55,9 @@ class AlterShareGroupOffsetsRequestTopic(Message):
         partitions: list[AlterShareGroupOffsetsRequestPartition] | None = None,
     ) -> None:
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.partitions: list[AlterShareGroupOffsetsRequestPartition] = [] if partitions is None else partitions
-        """"""
+        """New offset by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AlterShareGroupOffsetsRequestTopic":
@@ -92,9 +94,9 @@ class AlterShareGroupOffsetsRequest(Message):
         topics: list[AlterShareGroupOffsetsRequestTopic] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name; it must have no members."""
         self.topics: list[AlterShareGroupOffsetsRequestTopic] = [] if topics is None else topics
-        """"""
+        """New offsets grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AlterShareGroupOffsetsRequest":
@@ -117,7 +119,7 @@ class AlterShareGroupOffsetsRequest(Message):
 
 
 class AlterShareGroupOffsetsResponsePartition(Message):
-    """Used above."""
+    """Results by partition."""
 
     __slots__ = ("partition_index", "error_code", "error_message")
 
@@ -129,11 +131,11 @@ class AlterShareGroupOffsetsResponsePartition(Message):
         error_message: str | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NOT_COORDINATOR, …; 0 = see the results."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AlterShareGroupOffsetsResponsePartition":
@@ -150,7 +152,7 @@ class AlterShareGroupOffsetsResponsePartition(Message):
 
 
 class AlterShareGroupOffsetsResponseTopic(Message):
-    """Used above."""
+    """Results grouped by topic."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
 
@@ -162,11 +164,11 @@ class AlterShareGroupOffsetsResponseTopic(Message):
         partitions: list[AlterShareGroupOffsetsResponsePartition] | None = None,
     ) -> None:
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[AlterShareGroupOffsetsResponsePartition] = [] if partitions is None else partitions
-        """"""
+        """Results by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AlterShareGroupOffsetsResponseTopic":
@@ -207,13 +209,13 @@ class AlterShareGroupOffsetsResponse(Message):
         responses: list[AlterShareGroupOffsetsResponseTopic] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NOT_COORDINATOR, …; 0 = see the results."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
         self.responses: list[AlterShareGroupOffsetsResponseTopic] = [] if responses is None else responses
-        """"""
+        """Results grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AlterShareGroupOffsetsResponse":

@@ -147,7 +147,7 @@ class AlterUserScramCredentialsResult(Message):
         self.user: str = user
         """User of this result."""
         self.error_code: int = error_code
-        """Result for this entry alone; 0 (NONE) on success."""
+        """UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM, RESOURCE_NOT_FOUND, DUPLICATE_RESOURCE, …; 0 = done."""
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 

@@ -57,7 +57,7 @@ class ConsumerGroupDescribeRequest(Message):
 
 
 class TopicPartitions(Message):
-    """Used above."""
+    """Partitions held, grouped by topic."""
 
     __slots__ = ("topic_id", "topic_name", "partitions")
 
@@ -69,11 +69,11 @@ class TopicPartitions(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartitions":
@@ -94,7 +94,7 @@ class TopicPartitions(Message):
 
 
 class Assignment(Message):
-    """Used above."""
+    """Partitions the member holds now."""
 
     __slots__ = ("topic_partitions",)
 
@@ -104,7 +104,7 @@ class Assignment(Message):
         topic_partitions: list[TopicPartitions] | None = None,
     ) -> None:
         self.topic_partitions: list[TopicPartitions] = [] if topic_partitions is None else topic_partitions
-        """"""
+        """Partitions held, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Assignment":
@@ -165,7 +165,7 @@ class Member(Message):
         self.target_assignment: Assignment = Assignment() if target_assignment is None else target_assignment
         """Partitions the member will hold once everybody has moved."""
         self.member_type: int = member_type
-        """v1+. 0 = classic protocol, 1 = consumer protocol, -1 = not told."""
+        """v1+. Protocol it speaks: 0 classic (JoinGroup), 1 consumer (KIP-848); -1 = not told."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Member":
@@ -228,7 +228,7 @@ class DescribedGroup(Message):
         authorized_operations: int = -2147483648,
     ) -> None:
         self.error_code: int = error_code
-        """Result for this group alone; 0 (NONE) on success."""
+        """GROUP_ID_NOT_FOUND also for a classic group, NOT_COORDINATOR, …; 0 on success."""
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.group_id: str = group_id

@@ -153,7 +153,7 @@ class AclCreationResult(Message):
         error_message: str | None = "",
     ) -> None:
         self.error_code: int = error_code
-        """Result for this entry alone; 0 (NONE) on success."""
+        """SECURITY_DISABLED, INVALID_REQUEST, CLUSTER_AUTHORIZATION_FAILED, …; 0 = entry stored."""
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 

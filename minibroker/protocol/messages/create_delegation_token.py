@@ -158,15 +158,15 @@ class CreateDelegationTokenResponse(Message):
         throttle_time_ms: int = 0,
     ) -> None:
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, INVALID_PRINCIPAL_TYPE, …; 0 = created."""
         self.principal_type: str = principal_type
-        """Principal type of the owner."""
+        """Kind of principal the token speaks for, mostly User."""
         self.principal_name: str = principal_name
-        """Name of the owner."""
+        """User the token speaks for."""
         self.token_requester_principal_type: str = token_requester_principal_type
-        """v3+. Principal type of whoever asked for the token."""
+        """v3+. Kind of principal that had the token made; differs from the owner under KIP-373."""
         self.token_requester_principal_name: str = token_requester_principal_name
-        """v3+. Name of whoever asked for the token."""
+        """v3+. Who had the token made; differs from the owner under KIP-373."""
         self.issue_timestamp_ms: int = issue_timestamp_ms
         """Time of creation, ms since the epoch."""
         self.expiry_timestamp_ms: int = expiry_timestamp_ms

@@ -306,7 +306,7 @@ class CreatableTopicResult(Message):
         self.topic_id: bytes = topic_id
         """v7+. Id given to the new topic; zero when it was not created."""
         self.error_code: int = error_code
-        """Result for this topic alone; 0 (NONE) on success."""
+        """TOPIC_ALREADY_EXISTS, INVALID_REPLICATION_FACTOR, INVALID_CONFIG, NOT_CONTROLLER, …; 0 = created or valid."""
         self.error_message: str | None = error_message
         """v1+. Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.topic_config_error_code: int = topic_config_error_code

@@ -163,7 +163,7 @@ class DeleteRecordsPartitionResult(Message):
         self.low_watermark: int = low_watermark
         """Smallest log start offset among the live replicas; -1 on error."""
         self.error_code: int = error_code
-        """Result for this partition alone; 0 (NONE) on success."""
+        """OFFSET_OUT_OF_RANGE beyond the high watermark, POLICY_VIOLATION on compacted topics, …; 0 = done."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteRecordsPartitionResult":

@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """DeleteShareGroupOffsets: key 92, versions 0 to 0.
 
+Admin clients drop the offsets an empty share group has on topics (KIP-932).
+
 Generated from protocol_specs/apis/92_delete_share_group_offsets.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -13,7 +15,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IH = Struct(">ih")
 
 class DeleteShareGroupOffsetsRequestTopic(Message):
-    """Used above."""
+    """Topics whose offsets shall go, all partitions of each."""
 
     __slots__ = ("topic_name",)
 
@@ -23,7 +25,7 @@ class DeleteShareGroupOffsetsRequestTopic(Message):
         topic_name: str = "",
     ) -> None:
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteShareGroupOffsetsRequestTopic":
@@ -52,9 +54,9 @@ class DeleteShareGroupOffsetsRequest(Message):
         topics: list[DeleteShareGroupOffsetsRequestTopic] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name; it must have no members."""
         self.topics: list[DeleteShareGroupOffsetsRequestTopic] = [] if topics is None else topics
-        """"""
+        """Topics whose offsets shall go, all partitions of each."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteShareGroupOffsetsRequest":
@@ -77,7 +79,7 @@ class DeleteShareGroupOffsetsRequest(Message):
 
 
 class DeleteShareGroupOffsetsResponseTopic(Message):
-    """Used above."""
+    """One result per topic."""
 
     __slots__ = ("topic_name", "topic_id", "error_code", "error_message")
 
@@ -90,13 +92,13 @@ class DeleteShareGroupOffsetsResponseTopic(Message):
         error_message: str | None = None,
     ) -> None:
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.error_code: int = error_code
-        """"""
+        """Result for this topic; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteShareGroupOffsetsResponseTopic":
@@ -133,13 +135,13 @@ class DeleteShareGroupOffsetsResponse(Message):
         responses: list[DeleteShareGroupOffsetsResponseTopic] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NOT_COORDINATOR, …; 0 = see the results."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
         self.responses: list[DeleteShareGroupOffsetsResponseTopic] = [] if responses is None else responses
-        """"""
+        """One result per topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteShareGroupOffsetsResponse":

@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """DeleteShareGroupState: key 86, versions 0 to 0.
 
+The group coordinator has the share coordinator drop state of share partitions; between brokers only (KIP-932).
+
 Generated from protocol_specs/apis/86_delete_share_group_state.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -13,7 +15,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IH = Struct(">ih")
 
 class PartitionData(Message):
-    """Used above."""
+    """One entry per share partition."""
 
     __slots__ = ("partition",)
 
@@ -23,7 +25,7 @@ class PartitionData(Message):
         partition: int = 0,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":
@@ -38,7 +40,7 @@ class PartitionData(Message):
 
 
 class DeleteStateData(Message):
-    """Used above."""
+    """Share partitions to drop, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -49,9 +51,9 @@ class DeleteStateData(Message):
         partitions: list[PartitionData] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """"""
+        """One entry per share partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteStateData":
@@ -88,9 +90,9 @@ class DeleteShareGroupStateRequest(Message):
         topics: list[DeleteStateData] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name."""
         self.topics: list[DeleteStateData] = [] if topics is None else topics
-        """"""
+        """Share partitions to drop, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteShareGroupStateRequest":
@@ -113,7 +115,7 @@ class DeleteShareGroupStateRequest(Message):
 
 
 class PartitionResult(Message):
-    """Used above."""
+    """Results by partition."""
 
     __slots__ = ("partition", "error_code", "error_message")
 
@@ -125,11 +127,11 @@ class PartitionResult(Message):
         error_message: str | None = None,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """Result for this partition alone; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionResult":
@@ -146,7 +148,7 @@ class PartitionResult(Message):
 
 
 class DeleteStateResult(Message):
-    """Used above."""
+    """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -157,9 +159,9 @@ class DeleteStateResult(Message):
         partitions: list[PartitionResult] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionResult] = [] if partitions is None else partitions
-        """"""
+        """Results by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteStateResult":
@@ -195,7 +197,7 @@ class DeleteShareGroupStateResponse(Message):
         results: list[DeleteStateResult] | None = None,
     ) -> None:
         self.results: list[DeleteStateResult] = [] if results is None else results
-        """"""
+        """Results grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteShareGroupStateResponse":

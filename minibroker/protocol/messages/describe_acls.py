@@ -241,7 +241,7 @@ class DescribeAclsResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """SECURITY_DISABLED when no authorizer is configured, CLUSTER_AUTHORIZATION_FAILED, …; 0 on success."""
         self.error_message: str | None = error_message
         """Human-readable reason for error_code; null when there is nothing to add."""
         self.resources: list[DescribeAclsResource] = [] if resources is None else resources

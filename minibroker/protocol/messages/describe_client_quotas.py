@@ -32,7 +32,7 @@ class ComponentData(Message):
         self.entity_type: str = entity_type
         """user, client-id or ip."""
         self.match_type: int = match_type
-        """0 = this very name, 1 = the default entity, 2 = any name."""
+        """0: equals match; 1: only the <default> entity; 2: every named entity of the type."""
         self.match: str | None = match
         """Name for match type 0; null for the others."""
 

@@ -325,7 +325,7 @@ class DescribeConfigsResult(Message):
         configs: list[DescribeConfigsResourceResult] | None = None,
     ) -> None:
         self.error_code: int = error_code
-        """Result for this entry alone; 0 (NONE) on success."""
+        """TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST, …; 0 on success."""
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.resource_type: int = resource_type

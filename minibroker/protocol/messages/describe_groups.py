@@ -186,7 +186,7 @@ class DescribedGroup(Message):
         authorized_operations: int = -2147483648,
     ) -> None:
         self.error_code: int = error_code
-        """Result for this group alone; 0 (NONE) on success."""
+        """NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED, from v6 GROUP_ID_NOT_FOUND; 0 on success."""
         self.error_message: str | None = error_message
         """v6+. Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.group_id: str = group_id

@@ -116,7 +116,7 @@ class DescribeQuorumRequest(Message):
 
 
 class ReplicaState(Message):
-    """Used above."""
+    """Replicas with a vote."""
 
     __slots__ = ("replica_id", "replica_directory_id", "log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp")
 
@@ -130,15 +130,15 @@ class ReplicaState(Message):
         last_caught_up_timestamp: int = -1,
     ) -> None:
         self.replica_id: int = replica_id
-        """"""
+        """Its node.id."""
         self.replica_directory_id: bytes = replica_directory_id
-        """v2+. """
+        """v2+. Id of the directory the replica lives in; zero when unknown (KIP-853)."""
         self.log_end_offset: int = log_end_offset
-        """"""
+        """Offset after the last record the leader knows it to have; -1 when unknown."""
         self.last_fetch_timestamp: int = last_fetch_timestamp
-        """v1+. """
+        """v1+. Leader clock at its latest fetch, ms; -1 for the leader itself or when unknown."""
         self.last_caught_up_timestamp: int = last_caught_up_timestamp
-        """v1+. """
+        """v1+. Leader clock when it last had all records, ms; now for the leader, -1 when unknown."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReplicaState":
@@ -332,7 +332,7 @@ class Node(Message):
         listeners: list[Listener] | None = None,
     ) -> None:
         self.node_id: int = node_id
-        """Node id of the voter."""
+        """Its node.id."""
         self.listeners: list[Listener] = [] if listeners is None else listeners
         """Where the voter listens as a controller."""
 

@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """DescribeShareGroupOffsets: key 90, versions 0 to 1.
 
+Admin clients read the start offsets of share groups from the coordinator (KIP-932).
+
+Versions:
+1: Lag in the response (KIP-1226).
+
 Generated from protocol_specs/apis/90_describe_share_group_offsets.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -14,7 +19,7 @@ _IQIH = Struct(">iqih")
 _IQIQH = Struct(">iqiqh")
 
 class DescribeShareGroupOffsetsRequestTopic(Message):
-    """Used above."""
+    """Partitions wanted, grouped by topic; null = all the group has state for."""
 
     __slots__ = ("topic_name", "partitions")
 
@@ -25,9 +30,9 @@ class DescribeShareGroupOffsetsRequestTopic(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeShareGroupOffsetsRequestTopic":
@@ -46,7 +51,7 @@ class DescribeShareGroupOffsetsRequestTopic(Message):
 
 
 class DescribeShareGroupOffsetsRequestGroup(Message):
-    """Used above."""
+    """Groups wanted."""
 
     __slots__ = ("group_id", "topics")
 
@@ -57,9 +62,9 @@ class DescribeShareGroupOffsetsRequestGroup(Message):
         topics: list[DescribeShareGroupOffsetsRequestTopic] | None | tuple[()] = (),
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name."""
         self.topics: list[DescribeShareGroupOffsetsRequestTopic] | None = [] if isinstance(topics, tuple) else topics
-        """"""
+        """Partitions wanted, grouped by topic; null = all the group has state for."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeShareGroupOffsetsRequestGroup":
@@ -95,7 +100,7 @@ class DescribeShareGroupOffsetsRequest(Message):
         groups: list[DescribeShareGroupOffsetsRequestGroup] | None = None,
     ) -> None:
         self.groups: list[DescribeShareGroupOffsetsRequestGroup] = [] if groups is None else groups
-        """"""
+        """Groups wanted."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeShareGroupOffsetsRequest":
@@ -116,7 +121,7 @@ class DescribeShareGroupOffsetsRequest(Message):
 
 
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    """Used above."""
+    """Offsets by partition."""
 
     __slots__ = ("partition_index", "start_offset", "leader_epoch", "lag", "error_code", "error_message")
 
@@ -131,17 +136,17 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
         error_message: str | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.start_offset: int = start_offset
-        """"""
+        """First offset not finished yet; -1 when never set."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Leader epoch stored with it."""
         self.lag: int = lag
-        """v1+. """
+        """v1+. Records still to be delivered; -1 when unknown (KIP-1226)."""
         self.error_code: int = error_code
-        """"""
+        """Result for this partition alone; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeShareGroupOffsetsResponsePartition":
@@ -187,7 +192,7 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
 
 
 class DescribeShareGroupOffsetsResponseTopic(Message):
-    """Used above."""
+    """Offsets grouped by topic."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
 
@@ -199,11 +204,11 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
         partitions: list[DescribeShareGroupOffsetsResponsePartition] | None = None,
     ) -> None:
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[DescribeShareGroupOffsetsResponsePartition] = [] if partitions is None else partitions
-        """"""
+        """Offsets by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeShareGroupOffsetsResponseTopic":
@@ -228,7 +233,7 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
 
 
 class DescribeShareGroupOffsetsResponseGroup(Message):
-    """Used above."""
+    """One result per group."""
 
     __slots__ = ("group_id", "topics", "error_code", "error_message")
 
@@ -241,13 +246,13 @@ class DescribeShareGroupOffsetsResponseGroup(Message):
         error_message: str | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name."""
         self.topics: list[DescribeShareGroupOffsetsResponseTopic] = [] if topics is None else topics
-        """"""
+        """Offsets grouped by topic."""
         self.error_code: int = error_code
-        """"""
+        """Result for this group alone; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeShareGroupOffsetsResponseGroup":
@@ -288,9 +293,9 @@ class DescribeShareGroupOffsetsResponse(Message):
         groups: list[DescribeShareGroupOffsetsResponseGroup] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.groups: list[DescribeShareGroupOffsetsResponseGroup] = [] if groups is None else groups
-        """"""
+        """One result per group."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeShareGroupOffsetsResponse":

@@ -148,9 +148,9 @@ class DescribeTopicPartitionsResponsePartition(Message):
         self.isr_nodes: list[int] = [] if isr_nodes is None else isr_nodes
         """Broker ids of the in-sync replicas."""
         self.eligible_leader_replicas: list[int] | None = eligible_leader_replicas
-        """Replicas out of the ISR that still hold all committed data; null when not tracked (KIP-966)."""
+        """Replicas out of the ISR that still hold all committed data; null or empty: none (KIP-966)."""
         self.last_known_elr: list[int] | None = last_known_elr
-        """Members of the ELR before it was lost; null when not tracked (KIP-966)."""
+        """Members of the ELR before they were lost uncleanly; null or empty: none (KIP-966)."""
         self.offline_replicas: list[int] = [] if offline_replicas is None else offline_replicas
         """Broker ids of replicas whose broker or disk is down."""
 
@@ -218,7 +218,7 @@ class DescribeTopicPartitionsResponseTopic(Message):
         self.topic_id: bytes = topic_id
         """Topic, by its 16-byte id (KIP-516)."""
         self.is_internal: bool = is_internal
-        """True for __consumer_offsets and __transaction_state."""
+        """True for __consumer_offsets, __transaction_state and the like: clients must not write there."""
         self.partitions: list[DescribeTopicPartitionsResponsePartition] = [] if partitions is None else partitions
         """Partitions of this page, in order of their number."""
         self.topic_authorized_operations: int = topic_authorized_operations

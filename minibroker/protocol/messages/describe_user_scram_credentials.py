@@ -16,7 +16,7 @@ _BI = Struct(">bi")
 _IH = Struct(">ih")
 
 class UserName(Message):
-    """Users wanted; null or empty = all."""
+    """Whose credentials to list; null or empty = everybody's."""
 
     __slots__ = ("name",)
 
@@ -54,7 +54,7 @@ class DescribeUserScramCredentialsRequest(Message):
         users: list[UserName] | None | tuple[()] = (),
     ) -> None:
         self.users: list[UserName] | None = [] if isinstance(users, tuple) else users
-        """Users wanted; null or empty = all."""
+        """Whose credentials to list; null or empty = everybody's."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeUserScramCredentialsRequest":
@@ -103,7 +103,7 @@ class CredentialInfo(Message):
 
 
 class DescribeUserScramCredentialsResult(Message):
-    """One result per user."""
+    """Answers, each about one user."""
 
     __slots__ = ("user", "error_code", "error_message", "credential_infos")
 
@@ -171,7 +171,7 @@ class DescribeUserScramCredentialsResponse(Message):
         self.error_message: str | None = error_message
         """Human-readable reason for error_code; null when there is nothing to add."""
         self.results: list[DescribeUserScramCredentialsResult] = [] if results is None else results
-        """One result per user."""
+        """Answers, each about one user."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeUserScramCredentialsResponse":

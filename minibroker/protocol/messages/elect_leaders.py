@@ -232,7 +232,7 @@ class ElectLeadersResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """v1+. Error that concerns the request as a whole; 0 (NONE) on success."""
+        """v1+. CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER, …; 0 = see the results."""
         self.replica_election_results: list[ReplicaElectionResult] = [] if replica_election_results is None else replica_election_results
         """Results grouped by topic; partitions with nothing to do are left out when null was asked."""
 

@@ -89,7 +89,7 @@ class EndTxnResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """INVALID_TXN_STATE, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, …; 0 = decision is on disk, markers follow."""
         self.producer_id: int = producer_id
         """v5+. Producer id for the next transaction; -1 on error. It changes when epochs run out."""
         self.producer_epoch: int = producer_epoch

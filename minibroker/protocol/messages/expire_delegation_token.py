@@ -75,7 +75,7 @@ class ExpireDelegationTokenResponse(Message):
         throttle_time_ms: int = 0,
     ) -> None:
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, DELEGATION_TOKEN_OWNER_MISMATCH, …; 0 = changed."""
         self.expiry_timestamp_ms: int = expiry_timestamp_ms
         """End of validity now in force, ms since the epoch."""
         self.throttle_time_ms: int = throttle_time_ms

@@ -10,7 +10,7 @@ Versions:
 3: Limit for the whole response; partitions are filled in request order (KIP-74).
 4: Isolation level, last stable offset, aborted transactions; magic-2 batches (KIP-98).
 5: Log start offset on both sides (KIP-107).
-6: KAFKA_STORAGE_ERROR may be answered.
+6: KAFKA_STORAGE_ERROR may be answered; older clients get NOT_LEADER_OR_FOLLOWER instead.
 7: Incremental fetch sessions (KIP-227).
 8: Over quota, the answer goes out first and the pause follows (KIP-219).
 9: Leader epoch the client believes in, for fencing (KIP-320).
@@ -62,7 +62,7 @@ class ReplicaState(Message):
         replica_epoch: int = -1,
     ) -> None:
         self.replica_id: int = replica_id
-        """Broker id of the follower; -1 for a consumer."""
+        """Which broker replicates; -1 = a consumer reads."""
         self.replica_epoch: int = replica_epoch
         """Broker epoch of the follower, so that a stale one cannot rejoin the ISR; -1 when absent."""
 
@@ -897,7 +897,7 @@ class FetchableTopicResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
+    """Tagged: addresses of the leaders named in current_leader, saves a metadata refresh (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 
@@ -962,7 +962,7 @@ class FetchResponse(Message):
         self.responses: list[FetchableTopicResponse] = [] if responses is None else responses
         """Batches grouped by topic; in a session only partitions with news appear."""
         self.node_endpoints: list[NodeEndpoint] = [] if node_endpoints is None else node_endpoints
-        """v16+. Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
+        """v16+. Tagged: addresses of the leaders named in current_leader, saves a metadata refresh (KIP-951)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "FetchResponse":

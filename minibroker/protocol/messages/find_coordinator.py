@@ -117,7 +117,7 @@ class Coordinator(Message):
         self.port: int = port
         """Its TCP port; -1 on error."""
         self.error_code: int = error_code
-        """COORDINATOR_NOT_AVAILABLE, authorization errors, …; 0 on success. Up to v3."""
+        """COORDINATOR_NOT_AVAILABLE, authorization errors, …; 0 on success."""
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 

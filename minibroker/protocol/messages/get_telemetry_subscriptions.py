@@ -67,7 +67,7 @@ class GetTelemetrySubscriptionsResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """THROTTLING_QUOTA_EXCEEDED when asked again too soon, INVALID_REQUEST, …; 0 on success."""
         self.client_instance_id: bytes = client_instance_id
         """Id to use: a new one when the client sent zero, else (as Kafka does it) its own again."""
         self.subscription_id: int = subscription_id

@@ -153,9 +153,9 @@ class InitProducerIdResponse(Message):
         self.producer_epoch: int = producer_epoch
         """Epoch to put into batches; 0 for a fresh id, one more than before for a known transactional id."""
         self.ongoing_txn_producer_id: int = ongoing_txn_producer_id
-        """v6+. Producer id of the transaction kept open; -1 when there is none."""
+        """v6+. Old producer id under which the kept transaction goes on; -1 = nothing was open."""
         self.ongoing_txn_producer_epoch: int = ongoing_txn_producer_epoch
-        """v6+. Epoch of the transaction kept open; -1 when there is none."""
+        """v6+. Epoch that goes with it; -1 = nothing was open."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "InitProducerIdResponse":

@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """InitializeShareGroupState: key 83, versions 0 to 0.
 
+The group coordinator has the share coordinator set up state for share partitions; between brokers only (KIP-932).
+
 Generated from protocol_specs/apis/83_initialize_share_group_state.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -14,7 +16,7 @@ _IH = Struct(">ih")
 _IIQ = Struct(">iiq")
 
 class PartitionData(Message):
-    """Used above."""
+    """State to begin with, per partition."""
 
     __slots__ = ("partition", "state_epoch", "start_offset")
 
@@ -26,11 +28,11 @@ class PartitionData(Message):
         start_offset: int = 0,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.state_epoch: int = state_epoch
-        """"""
+        """Generation of the state, raised by every initialisation; older writers are fenced."""
         self.start_offset: int = start_offset
-        """"""
+        """First offset to deliver; -1 = leave it to share.auto.offset.reset."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":
@@ -45,7 +47,7 @@ class PartitionData(Message):
 
 
 class InitializeStateData(Message):
-    """Used above."""
+    """Share partitions to set up, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -56,9 +58,9 @@ class InitializeStateData(Message):
         partitions: list[PartitionData] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """"""
+        """State to begin with, per partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "InitializeStateData":
@@ -95,9 +97,9 @@ class InitializeShareGroupStateRequest(Message):
         topics: list[InitializeStateData] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name."""
         self.topics: list[InitializeStateData] = [] if topics is None else topics
-        """"""
+        """Share partitions to set up, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "InitializeShareGroupStateRequest":
@@ -120,7 +122,7 @@ class InitializeShareGroupStateRequest(Message):
 
 
 class PartitionResult(Message):
-    """Used above."""
+    """Results by partition."""
 
     __slots__ = ("partition", "error_code", "error_message")
 
@@ -132,11 +134,11 @@ class PartitionResult(Message):
         error_message: str | None = None,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """FENCED_STATE_EPOCH, NOT_COORDINATOR, …; 0 = state set up."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionResult":
@@ -153,7 +155,7 @@ class PartitionResult(Message):
 
 
 class InitializeStateResult(Message):
-    """Used above."""
+    """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -164,9 +166,9 @@ class InitializeStateResult(Message):
         partitions: list[PartitionResult] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionResult] = [] if partitions is None else partitions
-        """"""
+        """Results by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "InitializeStateResult":
@@ -202,7 +204,7 @@ class InitializeShareGroupStateResponse(Message):
         results: list[InitializeStateResult] | None = None,
     ) -> None:
         self.results: list[InitializeStateResult] = [] if results is None else results
-        """"""
+        """Results grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "InitializeShareGroupStateResponse":

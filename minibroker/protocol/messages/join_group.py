@@ -199,7 +199,7 @@ class JoinGroupResponseMember(Message):
         metadata: bytes = b"",
     ) -> None:
         self.member_id: str = member_id
-        """Id of the member that asked, also with MEMBER_ID_REQUIRED."""
+        """Id of one member of the group."""
         self.group_instance_id: str | None = group_instance_id
         """v5+. Static member name (group.instance.id, KIP-345); null for a dynamic member."""
         self.metadata: bytes = metadata
@@ -267,7 +267,7 @@ class JoinGroupResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """v2+. Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """MEMBER_ID_REQUIRED, UNKNOWN_MEMBER_ID, INCONSISTENT_GROUP_PROTOCOL, INVALID_SESSION_TIMEOUT, …; 0 = joined."""
         self.generation_id: int = generation_id
         """Generation that begins with this rebalance; -1 on error."""
         self.protocol_type: str | None = protocol_type

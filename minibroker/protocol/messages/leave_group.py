@@ -163,7 +163,7 @@ class MemberResponse(Message):
         self.group_instance_id: str | None = group_instance_id
         """Static name of this result, as it was asked for."""
         self.error_code: int = error_code
-        """Result for this member alone; 0 (NONE) on success."""
+        """UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID for this member; 0 = it has left."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "MemberResponse":
@@ -213,7 +213,7 @@ class LeaveGroupResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """v1+. Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """Group-level error such as NOT_COORDINATOR; up to v2 also the member's own result; 0 on success."""
         self.members: list[MemberResponse] = [] if members is None else members
         """v3+. One result per member of the request."""
 

@@ -162,7 +162,7 @@ class ListGroupsResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """v1+. Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """COORDINATOR_LOAD_IN_PROGRESS while groups are still read from disk; 0 on success."""
         self.groups: list[ListedGroup] = [] if groups is None else groups
         """Groups found here that the caller may describe."""
 

@@ -227,7 +227,7 @@ class ListOffsetsPartitionResponse(Message):
         self.partition_index: int = partition_index
         """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """Result for this partition alone; 0 (NONE) on success."""
+        """NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, OFFSET_NOT_AVAILABLE, …; 0 on success, even if none found."""
         self.old_style_offsets: list[int] = [] if old_style_offsets is None else old_style_offsets
         """v0. v0: segment base offsets (and the end) before the timestamp, largest first."""
         self.timestamp: int = timestamp

@@ -186,7 +186,7 @@ class ListPartitionReassignmentsResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER, …; 0 on success."""
         self.error_message: str | None = error_message
         """Human-readable reason for error_code; null when there is nothing to add."""
         self.topics: list[OngoingTopicReassignment] = [] if topics is None else topics

@@ -137,7 +137,7 @@ class ListTransactionsResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """COORDINATOR_LOAD_IN_PROGRESS, INVALID_REGULAR_EXPRESSION, …; 0 on success, even if none is found."""
         self.unknown_state_filters: list[str] = [] if unknown_state_filters is None else unknown_state_filters
         """Names in state_filters that are no state."""
         self.transaction_states: list[TransactionState] = [] if transaction_states is None else transaction_states

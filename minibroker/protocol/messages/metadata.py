@@ -359,7 +359,7 @@ class MetadataResponseTopic(Message):
         self.topic_id: bytes = topic_id
         """v10+. Topic, by id; zero only when an unknown name was asked for."""
         self.is_internal: bool = is_internal
-        """v1+. True for __consumer_offsets and __transaction_state."""
+        """v1+. True for __consumer_offsets, __transaction_state and the like: clients must not write there."""
         self.partitions: list[MetadataResponsePartition] = [] if partitions is None else partitions
         """All partitions of the topic, in any order."""
         self.topic_authorized_operations: int = topic_authorized_operations

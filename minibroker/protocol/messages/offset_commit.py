@@ -299,7 +299,7 @@ class OffsetCommitResponsePartition(Message):
         self.partition_index: int = partition_index
         """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """Result for this partition alone; 0 (NONE) on success."""
+        """ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, OFFSET_METADATA_TOO_LARGE, NOT_COORDINATOR, …; 0 = stored."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "OffsetCommitResponsePartition":

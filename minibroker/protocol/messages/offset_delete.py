@@ -185,7 +185,7 @@ class OffsetDeleteResponse(Message):
         topics: list[OffsetDeleteResponseTopic] | None = None,
     ) -> None:
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (its subscriptions cannot be read), …; 0 = see the results."""
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.topics: list[OffsetDeleteResponseTopic] = [] if topics is None else topics

@@ -296,7 +296,7 @@ class OffsetFetchResponsePartition(Message):
         self.metadata: str | None = metadata
         """Text stored with it; empty when there is none."""
         self.error_code: int = error_code
-        """Group-level error, v2 to v7; 0 (NONE) on success."""
+        """UNSTABLE_OFFSET_COMMIT, UNKNOWN_TOPIC_OR_PARTITION, …; 0 on success, also with offset -1."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "OffsetFetchResponsePartition":
@@ -410,7 +410,7 @@ class OffsetFetchResponsePartitions(Message):
         self.metadata: str | None = metadata
         """Text stored with it; empty when there is none."""
         self.error_code: int = error_code
-        """Group-level error, v2 to v7; 0 (NONE) on success."""
+        """UNSTABLE_OFFSET_COMMIT, UNKNOWN_TOPIC_OR_PARTITION, …; 0 on success, also with offset -1."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "OffsetFetchResponsePartitions":
@@ -502,7 +502,7 @@ class OffsetFetchResponseGroup(Message):
         self.topics: list[OffsetFetchResponseTopics] = [] if topics is None else topics
         """Offsets grouped by topic."""
         self.error_code: int = error_code
-        """Group-level error, v2 to v7; 0 (NONE) on success."""
+        """Group-level error, e.g. NOT_COORDINATOR or STALE_MEMBER_EPOCH; 0 on success."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "OffsetFetchResponseGroup":

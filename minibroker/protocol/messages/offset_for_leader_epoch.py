@@ -182,7 +182,7 @@ class EpochEndOffset(Message):
         end_offset: int = -1,
     ) -> None:
         self.error_code: int = error_code
-        """Result for this partition alone; 0 (NONE) on success."""
+        """FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, …; 0 on success."""
         self.partition: int = partition
         """Partition number within the topic, counted from 0."""
         self.leader_epoch: int = leader_epoch

@@ -8,7 +8,7 @@ Versions:
 1: Throttle time in the response.
 2: Response tells the log append time (KIP-32).
 3: Transactional id and magic-2 batches (KIP-98).
-4: KAFKA_STORAGE_ERROR may be answered; older clients get NOT_LEADER_OR_FOLLOWER instead.
+4: KAFKA_STORAGE_ERROR may be answered.
 5: Response tells the log start offset.
 6: No change.
 7: zstd-compressed batches are allowed (KIP-110).
@@ -462,7 +462,7 @@ class TopicProduceResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
+    """Tagged: addresses of the leaders named in current_leader, saves a metadata refresh (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 
@@ -521,7 +521,7 @@ class ProduceResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """v1+. Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.node_endpoints: list[NodeEndpoint] = [] if node_endpoints is None else node_endpoints
-        """v10+. Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
+        """v10+. Tagged: addresses of the leaders named in current_leader, saves a metadata refresh (KIP-951)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ProduceResponse":

@@ -80,7 +80,7 @@ class PushTelemetryResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """UNKNOWN_SUBSCRIPTION_ID, TELEMETRY_TOO_LARGE, THROTTLING_QUOTA_EXCEEDED (too soon), …; 0 = taken in."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PushTelemetryResponse":

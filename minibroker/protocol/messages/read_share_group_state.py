@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """ReadShareGroupState: key 84, versions 0 to 0.
 
+A partition leader loads the state of share partitions from the share coordinator; between brokers only (KIP-932).
+
 Generated from protocol_specs/apis/84_read_share_group_state.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -16,7 +18,7 @@ _IQ = Struct(">iq")
 _QQBH = Struct(">qqbh")
 
 class PartitionData(Message):
-    """Used above."""
+    """One entry per share partition."""
 
     __slots__ = ("partition", "leader_epoch")
 
@@ -27,9 +29,9 @@ class PartitionData(Message):
         leader_epoch: int = 0,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Leader epoch of the asking partition leader; older leaders are fenced from then on."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":
@@ -44,7 +46,7 @@ class PartitionData(Message):
 
 
 class ReadStateData(Message):
-    """Used above."""
+    """Share partitions to load, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -55,9 +57,9 @@ class ReadStateData(Message):
         partitions: list[PartitionData] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """"""
+        """One entry per share partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadStateData":
@@ -94,9 +96,9 @@ class ReadShareGroupStateRequest(Message):
         topics: list[ReadStateData] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name."""
         self.topics: list[ReadStateData] = [] if topics is None else topics
-        """"""
+        """Share partitions to load, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadShareGroupStateRequest":
@@ -119,7 +121,7 @@ class ReadShareGroupStateRequest(Message):
 
 
 class StateBatch(Message):
-    """Used above."""
+    """What is known about offsets from there on; offsets not listed are available."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count")
 
@@ -132,13 +134,13 @@ class StateBatch(Message):
         delivery_count: int = 0,
     ) -> None:
         self.first_offset: int = first_offset
-        """"""
+        """Offset the range begins with."""
         self.last_offset: int = last_offset
-        """"""
+        """Offset the range ends with, itself included."""
         self.delivery_state: int = delivery_state
-        """"""
+        """0 = available, 2 = acknowledged, 4 = archived (rejected or tried too often)."""
         self.delivery_count: int = delivery_count
-        """"""
+        """How often the records have been handed out."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StateBatch":
@@ -163,7 +165,7 @@ class StateBatch(Message):
 
 
 class PartitionResult(Message):
-    """Used above."""
+    """State by partition."""
 
     __slots__ = ("partition", "error_code", "error_message", "state_epoch", "start_offset", "state_batches")
 
@@ -178,17 +180,17 @@ class PartitionResult(Message):
         state_batches: list[StateBatch] | None = None,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """FENCED_LEADER_EPOCH, NOT_COORDINATOR, …; 0 on success, also when nothing was stored."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.state_epoch: int = state_epoch
-        """"""
+        """Generation of the state, to be sent with every write."""
         self.start_offset: int = start_offset
-        """"""
+        """First offset not finished yet; -1 when never set."""
         self.state_batches: list[StateBatch] = [] if state_batches is None else state_batches
-        """"""
+        """What is known about offsets from there on; offsets not listed are available."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionResult":
@@ -215,7 +217,7 @@ class PartitionResult(Message):
 
 
 class ReadStateResult(Message):
-    """Used above."""
+    """State grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -226,9 +228,9 @@ class ReadStateResult(Message):
         partitions: list[PartitionResult] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionResult] = [] if partitions is None else partitions
-        """"""
+        """State by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadStateResult":
@@ -264,7 +266,7 @@ class ReadShareGroupStateResponse(Message):
         results: list[ReadStateResult] | None = None,
     ) -> None:
         self.results: list[ReadStateResult] = [] if results is None else results
-        """"""
+        """State grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadShareGroupStateResponse":

@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """ReadShareGroupStateSummary: key 87, versions 0 to 1.
 
+The group coordinator asks the share coordinator for start offsets, without the batches; between brokers only (KIP-932).
+
+Versions:
+1: Count of finished offsets, so that lag can be told (KIP-1226).
+
 Generated from protocol_specs/apis/87_read_share_group_state_summary.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -16,7 +21,7 @@ _IIQ = Struct(">iiq")
 _IIQI = Struct(">iiqi")
 
 class PartitionData(Message):
-    """Used above."""
+    """One entry per share partition."""
 
     __slots__ = ("partition", "leader_epoch")
 
@@ -27,9 +32,9 @@ class PartitionData(Message):
         leader_epoch: int = 0,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Leader epoch the asker knows, for fencing."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":
@@ -44,7 +49,7 @@ class PartitionData(Message):
 
 
 class ReadStateSummaryData(Message):
-    """Used above."""
+    """Share partitions to ask about, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -55,9 +60,9 @@ class ReadStateSummaryData(Message):
         partitions: list[PartitionData] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """"""
+        """One entry per share partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadStateSummaryData":
@@ -94,9 +99,9 @@ class ReadShareGroupStateSummaryRequest(Message):
         topics: list[ReadStateSummaryData] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name."""
         self.topics: list[ReadStateSummaryData] = [] if topics is None else topics
-        """"""
+        """Share partitions to ask about, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadShareGroupStateSummaryRequest":
@@ -119,7 +124,7 @@ class ReadShareGroupStateSummaryRequest(Message):
 
 
 class PartitionResult(Message):
-    """Used above."""
+    """Summaries by partition."""
 
     __slots__ = ("partition", "error_code", "error_message", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count")
 
@@ -135,19 +140,19 @@ class PartitionResult(Message):
         delivery_complete_count: int = -1,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """Result for this partition alone; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.state_epoch: int = state_epoch
-        """"""
+        """Generation of the state."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Leader epoch of the last writer."""
         self.start_offset: int = start_offset
-        """"""
+        """First offset not finished yet; -1 when never set."""
         self.delivery_complete_count: int = delivery_complete_count
-        """v1+. """
+        """v1+. Offsets at or after start_offset that are finished; -1 = not known (KIP-1226)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionResult":
@@ -183,7 +188,7 @@ class PartitionResult(Message):
 
 
 class ReadStateSummaryResult(Message):
-    """Used above."""
+    """Summaries grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -194,9 +199,9 @@ class ReadStateSummaryResult(Message):
         partitions: list[PartitionResult] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionResult] = [] if partitions is None else partitions
-        """"""
+        """Summaries by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadStateSummaryResult":
@@ -232,7 +237,7 @@ class ReadShareGroupStateSummaryResponse(Message):
         results: list[ReadStateSummaryResult] | None = None,
     ) -> None:
         self.results: list[ReadStateSummaryResult] = [] if results is None else results
-        """"""
+        """Summaries grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ReadShareGroupStateSummaryResponse":

@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """RemoveRaftVoter: key 81, versions 0 to 0.
 
+Removes a voter from the KRaft quorum (KIP-853). A ZooKeeper-mode broker does not serve it.
+
 Generated from protocol_specs/apis/81_remove_raft_voter.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -28,11 +30,11 @@ class RemoveRaftVoterRequest(Message):
         voter_directory_id: bytes = ZERO_UUID,
     ) -> None:
         self.cluster_id: str | None = cluster_id
-        """"""
+        """Cluster meant; null skips the check, another one is INCONSISTENT_CLUSTER_ID."""
         self.voter_id: int = voter_id
-        """"""
+        """node.id of the voter to remove."""
         self.voter_directory_id: bytes = voter_directory_id
-        """"""
+        """Id of its metadata directory: a voter is the pair of both."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "RemoveRaftVoterRequest":
@@ -66,11 +68,11 @@ class RemoveRaftVoterResponse(Message):
         error_message: str | None = "",
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """VOTER_NOT_FOUND, INCONSISTENT_CLUSTER_ID, REQUEST_TIMED_OUT, …; 0 = removed."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "RemoveRaftVoterResponse":

@@ -35,7 +35,7 @@ class RenewDelegationTokenRequest(Message):
         self.hmac: bytes = hmac
         """Secret that tells which token to renew."""
         self.renew_period_ms: int = renew_period_ms
-        """Valid for so many ms from now; -1 = the default expiry time. Never past its max timestamp."""
+        """Valid for so many ms from now, but not past its max timestamp; negative = the default time."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "RenewDelegationTokenRequest":
@@ -75,7 +75,7 @@ class RenewDelegationTokenResponse(Message):
         throttle_time_ms: int = 0,
     ) -> None:
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, DELEGATION_TOKEN_OWNER_MISMATCH, …; 0 = renewed."""
         self.expiry_timestamp_ms: int = expiry_timestamp_ms
         """New end of validity, ms since the epoch."""
         self.throttle_time_ms: int = throttle_time_ms

@@ -2,6 +2,12 @@
 # ruff: noqa: E501
 """ShareAcknowledge: key 79, versions 0 to 2.
 
+A share consumer reports the outcome of records without fetching more; the partition leader answers (KIP-932).
+
+Versions:
+1: First stable version; v0 was early access and is gone.
+2: Renewals of the lock (KIP-1222).
+
 Generated from protocol_specs/apis/79_share_acknowledge.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -16,7 +22,7 @@ _II = Struct(">ii")
 _QQ = Struct(">qq")
 
 class AcknowledgementBatch(Message):
-    """Used above."""
+    """Outcomes of records acquired earlier, in order of offset without overlap."""
 
     __slots__ = ("first_offset", "last_offset", "acknowledge_types")
 
@@ -28,11 +34,11 @@ class AcknowledgementBatch(Message):
         acknowledge_types: list[int] | None = None,
     ) -> None:
         self.first_offset: int = first_offset
-        """"""
+        """Offset the range begins with."""
         self.last_offset: int = last_offset
-        """"""
+        """Offset the range ends with, itself included."""
         self.acknowledge_types: list[int] = [] if acknowledge_types is None else acknowledge_types
-        """"""
+        """accept = 1, release = 2, reject = 3, renew = 4, gap = 0; one for the whole range or one per offset."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AcknowledgementBatch":
@@ -51,7 +57,7 @@ class AcknowledgementBatch(Message):
 
 
 class AcknowledgePartition(Message):
-    """Used above."""
+    """Outcomes by partition."""
 
     __slots__ = ("partition_index", "acknowledgement_batches")
 
@@ -62,9 +68,9 @@ class AcknowledgePartition(Message):
         acknowledgement_batches: list[AcknowledgementBatch] | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.acknowledgement_batches: list[AcknowledgementBatch] = [] if acknowledgement_batches is None else acknowledgement_batches
-        """"""
+        """Outcomes of records acquired earlier, in order of offset without overlap."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AcknowledgePartition":
@@ -87,7 +93,7 @@ class AcknowledgePartition(Message):
 
 
 class AcknowledgeTopic(Message):
-    """Used above."""
+    """Outcomes grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -98,9 +104,9 @@ class AcknowledgeTopic(Message):
         partitions: list[AcknowledgePartition] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[AcknowledgePartition] = [] if partitions is None else partitions
-        """"""
+        """Outcomes by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AcknowledgeTopic":
@@ -140,15 +146,15 @@ class ShareAcknowledgeRequest(Message):
         topics: list[AcknowledgeTopic] | None = None,
     ) -> None:
         self.group_id: str | None = group_id
-        """"""
+        """Share group, by name; null is refused."""
         self.member_id: str | None = member_id
-        """"""
+        """Member that acknowledges; null is refused."""
         self.share_session_epoch: int = share_session_epoch
-        """"""
+        """Counter of requests in the share session; -1 = close it after this request. 0 is refused."""
         self.is_renew_ack: bool = is_renew_ack
-        """v2+. """
+        """v2+. True when some of the outcomes are renewals (KIP-1222)."""
         self.topics: list[AcknowledgeTopic] = [] if topics is None else topics
-        """"""
+        """Outcomes grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareAcknowledgeRequest":
@@ -184,7 +190,7 @@ class ShareAcknowledgeRequest(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """Used above."""
+    """Where the partition leads now; filled with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -195,9 +201,9 @@ class LeaderIdAndEpoch(Message):
         leader_epoch: int = 0,
     ) -> None:
         self.leader_id: int = leader_id
-        """"""
+        """Broker id of the partition leader now; -1 when unknown."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Leader epoch that goes with that leader; -1 when unknown."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "LeaderIdAndEpoch":
@@ -212,7 +218,7 @@ class LeaderIdAndEpoch(Message):
 
 
 class PartitionData(Message):
-    """Used above."""
+    """Results by partition."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "current_leader")
 
@@ -225,13 +231,13 @@ class PartitionData(Message):
         current_leader: LeaderIdAndEpoch | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """Result of the acknowledgements for this partition; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
-        """"""
+        """Where the partition leads now; filled with leadership errors."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":
@@ -250,7 +256,7 @@ class PartitionData(Message):
 
 
 class ShareAcknowledgeTopicResponse(Message):
-    """Used above."""
+    """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -261,9 +267,9 @@ class ShareAcknowledgeTopicResponse(Message):
         partitions: list[PartitionData] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """"""
+        """Results by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareAcknowledgeTopicResponse":
@@ -286,7 +292,7 @@ class ShareAcknowledgeTopicResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """Used above."""
+    """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 
@@ -299,13 +305,13 @@ class NodeEndpoint(Message):
         rack: str | None = None,
     ) -> None:
         self.node_id: int = node_id
-        """"""
+        """The node's id, as in broker.id."""
         self.host: str = host
-        """"""
+        """Host name or address to connect to."""
         self.port: int = port
-        """"""
+        """TCP port to connect to."""
         self.rack: str | None = rack
-        """"""
+        """The node's broker.rack; null when it is not configured."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "NodeEndpoint":
@@ -344,17 +350,17 @@ class ShareAcknowledgeResponse(Message):
         node_endpoints: list[NodeEndpoint] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """Session-level error (SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, …); 0 otherwise."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
         self.acquisition_lock_timeout_ms: int = acquisition_lock_timeout_ms
-        """v2+. """
+        """v2+. Renewed records stay locked for this many ms."""
         self.responses: list[ShareAcknowledgeTopicResponse] = [] if responses is None else responses
-        """"""
+        """Results grouped by topic."""
         self.node_endpoints: list[NodeEndpoint] = [] if node_endpoints is None else node_endpoints
-        """"""
+        """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareAcknowledgeResponse":

@@ -2,6 +2,12 @@
 # ruff: noqa: E501
 """ShareFetch: key 78, versions 0 to 2.
 
+A share consumer acquires records and acknowledges earlier ones; the partition leader answers (KIP-932).
+
+Versions:
+1: First stable version, with record limits; v0 was early access and is gone.
+2: Acquire mode and renewals of the lock (KIP-1206, KIP-1222).
+
 Generated from protocol_specs/apis/78_share_fetch.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -19,7 +25,7 @@ _QQ = Struct(">qq")
 _QQH = Struct(">qqh")
 
 class AcknowledgementBatch(Message):
-    """Used above."""
+    """Outcomes of records acquired earlier, in order of offset without overlap."""
 
     __slots__ = ("first_offset", "last_offset", "acknowledge_types")
 
@@ -31,11 +37,11 @@ class AcknowledgementBatch(Message):
         acknowledge_types: list[int] | None = None,
     ) -> None:
         self.first_offset: int = first_offset
-        """"""
+        """Offset the range begins with."""
         self.last_offset: int = last_offset
-        """"""
+        """Offset the range ends with, itself included."""
         self.acknowledge_types: list[int] = [] if acknowledge_types is None else acknowledge_types
-        """"""
+        """accept = 1, release = 2, reject = 3, renew = 4, gap = 0; one for the whole range or one per offset."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AcknowledgementBatch":
@@ -54,7 +60,7 @@ class AcknowledgementBatch(Message):
 
 
 class FetchPartition(Message):
-    """Used above."""
+    """What to fetch and acknowledge, per partition."""
 
     __slots__ = ("partition_index", "partition_max_bytes", "acknowledgement_batches")
 
@@ -66,11 +72,11 @@ class FetchPartition(Message):
         acknowledgement_batches: list[AcknowledgementBatch] | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.partition_max_bytes: int = partition_max_bytes
-        """v0. """
+        """v0. v0: soft limit for the partition in bytes; 0 = acknowledge only."""
         self.acknowledgement_batches: list[AcknowledgementBatch] = [] if acknowledgement_batches is None else acknowledgement_batches
-        """"""
+        """Outcomes of records acquired earlier, in order of offset without overlap."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "FetchPartition":
@@ -102,7 +108,7 @@ class FetchPartition(Message):
 
 
 class FetchTopic(Message):
-    """Used above."""
+    """Partitions to fetch from or acknowledge on, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -113,9 +119,9 @@ class FetchTopic(Message):
         partitions: list[FetchPartition] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[FetchPartition] = [] if partitions is None else partitions
-        """"""
+        """What to fetch and acknowledge, per partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "FetchTopic":
@@ -138,7 +144,7 @@ class FetchTopic(Message):
 
 
 class ForgottenTopic(Message):
-    """Used above."""
+    """What the share session shall no longer cover."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -149,9 +155,9 @@ class ForgottenTopic(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Partition numbers the share session need no longer hold."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ForgottenTopic":
@@ -194,29 +200,29 @@ class ShareFetchRequest(Message):
         forgotten_topics_data: list[ForgottenTopic] | None = None,
     ) -> None:
         self.group_id: str | None = group_id
-        """"""
+        """Share group, by name; null is refused."""
         self.member_id: str | None = member_id
-        """"""
+        """Member that fetches; null is refused."""
         self.share_session_epoch: int = share_session_epoch
-        """"""
+        """Counter of requests in the share session; 0 = open it, -1 = close it after this request."""
         self.max_wait_ms: int = max_wait_ms
-        """"""
+        """Longest time to hold the request while less than min_bytes is there, in ms."""
         self.min_bytes: int = min_bytes
-        """"""
+        """Bytes that end the wait early."""
         self.max_bytes: int = max_bytes
-        """"""
+        """Soft limit of the whole response in bytes; the first batch found is sent whole all the same."""
         self.max_records: int = max_records
-        """v1+. """
+        """v1+. Records to acquire at most; whole batches may exceed it unless share_acquire_mode is 1."""
         self.batch_size: int = batch_size
-        """v1+. """
+        """v1+. Number of records the broker should aim at for one entry of acquired_records."""
         self.share_acquire_mode: int = share_acquire_mode
-        """v2+. """
+        """v2+. 0 = whole batches, may pass max_records; 1 = never more than max_records (KIP-1206)."""
         self.is_renew_ack: bool = is_renew_ack
-        """v2+. """
+        """v2+. True when outcomes include renewals: the limits must then be 0 and nothing is fetched (KIP-1222)."""
         self.topics: list[FetchTopic] = [] if topics is None else topics
-        """"""
+        """Partitions to fetch from or acknowledge on, grouped by topic."""
         self.forgotten_topics_data: list[ForgottenTopic] = [] if forgotten_topics_data is None else forgotten_topics_data
-        """"""
+        """What the share session shall no longer cover."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareFetchRequest":
@@ -317,7 +323,7 @@ class ShareFetchRequest(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """Used above."""
+    """Where the partition leads now; filled with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -328,9 +334,9 @@ class LeaderIdAndEpoch(Message):
         leader_epoch: int = 0,
     ) -> None:
         self.leader_id: int = leader_id
-        """"""
+        """Broker id of the partition leader now; -1 when unknown."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Leader epoch that goes with that leader; -1 when unknown."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "LeaderIdAndEpoch":
@@ -345,7 +351,7 @@ class LeaderIdAndEpoch(Message):
 
 
 class AcquiredRecords(Message):
-    """Used above."""
+    """Ranges of offsets now locked for the member."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_count")
 
@@ -357,11 +363,11 @@ class AcquiredRecords(Message):
         delivery_count: int = 0,
     ) -> None:
         self.first_offset: int = first_offset
-        """"""
+        """Offset the range begins with."""
         self.last_offset: int = last_offset
-        """"""
+        """Offset the range ends with, itself included."""
         self.delivery_count: int = delivery_count
-        """"""
+        """How often these records have been handed out, this time included."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "AcquiredRecords":
@@ -376,7 +382,7 @@ class AcquiredRecords(Message):
 
 
 class PartitionData(Message):
-    """Used above."""
+    """Records and acknowledgement results by partition."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "acknowledge_error_code", "acknowledge_error_message", "current_leader", "records", "acquired_records")
 
@@ -393,21 +399,21 @@ class PartitionData(Message):
         acquired_records: list[AcquiredRecords] | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """Result of fetching from this partition; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.acknowledge_error_code: int = acknowledge_error_code
-        """"""
+        """Result of the acknowledgements for this partition; 0 (NONE) on success."""
         self.acknowledge_error_message: str | None = acknowledge_error_message
-        """"""
+        """Human-readable reason for acknowledge_error_code; null when there is none."""
         self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
-        """"""
+        """Where the partition leads now; filled with leadership errors."""
         self.records: Buffer | None = records
-        """"""
+        """Batches read; only the offsets in acquired_records belong to the member."""
         self.acquired_records: list[AcquiredRecords] = [] if acquired_records is None else acquired_records
-        """"""
+        """Ranges of offsets now locked for the member."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":
@@ -445,7 +451,7 @@ class PartitionData(Message):
 
 
 class ShareFetchableTopicResponse(Message):
-    """Used above."""
+    """Records grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -456,9 +462,9 @@ class ShareFetchableTopicResponse(Message):
         partitions: list[PartitionData] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """"""
+        """Records and acknowledgement results by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareFetchableTopicResponse":
@@ -481,7 +487,7 @@ class ShareFetchableTopicResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """Used above."""
+    """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 
@@ -494,13 +500,13 @@ class NodeEndpoint(Message):
         rack: str | None = None,
     ) -> None:
         self.node_id: int = node_id
-        """"""
+        """The node's id, as in broker.id."""
         self.host: str = host
-        """"""
+        """Host name or address to connect to."""
         self.port: int = port
-        """"""
+        """TCP port to connect to."""
         self.rack: str | None = rack
-        """"""
+        """The node's broker.rack; null when it is not configured."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "NodeEndpoint":
@@ -539,17 +545,17 @@ class ShareFetchResponse(Message):
         node_endpoints: list[NodeEndpoint] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """Session-level error (SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, …); 0 otherwise."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
         self.acquisition_lock_timeout_ms: int = acquisition_lock_timeout_ms
-        """v1+. """
+        """v1+. The records stay locked for the member for this many ms."""
         self.responses: list[ShareFetchableTopicResponse] = [] if responses is None else responses
-        """"""
+        """Records grouped by topic."""
         self.node_endpoints: list[NodeEndpoint] = [] if node_endpoints is None else node_endpoints
-        """"""
+        """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareFetchResponse":

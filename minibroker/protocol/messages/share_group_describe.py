@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """ShareGroupDescribe: key 77, versions 0 to 1.
 
+Admin clients ask a coordinator about share groups (KIP-932).
+
+Versions:
+1: First stable version; v0 was early access and is gone.
+
 Generated from protocol_specs/apis/77_share_group_describe.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -27,9 +32,9 @@ class ShareGroupDescribeRequest(Message):
         include_authorized_operations: bool = False,
     ) -> None:
         self.group_ids: list[str] = [] if group_ids is None else group_ids
-        """"""
+        """Names of the groups wanted."""
         self.include_authorized_operations: bool = include_authorized_operations
-        """"""
+        """True: also answer which ACL operations the caller may do on each group."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareGroupDescribeRequest":
@@ -52,7 +57,7 @@ class ShareGroupDescribeRequest(Message):
 
 
 class TopicPartitions(Message):
-    """Used above."""
+    """Those partitions, grouped by topic."""
 
     __slots__ = ("topic_id", "topic_name", "partitions")
 
@@ -64,11 +69,11 @@ class TopicPartitions(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartitions":
@@ -89,7 +94,7 @@ class TopicPartitions(Message):
 
 
 class Assignment(Message):
-    """Used above."""
+    """Partitions the member may fetch from."""
 
     __slots__ = ("topic_partitions",)
 
@@ -99,7 +104,7 @@ class Assignment(Message):
         topic_partitions: list[TopicPartitions] | None = None,
     ) -> None:
         self.topic_partitions: list[TopicPartitions] = [] if topic_partitions is None else topic_partitions
-        """"""
+        """Those partitions, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Assignment":
@@ -120,7 +125,7 @@ class Assignment(Message):
 
 
 class Member(Message):
-    """Used above."""
+    """Members of the group."""
 
     __slots__ = ("member_id", "rack_id", "member_epoch", "client_id", "client_host", "subscribed_topic_names", "assignment")
 
@@ -136,19 +141,19 @@ class Member(Message):
         assignment: Assignment | None = None,
     ) -> None:
         self.member_id: str = member_id
-        """"""
+        """Member, by the id the coordinator knows it under."""
         self.rack_id: str | None = rack_id
-        """"""
+        """client.rack of the member; null = none."""
         self.member_epoch: int = member_epoch
-        """"""
+        """Epoch the member has reached."""
         self.client_id: str = client_id
-        """"""
+        """client_id of the request header the member last joined with."""
         self.client_host: str = client_host
-        """"""
+        """Address the member connected from, as text."""
         self.subscribed_topic_names: list[str] = [] if subscribed_topic_names is None else subscribed_topic_names
-        """"""
+        """Topics the member subscribes to."""
         self.assignment: Assignment = Assignment() if assignment is None else assignment
-        """"""
+        """Partitions the member may fetch from."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Member":
@@ -181,7 +186,7 @@ class Member(Message):
 
 
 class DescribedGroup(Message):
-    """Used above."""
+    """One description per group asked for."""
 
     __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "assignor_name", "members", "authorized_operations")
 
@@ -199,23 +204,23 @@ class DescribedGroup(Message):
         authorized_operations: int = -2147483648,
     ) -> None:
         self.error_code: int = error_code
-        """"""
+        """Result for this group alone; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
         self.group_state: str = group_state
-        """"""
+        """Empty, Stable or Dead; empty string on error."""
         self.group_epoch: int = group_epoch
-        """"""
+        """Counter raised whenever members or metadata change."""
         self.assignment_epoch: int = assignment_epoch
-        """"""
+        """Group epoch the assignment was computed for."""
         self.assignor_name: str = assignor_name
-        """"""
+        """Assignor in use, e.g. simple."""
         self.members: list[Member] = [] if members is None else members
-        """"""
+        """Members of the group."""
         self.authorized_operations: int = authorized_operations
-        """"""
+        """Bit set of ACL operations the caller may do on the group; -2147483648 = not asked for."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribedGroup":
@@ -264,9 +269,9 @@ class ShareGroupDescribeResponse(Message):
         groups: list[DescribedGroup] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.groups: list[DescribedGroup] = [] if groups is None else groups
-        """"""
+        """One description per group asked for."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareGroupDescribeResponse":

@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """ShareGroupHeartbeat: key 76, versions 0 to 1.
 
+A share consumer joins, stays in and leaves its share group by heartbeats (KIP-932).
+
+Versions:
+1: First stable version; v0 was early access and is gone.
+
 Generated from protocol_specs/apis/76_share_group_heartbeat.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -31,15 +36,15 @@ class ShareGroupHeartbeatRequest(Message):
         subscribed_topic_names: list[str] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
         self.member_id: str = member_id
-        """"""
+        """Id of the member, made by the client and kept while the process lives."""
         self.member_epoch: int = member_epoch
-        """"""
+        """Last epoch the coordinator gave out; 0 asks to join, -1 says goodbye."""
         self.rack_id: str | None = rack_id
-        """"""
+        """client.rack of the consumer; null = none, or as before."""
         self.subscribed_topic_names: list[str] | None = subscribed_topic_names
-        """"""
+        """Topics subscribed; null = as before."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareGroupHeartbeatRequest":
@@ -68,7 +73,7 @@ class ShareGroupHeartbeatRequest(Message):
 
 
 class TopicPartitions(Message):
-    """Used above."""
+    """Those partitions, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -79,9 +84,9 @@ class TopicPartitions(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartitions":
@@ -100,7 +105,7 @@ class TopicPartitions(Message):
 
 
 class Assignment(Message):
-    """Used above."""
+    """Partitions the member may fetch from; null = as before."""
 
     __slots__ = ("topic_partitions",)
 
@@ -110,7 +115,7 @@ class Assignment(Message):
         topic_partitions: list[TopicPartitions] | None = None,
     ) -> None:
         self.topic_partitions: list[TopicPartitions] = [] if topic_partitions is None else topic_partitions
-        """"""
+        """Those partitions, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Assignment":
@@ -150,19 +155,19 @@ class ShareGroupHeartbeatResponse(Message):
         assignment: Assignment | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED, …; 0 on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
         self.member_id: str | None = member_id
-        """"""
+        """Id of the member, as it sent it."""
         self.member_epoch: int = member_epoch
-        """"""
+        """Epoch to send in the next heartbeat; -1 confirms leaving."""
         self.heartbeat_interval_ms: int = heartbeat_interval_ms
-        """"""
+        """Time until the next heartbeat, in ms."""
         self.assignment: Assignment | None = assignment
-        """"""
+        """Partitions the member may fetch from; null = as before."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareGroupHeartbeatResponse":

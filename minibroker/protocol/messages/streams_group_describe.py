@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """StreamsGroupDescribe: key 89, versions 0 to 1.
 
+Admin clients ask a coordinator about streams groups (KIP-1071).
+
+Versions:
+1: Topology description and its status (KIP-1331); assignor name (KIP-1357).
+
 Generated from protocol_specs/apis/89_streams_group_describe.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -31,11 +36,11 @@ class StreamsGroupDescribeRequest(Message):
         include_topology_description: bool = False,
     ) -> None:
         self.group_ids: list[str] = [] if group_ids is None else group_ids
-        """"""
+        """Names of the groups wanted."""
         self.include_authorized_operations: bool = include_authorized_operations
-        """"""
+        """True: also answer which ACL operations the caller may do on each group."""
         self.include_topology_description: bool = include_topology_description
-        """v1+. """
+        """v1+. True: also send the stored description of the topology (KIP-1331)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StreamsGroupDescribeRequest":
@@ -73,7 +78,7 @@ class StreamsGroupDescribeRequest(Message):
 
 
 class Endpoint(Message):
-    """Used above."""
+    """Where the member answers interactive queries; null = nowhere."""
 
     __slots__ = ("host", "port")
 
@@ -84,9 +89,9 @@ class Endpoint(Message):
         port: int = 0,
     ) -> None:
         self.host: str = host
-        """"""
+        """Host name or address to connect to."""
         self.port: int = port
-        """"""
+        """TCP port to connect to."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Endpoint":
@@ -103,7 +108,7 @@ class Endpoint(Message):
 
 
 class TaskOffset(Message):
-    """Used above."""
+    """How far tasks have restored, as last reported."""
 
     __slots__ = ("subtopology_id", "partition", "offset")
 
@@ -115,11 +120,11 @@ class TaskOffset(Message):
         offset: int = 0,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Subtopology, by id."""
         self.partition: int = partition
-        """"""
+        """Task number within the subtopology."""
         self.offset: int = offset
-        """"""
+        """Sum of the changelog offsets restored for the task."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TaskOffset":
@@ -136,7 +141,7 @@ class TaskOffset(Message):
 
 
 class TaskIds(Message):
-    """Used above."""
+    """Active tasks, grouped by subtopology."""
 
     __slots__ = ("subtopology_id", "partitions")
 
@@ -147,9 +152,9 @@ class TaskIds(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Subtopology, by id."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Task numbers: input partitions of the subtopology."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TaskIds":
@@ -168,7 +173,7 @@ class TaskIds(Message):
 
 
 class Assignment(Message):
-    """Used above."""
+    """Tasks the member runs now."""
 
     __slots__ = ("active_tasks", "standby_tasks", "warmup_tasks")
 
@@ -180,11 +185,11 @@ class Assignment(Message):
         warmup_tasks: list[TaskIds] | None = None,
     ) -> None:
         self.active_tasks: list[TaskIds] = [] if active_tasks is None else active_tasks
-        """"""
+        """Active tasks, grouped by subtopology."""
         self.standby_tasks: list[TaskIds] = [] if standby_tasks is None else standby_tasks
-        """"""
+        """Standby tasks, grouped by subtopology."""
         self.warmup_tasks: list[TaskIds] = [] if warmup_tasks is None else warmup_tasks
-        """"""
+        """Warm-up tasks, grouped by subtopology."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Assignment":
@@ -221,7 +226,7 @@ class Assignment(Message):
 
 
 class KeyValue(Message):
-    """Used above."""
+    """Topic settings it was created with."""
 
     __slots__ = ("key", "value")
 
@@ -232,9 +237,9 @@ class KeyValue(Message):
         value: str = "",
     ) -> None:
         self.key: str = key
-        """"""
+        """Topic config key."""
         self.value: str = value
-        """"""
+        """Value of the setting, as text."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "KeyValue":
@@ -251,7 +256,7 @@ class KeyValue(Message):
 
 
 class TopicInfo(Message):
-    """Used above."""
+    """Changelogs of its state stores."""
 
     __slots__ = ("name", "partitions", "replication_factor", "topic_configs")
 
@@ -264,13 +269,13 @@ class TopicInfo(Message):
         topic_configs: list[KeyValue] | None = None,
     ) -> None:
         self.name: str = name
-        """"""
+        """Changelog topic, by name."""
         self.partitions: int = partitions
-        """"""
+        """Partition count it must have; 0 = not laid down."""
         self.replication_factor: int = replication_factor
-        """"""
+        """Copies per partition; 0 = the broker's default."""
         self.topic_configs: list[KeyValue] = [] if topic_configs is None else topic_configs
-        """"""
+        """Topic settings it was created with."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicInfo":
@@ -295,7 +300,7 @@ class TopicInfo(Message):
 
 
 class TopologyDescriptionNode(Message):
-    """Used above."""
+    """Sources, processors and sinks of the subtopology."""
 
     __slots__ = ("name", "node_type", "source_topics", "sink_topic", "stores", "successors")
 
@@ -310,17 +315,17 @@ class TopologyDescriptionNode(Message):
         successors: list[str] | None = None,
     ) -> None:
         self.name: str = name
-        """"""
+        """Node of the topology, by name."""
         self.node_type: int = node_type
-        """"""
+        """Kind: 1 reads topics (source), 2 computes (processor), 3 writes a topic (sink)."""
         self.source_topics: list[str] = [] if source_topics is None else source_topics
-        """"""
+        """Topics a source reads; empty for other nodes or when chosen at run time."""
         self.sink_topic: str | None = sink_topic
-        """"""
+        """Topic a sink writes; null for other nodes or when chosen at run time."""
         self.stores: list[str] = [] if stores is None else stores
-        """"""
+        """State stores a processor uses; empty for other nodes."""
         self.successors: list[str] = [] if successors is None else successors
-        """"""
+        """Nodes its output goes to, by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescriptionNode":
@@ -363,7 +368,7 @@ class TopologyDescriptionNode(Message):
 
 
 class TopologyDescriptionSubtopology(Message):
-    """Used above."""
+    """Connected parts of the topology."""
 
     __slots__ = ("subtopology_id", "nodes")
 
@@ -374,9 +379,9 @@ class TopologyDescriptionSubtopology(Message):
         nodes: list[TopologyDescriptionNode] | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Subtopology, by id."""
         self.nodes: list[TopologyDescriptionNode] = [] if nodes is None else nodes
-        """"""
+        """Sources, processors and sinks of the subtopology."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescriptionSubtopology":
@@ -399,7 +404,7 @@ class TopologyDescriptionSubtopology(Message):
 
 
 class TopologyDescriptionGlobalStore(Message):
-    """Used above."""
+    """State stores every instance holds in full."""
 
     __slots__ = ("source", "processor")
 
@@ -410,9 +415,9 @@ class TopologyDescriptionGlobalStore(Message):
         processor: TopologyDescriptionNode | None = None,
     ) -> None:
         self.source: TopologyDescriptionNode = TopologyDescriptionNode() if source is None else source
-        """"""
+        """Source that feeds the global store."""
         self.processor: TopologyDescriptionNode = TopologyDescriptionNode() if processor is None else processor
-        """"""
+        """Processor that writes into the global store."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescriptionGlobalStore":
@@ -429,7 +434,7 @@ class TopologyDescriptionGlobalStore(Message):
 
 
 class TopologyDescription(Message):
-    """Used above."""
+    """Full description as pushed by a client; null unless the status is 3."""
 
     __slots__ = ("subtopologies", "global_stores")
 
@@ -440,9 +445,9 @@ class TopologyDescription(Message):
         global_stores: list[TopologyDescriptionGlobalStore] | None = None,
     ) -> None:
         self.subtopologies: list[TopologyDescriptionSubtopology] = [] if subtopologies is None else subtopologies
-        """"""
+        """Connected parts of the topology."""
         self.global_stores: list[TopologyDescriptionGlobalStore] = [] if global_stores is None else global_stores
-        """"""
+        """State stores every instance holds in full."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescription":
@@ -471,7 +476,7 @@ class TopologyDescription(Message):
 
 
 class Subtopology(Message):
-    """Used above."""
+    """Its parts with patterns resolved to topics; null while the group is not ready."""
 
     __slots__ = ("subtopology_id", "source_topics", "repartition_sink_topics", "state_changelog_topics", "repartition_source_topics")
 
@@ -485,15 +490,15 @@ class Subtopology(Message):
         repartition_source_topics: list[TopicInfo] | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Name of the subtopology, the same on every client of the application."""
         self.source_topics: list[str] = [] if source_topics is None else source_topics
-        """"""
+        """User topics it reads, by name."""
         self.repartition_sink_topics: list[str] = [] if repartition_sink_topics is None else repartition_sink_topics
-        """"""
+        """Repartition topics fed by this subtopology."""
         self.state_changelog_topics: list[TopicInfo] = [] if state_changelog_topics is None else state_changelog_topics
-        """"""
+        """Changelogs of its state stores."""
         self.repartition_source_topics: list[TopicInfo] = [] if repartition_source_topics is None else repartition_source_topics
-        """"""
+        """Repartition topics it reads."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Subtopology":
@@ -540,7 +545,7 @@ class Subtopology(Message):
 
 
 class Topology(Message):
-    """Used above."""
+    """Topology in force; null on error."""
 
     __slots__ = ("epoch", "subtopologies")
 
@@ -551,9 +556,9 @@ class Topology(Message):
         subtopologies: list[Subtopology] | None = None,
     ) -> None:
         self.epoch: int = epoch
-        """"""
+        """Version of the topology."""
         self.subtopologies: list[Subtopology] | None = subtopologies
-        """"""
+        """Its parts with patterns resolved to topics; null while the group is not ready."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Topology":
@@ -576,7 +581,7 @@ class Topology(Message):
 
 
 class Member(Message):
-    """Used above."""
+    """Members of the group."""
 
     __slots__ = ("member_id", "member_epoch", "instance_id", "rack_id", "client_id", "client_host", "topology_epoch", "process_id", "user_endpoint", "client_tags", "task_offsets", "task_end_offsets", "assignment", "target_assignment", "is_classic")
 
@@ -600,35 +605,35 @@ class Member(Message):
         is_classic: bool = False,
     ) -> None:
         self.member_id: str = member_id
-        """"""
+        """Member, by the id the coordinator knows it under."""
         self.member_epoch: int = member_epoch
-        """"""
+        """Epoch the member has reached."""
         self.instance_id: str | None = instance_id
-        """"""
+        """Static member name (group.instance.id, KIP-345); null for a dynamic member."""
         self.rack_id: str | None = rack_id
-        """"""
+        """client.rack of the member; null = none."""
         self.client_id: str = client_id
-        """"""
+        """client_id of the request header the member last joined with."""
         self.client_host: str = client_host
-        """"""
+        """Address the member connected from, as text."""
         self.topology_epoch: int = topology_epoch
-        """"""
+        """Version of the topology the member runs."""
         self.process_id: str = process_id
-        """"""
+        """Process the member runs in, shared by its threads."""
         self.user_endpoint: Endpoint | None = user_endpoint
-        """"""
+        """Where the member answers interactive queries; null = nowhere."""
         self.client_tags: list[KeyValue] = [] if client_tags is None else client_tags
-        """"""
+        """Tags for rack-aware standby placement."""
         self.task_offsets: list[TaskOffset] = [] if task_offsets is None else task_offsets
-        """"""
+        """How far tasks have restored, as last reported."""
         self.task_end_offsets: list[TaskOffset] = [] if task_end_offsets is None else task_end_offsets
-        """"""
+        """How far the changelogs of the tasks reach, as last reported."""
         self.assignment: Assignment = Assignment() if assignment is None else assignment
-        """"""
+        """Tasks the member runs now."""
         self.target_assignment: Assignment = Assignment() if target_assignment is None else target_assignment
-        """"""
+        """Tasks the member will run once everybody has moved."""
         self.is_classic: bool = is_classic
-        """"""
+        """True for a member that still speaks the classic protocol."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Member":
@@ -693,7 +698,7 @@ class Member(Message):
 
 
 class DescribedGroup(Message):
-    """Used above."""
+    """One description per group asked for."""
 
     __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "topology", "members", "authorized_operations", "topology_description", "topology_description_status", "assignor_name")
 
@@ -714,29 +719,29 @@ class DescribedGroup(Message):
         assignor_name: str | None = None,
     ) -> None:
         self.error_code: int = error_code
-        """"""
+        """Result for this group alone; 0 (NONE) on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
         self.group_state: str = group_state
-        """"""
+        """Empty, NotReady, Assigning, Reconciling, Stable or Dead; empty string on error."""
         self.group_epoch: int = group_epoch
-        """"""
+        """Counter raised whenever members or metadata change."""
         self.assignment_epoch: int = assignment_epoch
-        """"""
+        """Group epoch the target assignment was computed for."""
         self.topology: Topology | None = topology
-        """"""
+        """Topology in force; null on error."""
         self.members: list[Member] = [] if members is None else members
-        """"""
+        """Members of the group."""
         self.authorized_operations: int = authorized_operations
-        """"""
+        """Bit set of ACL operations the caller may do on the group; -2147483648 = not asked for."""
         self.topology_description: TopologyDescription | None = topology_description
-        """v1+. """
+        """v1+. Full description as pushed by a client; null unless the status is 3."""
         self.topology_description_status: int = topology_description_status
-        """v1+. """
+        """v1+. 0 = not asked for, 1 = none stored, 2 = could not be read, 3 = present."""
         self.assignor_name: str | None = assignor_name
-        """v1+. """
+        """v1+. Assignor the next computation will use; null on error (KIP-1357)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribedGroup":
@@ -817,9 +822,9 @@ class StreamsGroupDescribeResponse(Message):
         groups: list[DescribedGroup] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.groups: list[DescribedGroup] = [] if groups is None else groups
-        """"""
+        """One description per group asked for."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StreamsGroupDescribeResponse":

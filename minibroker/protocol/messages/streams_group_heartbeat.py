@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """StreamsGroupHeartbeat: key 88, versions 0 to 1.
 
+A Kafka Streams member joins, stays in, reports its tasks and leaves: all in one heartbeat (KIP-1071).
+
+Versions:
+1: topology_description_required, 64-bit recovery lag, status 6 for missing client tags (KIP-1331).
+
 Generated from protocol_specs/apis/88_streams_group_heartbeat.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -18,7 +23,7 @@ _IIIQ = Struct(">iiiq")
 _IQ = Struct(">iq")
 
 class KeyValue(Message):
-    """Used above."""
+    """Topic settings to create it with."""
 
     __slots__ = ("key", "value")
 
@@ -29,9 +34,9 @@ class KeyValue(Message):
         value: str = "",
     ) -> None:
         self.key: str = key
-        """"""
+        """Topic config key."""
         self.value: str = value
-        """"""
+        """Value of the setting, as text."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "KeyValue":
@@ -48,7 +53,7 @@ class KeyValue(Message):
 
 
 class TopicInfo(Message):
-    """Used above."""
+    """Changelogs of its state stores; the broker creates missing ones."""
 
     __slots__ = ("name", "partitions", "replication_factor", "topic_configs")
 
@@ -61,13 +66,13 @@ class TopicInfo(Message):
         topic_configs: list[KeyValue] | None = None,
     ) -> None:
         self.name: str = name
-        """"""
+        """Changelog topic, by name."""
         self.partitions: int = partitions
-        """"""
+        """Always 0: a changelog gets as many partitions as its subtopology has tasks."""
         self.replication_factor: int = replication_factor
-        """"""
+        """Copies per partition; 0 = the broker's default."""
         self.topic_configs: list[KeyValue] = [] if topic_configs is None else topic_configs
-        """"""
+        """Topic settings to create it with."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicInfo":
@@ -92,7 +97,7 @@ class TopicInfo(Message):
 
 
 class Endpoint(Message):
-    """Used above."""
+    """application.server for interactive queries; null = none, or as before."""
 
     __slots__ = ("host", "port")
 
@@ -103,9 +108,9 @@ class Endpoint(Message):
         port: int = 0,
     ) -> None:
         self.host: str = host
-        """"""
+        """Host name or address to connect to."""
         self.port: int = port
-        """"""
+        """TCP port to connect to."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Endpoint":
@@ -122,7 +127,7 @@ class Endpoint(Message):
 
 
 class TaskOffset(Message):
-    """Used above."""
+    """How far tasks have restored; null = as before."""
 
     __slots__ = ("subtopology_id", "partition", "offset")
 
@@ -134,11 +139,11 @@ class TaskOffset(Message):
         offset: int = 0,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Subtopology, by id."""
         self.partition: int = partition
-        """"""
+        """Task number within the subtopology."""
         self.offset: int = offset
-        """"""
+        """Sum of the changelog offsets restored for the task."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TaskOffset":
@@ -155,7 +160,7 @@ class TaskOffset(Message):
 
 
 class TaskIds(Message):
-    """Used above."""
+    """Active tasks the member runs; null = as before."""
 
     __slots__ = ("subtopology_id", "partitions")
 
@@ -166,9 +171,9 @@ class TaskIds(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Subtopology, by id."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Task numbers: input partitions of the subtopology."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TaskIds":
@@ -187,7 +192,7 @@ class TaskIds(Message):
 
 
 class CopartitionGroup(Message):
-    """Used above."""
+    """Sets of source topics that need equal partition counts."""
 
     __slots__ = ("source_topics", "source_topic_regex", "repartition_source_topics")
 
@@ -199,11 +204,11 @@ class CopartitionGroup(Message):
         repartition_source_topics: list[int] | None = None,
     ) -> None:
         self.source_topics: list[int] = [] if source_topics is None else source_topics
-        """"""
+        """Members of the set: positions in source_topics of the subtopology."""
         self.source_topic_regex: list[int] = [] if source_topic_regex is None else source_topic_regex
-        """"""
+        """Members of the set: positions in source_topic_regex of the subtopology."""
         self.repartition_source_topics: list[int] = [] if repartition_source_topics is None else repartition_source_topics
-        """"""
+        """Members of the set: positions in its repartition_source_topics."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "CopartitionGroup":
@@ -228,7 +233,7 @@ class CopartitionGroup(Message):
 
 
 class Subtopology(Message):
-    """Used above."""
+    """Connected parts of the topology; tasks are numbered within them."""
 
     __slots__ = ("subtopology_id", "source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics", "repartition_source_topics", "copartition_groups")
 
@@ -244,19 +249,19 @@ class Subtopology(Message):
         copartition_groups: list[CopartitionGroup] | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Name of the subtopology, the same on every client of the application."""
         self.source_topics: list[str] = [] if source_topics is None else source_topics
-        """"""
+        """User topics it reads, by name."""
         self.source_topic_regex: list[str] = [] if source_topic_regex is None else source_topic_regex
-        """"""
+        """RE2 patterns of user topics it reads."""
         self.state_changelog_topics: list[TopicInfo] = [] if state_changelog_topics is None else state_changelog_topics
-        """"""
+        """Changelogs of its state stores; the broker creates missing ones."""
         self.repartition_sink_topics: list[str] = [] if repartition_sink_topics is None else repartition_sink_topics
-        """"""
+        """Repartition topics fed by this subtopology."""
         self.repartition_source_topics: list[TopicInfo] = [] if repartition_source_topics is None else repartition_source_topics
-        """"""
+        """Repartition topics it reads; the broker creates missing ones."""
         self.copartition_groups: list[CopartitionGroup] = [] if copartition_groups is None else copartition_groups
-        """"""
+        """Sets of source topics that need equal partition counts."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Subtopology":
@@ -319,7 +324,7 @@ class Subtopology(Message):
 
 
 class Topology(Message):
-    """Used above."""
+    """Shape of the application; sent on joining only, null later on."""
 
     __slots__ = ("epoch", "subtopologies")
 
@@ -330,9 +335,9 @@ class Topology(Message):
         subtopologies: list[Subtopology] | None = None,
     ) -> None:
         self.epoch: int = epoch
-        """"""
+        """Version of the topology; another than the group's makes the member wait or update it."""
         self.subtopologies: list[Subtopology] = [] if subtopologies is None else subtopologies
-        """"""
+        """Connected parts of the topology; tasks are numbered within them."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Topology":
@@ -384,39 +389,39 @@ class StreamsGroupHeartbeatRequest(Message):
         shutdown_application: bool = False,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Streams group (application.id), by name."""
         self.member_id: str = member_id
-        """"""
+        """Id of the member, made by the client and kept while the process lives."""
         self.member_epoch: int = member_epoch
-        """"""
+        """Epoch told by the coordinator; 0 = join, -1 = leave, -2 = static member leaves for a while."""
         self.endpoint_information_epoch: int = endpoint_information_epoch
-        """"""
+        """Version of the endpoint table the client has; a newer table is sent when it is behind."""
         self.instance_id: str | None = instance_id
-        """"""
+        """Static member name; null = none, or as before."""
         self.rack_id: str | None = rack_id
-        """"""
+        """client.rack of the member; null = none, or as before."""
         self.rebalance_timeout_ms: int = rebalance_timeout_ms
-        """"""
+        """Time the member gets to give up tasks, in ms; -1 = as before."""
         self.topology: Topology | None = topology
-        """"""
+        """Shape of the application; sent on joining only, null later on."""
         self.active_tasks: list[TaskIds] | None = active_tasks
-        """"""
+        """Active tasks the member runs; null = as before."""
         self.standby_tasks: list[TaskIds] | None = standby_tasks
-        """"""
+        """Standby tasks the member runs; null = as before."""
         self.warmup_tasks: list[TaskIds] | None = warmup_tasks
-        """"""
+        """Tasks the member warms up to take over later; null = as before."""
         self.process_id: str | None = process_id
-        """"""
+        """Process the member runs in, shared by its threads; null = as before."""
         self.user_endpoint: Endpoint | None = user_endpoint
-        """"""
+        """application.server for interactive queries; null = none, or as before."""
         self.client_tags: list[KeyValue] | None = client_tags
-        """"""
+        """Tags for rack-aware standby placement; null = as before."""
         self.task_offsets: list[TaskOffset] | None = task_offsets
-        """"""
+        """How far tasks have restored; null = as before."""
         self.task_end_offsets: list[TaskOffset] | None = task_end_offsets
-        """"""
+        """How far the changelogs of the tasks reach; null = as before."""
         self.shutdown_application: bool = shutdown_application
-        """"""
+        """True: tell all members of the group to shut down."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StreamsGroupHeartbeatRequest":
@@ -505,7 +510,7 @@ class StreamsGroupHeartbeatRequest(Message):
 
 
 class Status(Message):
-    """Used above."""
+    """Conditions of the group the member should know; Kafka sends an empty list rather than null."""
 
     __slots__ = ("status_code", "status_detail")
 
@@ -516,9 +521,9 @@ class Status(Message):
         status_detail: str = "",
     ) -> None:
         self.status_code: int = status_code
-        """"""
+        """0 stale topology, 1 source topic missing, 2 wrong partition count, 3 internal topic missing, 4 shutdown, …"""
         self.status_detail: str = status_detail
-        """"""
+        """Explanation for a human, e.g. which topics are missing."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Status":
@@ -535,7 +540,7 @@ class Status(Message):
 
 
 class TopicPartition(Message):
-    """Used above."""
+    """Input partitions of its active tasks, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
 
@@ -546,9 +551,9 @@ class TopicPartition(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic: str = topic
-        """"""
+        """Topic, by name."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartition":
@@ -567,7 +572,7 @@ class TopicPartition(Message):
 
 
 class EndpointToPartitions(Message):
-    """Used above."""
+    """Endpoint table for interactive queries, one row per member; null = as before."""
 
     __slots__ = ("user_endpoint", "active_partitions", "standby_partitions")
 
@@ -579,11 +584,11 @@ class EndpointToPartitions(Message):
         standby_partitions: list[TopicPartition] | None = None,
     ) -> None:
         self.user_endpoint: Endpoint = Endpoint() if user_endpoint is None else user_endpoint
-        """"""
+        """Where that member answers interactive queries."""
         self.active_partitions: list[TopicPartition] = [] if active_partitions is None else active_partitions
-        """"""
+        """Input partitions of its active tasks, grouped by topic."""
         self.standby_partitions: list[TopicPartition] = [] if standby_partitions is None else standby_partitions
-        """"""
+        """Input partitions of its standby and warm-up tasks, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "EndpointToPartitions":
@@ -642,37 +647,37 @@ class StreamsGroupHeartbeatResponse(Message):
         partitions_by_user_endpoint: list[EndpointToPartitions] | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, STREAMS_INVALID_TOPOLOGY, STREAMS_TOPOLOGY_FENCED, …; 0 on success."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
         self.member_id: str = member_id
-        """"""
+        """Id of the member, as it sent it."""
         self.member_epoch: int = member_epoch
-        """"""
+        """Epoch to send in the next heartbeat; -1 or -2 confirms leaving."""
         self.heartbeat_interval_ms: int = heartbeat_interval_ms
-        """"""
+        """Time until the next heartbeat, in ms."""
         self.acceptable_recovery_lag_legacy: int = acceptable_recovery_lag_legacy
-        """v0. """
+        """v0. v0: largest lag in records at which a warm-up task counts as caught up."""
         self.task_offset_interval_ms: int = task_offset_interval_ms
-        """"""
+        """Time between reports of task offsets, in ms."""
         self.acceptable_recovery_lag: int = acceptable_recovery_lag
-        """v1+. """
+        """v1+. Largest lag in records at which a warm-up task counts as caught up; -1 = broker does not tell."""
         self.status: list[Status] | None = [] if isinstance(status, tuple) else status
-        """"""
+        """Conditions of the group the member should know; Kafka sends an empty list rather than null."""
         self.active_tasks: list[TaskIds] | None = active_tasks
-        """"""
+        """Active tasks the member shall run; null = as before."""
         self.standby_tasks: list[TaskIds] | None = standby_tasks
-        """"""
+        """Standby tasks the member shall run; null = as before."""
         self.warmup_tasks: list[TaskIds] | None = warmup_tasks
-        """"""
+        """Tasks the member shall warm up; null = as before."""
         self.topology_description_required: bool = topology_description_required
-        """v1+. """
+        """v1+. True: the broker wants a StreamsGroupTopologyDescriptionUpdate (KIP-1331)."""
         self.endpoint_information_epoch: int = endpoint_information_epoch
-        """"""
+        """Version of the endpoint table, to be sent back."""
         self.partitions_by_user_endpoint: list[EndpointToPartitions] | None = partitions_by_user_endpoint
-        """"""
+        """Endpoint table for interactive queries, one row per member; null = as before."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StreamsGroupHeartbeatResponse":

@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """StreamsGroupTopologyDescriptionUpdate: key 93, versions 0 to 0.
 
+A Streams member pushes the readable description of its topology when a heartbeat asked for it (KIP-1331).
+
 Generated from protocol_specs/apis/93_streams_group_topology_description_update.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -13,7 +15,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _IH = Struct(">ih")
 
 class TopologyDescriptionNode(Message):
-    """Used above."""
+    """Sources, processors and sinks of the subtopology."""
 
     __slots__ = ("name", "node_type", "source_topics", "sink_topic", "stores", "successors")
 
@@ -28,17 +30,17 @@ class TopologyDescriptionNode(Message):
         successors: list[str] | None = None,
     ) -> None:
         self.name: str = name
-        """"""
+        """Node of the topology, by name."""
         self.node_type: int = node_type
-        """"""
+        """Kind: 1 reads topics (source), 2 computes (processor), 3 writes a topic (sink)."""
         self.source_topics: list[str] = [] if source_topics is None else source_topics
-        """"""
+        """Topics a source reads; empty for other nodes or when chosen at run time."""
         self.sink_topic: str | None = sink_topic
-        """"""
+        """Topic a sink writes; null for other nodes or when chosen at run time."""
         self.stores: list[str] = [] if stores is None else stores
-        """"""
+        """State stores a processor uses; empty for other nodes."""
         self.successors: list[str] = [] if successors is None else successors
-        """"""
+        """Nodes its output goes to, by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescriptionNode":
@@ -81,7 +83,7 @@ class TopologyDescriptionNode(Message):
 
 
 class TopologyDescriptionSubtopology(Message):
-    """Used above."""
+    """Connected parts of the topology."""
 
     __slots__ = ("subtopology_id", "nodes")
 
@@ -92,9 +94,9 @@ class TopologyDescriptionSubtopology(Message):
         nodes: list[TopologyDescriptionNode] | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
-        """"""
+        """Subtopology, by id; appears once only."""
         self.nodes: list[TopologyDescriptionNode] = [] if nodes is None else nodes
-        """"""
+        """Sources, processors and sinks of the subtopology."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescriptionSubtopology":
@@ -117,7 +119,7 @@ class TopologyDescriptionSubtopology(Message):
 
 
 class TopologyDescriptionGlobalStore(Message):
-    """Used above."""
+    """State stores every instance holds in full."""
 
     __slots__ = ("source", "processor")
 
@@ -128,9 +130,9 @@ class TopologyDescriptionGlobalStore(Message):
         processor: TopologyDescriptionNode | None = None,
     ) -> None:
         self.source: TopologyDescriptionNode = TopologyDescriptionNode() if source is None else source
-        """"""
+        """Source that feeds the global store."""
         self.processor: TopologyDescriptionNode = TopologyDescriptionNode() if processor is None else processor
-        """"""
+        """Processor that writes into the global store."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescriptionGlobalStore":
@@ -147,7 +149,7 @@ class TopologyDescriptionGlobalStore(Message):
 
 
 class TopologyDescription(Message):
-    """Used above."""
+    """The description."""
 
     __slots__ = ("subtopologies", "global_stores")
 
@@ -158,9 +160,9 @@ class TopologyDescription(Message):
         global_stores: list[TopologyDescriptionGlobalStore] | None = None,
     ) -> None:
         self.subtopologies: list[TopologyDescriptionSubtopology] = [] if subtopologies is None else subtopologies
-        """"""
+        """Connected parts of the topology."""
         self.global_stores: list[TopologyDescriptionGlobalStore] = [] if global_stores is None else global_stores
-        """"""
+        """State stores every instance holds in full."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopologyDescription":
@@ -205,13 +207,13 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message):
         topology_description: TopologyDescription | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Streams group (application.id), by name."""
         self.member_id: str = member_id
-        """"""
+        """Member that pushes; it must still be in the group, else UNKNOWN_MEMBER_ID."""
         self.topology_epoch: int = topology_epoch
-        """"""
+        """Version of the topology that is described."""
         self.topology_description: TopologyDescription = TopologyDescription() if topology_description is None else topology_description
-        """"""
+        """The description."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StreamsGroupTopologyDescriptionUpdateRequest":
@@ -247,11 +249,11 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message):
         error_message: str | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """UNKNOWN_MEMBER_ID, STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED, …; 0 = description stored."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StreamsGroupTopologyDescriptionUpdateResponse":

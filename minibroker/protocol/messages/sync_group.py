@@ -188,7 +188,7 @@ class SyncGroupResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """v1+. Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """REBALANCE_IN_PROGRESS = join again; ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, …; 0 = assignment follows."""
         self.protocol_type: str | None = protocol_type
         """v5+. Protocol type of the group; null on error."""
         self.protocol_name: str | None = protocol_name

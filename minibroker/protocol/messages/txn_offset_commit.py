@@ -278,7 +278,7 @@ class TxnOffsetCommitResponsePartition(Message):
         self.partition_index: int = partition_index
         """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """Result for this partition alone; 0 (NONE) on success."""
+        """ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, INVALID_PRODUCER_EPOCH, …; 0 = stored."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TxnOffsetCommitResponsePartition":

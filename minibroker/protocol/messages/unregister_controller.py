@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """UnregisterController: key 94, versions 0 to 0.
 
+Admin clients make a KRaft cluster forget a controller. A ZooKeeper-mode broker does not serve it.
+
 Generated from protocol_specs/apis/94_unregister_controller.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -26,7 +28,7 @@ class UnregisterControllerRequest(Message):
         controller_id: int = 0,
     ) -> None:
         self.controller_id: int = controller_id
-        """"""
+        """node.id of the controller to forget; it should be down."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "UnregisterControllerRequest":
@@ -56,11 +58,11 @@ class UnregisterControllerResponse(Message):
         error_message: str | None = "",
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """CONTROLLER_ID_NOT_REGISTERED, NOT_CONTROLLER, …; 0 = forgotten."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "UnregisterControllerResponse":

@@ -134,7 +134,7 @@ class UpdatableFeatureResult(Message):
         self.feature: str = feature
         """Feature of this result."""
         self.error_code: int = error_code
-        """Result for this entry alone; 0 (NONE) on success."""
+        """FEATURE_UPDATE_FAILED, INVALID_UPDATE_VERSION, …; 0 = level is in force."""
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
@@ -173,7 +173,7 @@ class UpdateFeaturesResponse(Message):
         self.throttle_time_ms: int = throttle_time_ms
         """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """Error that concerns the request as a whole; 0 (NONE) on success."""
+        """NOT_CONTROLLER, FEATURE_UPDATE_FAILED, INVALID_UPDATE_VERSION, …; 0 on success."""
         self.error_message: str | None = error_message
         """Human-readable reason for error_code; null when there is nothing to add."""
         self.results: list[UpdatableFeatureResult] = [] if results is None else results

@@ -2,6 +2,8 @@
 # ruff: noqa: E501
 """UpdateRaftVoter: key 82, versions 0 to 0.
 
+A KRaft voter tells the leader its new addresses and versions; between controllers only (KIP-853).
+
 Generated from protocol_specs/apis/82_update_raft_voter.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -15,7 +17,7 @@ _IH = Struct(">ih")
 _II = Struct(">ii")
 
 class Listener(Message):
-    """Used above."""
+    """Where the voter listens as a controller from now on."""
 
     __slots__ = ("name", "host", "port")
 
@@ -27,11 +29,11 @@ class Listener(Message):
         port: int = 0,
     ) -> None:
         self.name: str = name
-        """"""
+        """Listener, by name."""
         self.host: str = host
-        """"""
+        """Host name or address to connect to."""
         self.port: int = port
-        """"""
+        """TCP port to connect to."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Listener":
@@ -50,7 +52,7 @@ class Listener(Message):
 
 
 class KRaftVersionFeature(Message):
-    """Used above."""
+    """kraft.version levels the voter can run."""
 
     __slots__ = ("min_supported_version", "max_supported_version")
 
@@ -61,9 +63,9 @@ class KRaftVersionFeature(Message):
         max_supported_version: int = 0,
     ) -> None:
         self.min_supported_version: int = min_supported_version
-        """"""
+        """Lowest kraft.version it can run."""
         self.max_supported_version: int = max_supported_version
-        """"""
+        """Highest kraft.version it can run."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "KRaftVersionFeature":
@@ -96,17 +98,17 @@ class UpdateRaftVoterRequest(Message):
         k_raft_version_feature: KRaftVersionFeature | None = None,
     ) -> None:
         self.cluster_id: str | None = cluster_id
-        """"""
+        """Cluster meant; null skips the check, another one is INCONSISTENT_CLUSTER_ID."""
         self.current_leader_epoch: int = current_leader_epoch
-        """"""
+        """Quorum epoch the sender believes in, for fencing; -1 when unknown."""
         self.voter_id: int = voter_id
-        """"""
+        """node.id of the voter that changed."""
         self.voter_directory_id: bytes = voter_directory_id
-        """"""
+        """Id of its metadata directory."""
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        """"""
+        """Where the voter listens as a controller from now on."""
         self.k_raft_version_feature: KRaftVersionFeature = KRaftVersionFeature() if k_raft_version_feature is None else k_raft_version_feature
-        """"""
+        """kraft.version levels the voter can run."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "UpdateRaftVoterRequest":
@@ -135,7 +137,7 @@ class UpdateRaftVoterRequest(Message):
 
 
 class CurrentLeader(Message):
-    """Used above."""
+    """Tagged: who leads the quorum now."""
 
     __slots__ = ("leader_id", "leader_epoch", "host", "port")
 
@@ -148,13 +150,13 @@ class CurrentLeader(Message):
         port: int = 0,
     ) -> None:
         self.leader_id: int = leader_id
-        """"""
+        """node.id of the quorum leader; -1 when not known."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Quorum epoch; -1 when not known."""
         self.host: str = host
-        """"""
+        """Host name or address to connect to."""
         self.port: int = port
-        """"""
+        """TCP port to connect to."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "CurrentLeader":
@@ -188,11 +190,11 @@ class UpdateRaftVoterResponse(Message):
         current_leader: CurrentLeader | None = None,
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
-        """"""
+        """Pause the quota asks of the client, in ms; 0 when it is within quota."""
         self.error_code: int = error_code
-        """"""
+        """VOTER_NOT_FOUND, FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, …; 0 = recorded."""
         self.current_leader: CurrentLeader | None = current_leader
-        """"""
+        """Tagged: who leads the quorum now."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "UpdateRaftVoterResponse":

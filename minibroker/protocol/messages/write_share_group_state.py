@@ -2,6 +2,11 @@
 # ruff: noqa: E501
 """WriteShareGroupState: key 85, versions 0 to 1.
 
+A partition leader saves changed state of share partitions at the share coordinator; between brokers only (KIP-932).
+
+Versions:
+1: Count of finished offsets, so that lag can be told (KIP-1226).
+
 Generated from protocol_specs/apis/85_write_share_group_state.json by `python -m minibroker.codegen`; do not edit.
 """
 
@@ -16,7 +21,7 @@ _IIIQI = Struct(">iiiqi")
 _QQBH = Struct(">qqbh")
 
 class StateBatch(Message):
-    """Used above."""
+    """Ranges whose state changed."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count")
 
@@ -29,13 +34,13 @@ class StateBatch(Message):
         delivery_count: int = 0,
     ) -> None:
         self.first_offset: int = first_offset
-        """"""
+        """Offset the range begins with."""
         self.last_offset: int = last_offset
-        """"""
+        """Offset the range ends with, itself included."""
         self.delivery_state: int = delivery_state
-        """"""
+        """0 = available, 2 = acknowledged, 4 = archived (rejected or tried too often)."""
         self.delivery_count: int = delivery_count
-        """"""
+        """How often the records have been handed out."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StateBatch":
@@ -60,7 +65,7 @@ class StateBatch(Message):
 
 
 class PartitionData(Message):
-    """Used above."""
+    """State to save, by partition."""
 
     __slots__ = ("partition", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "state_batches")
 
@@ -75,17 +80,17 @@ class PartitionData(Message):
         state_batches: list[StateBatch] | None = None,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.state_epoch: int = state_epoch
-        """"""
+        """Generation of the state the leader loaded; a stale one is FENCED_STATE_EPOCH."""
         self.leader_epoch: int = leader_epoch
-        """"""
+        """Leader epoch of the sender; a stale one is FENCED_LEADER_EPOCH."""
         self.start_offset: int = start_offset
-        """"""
+        """New first unfinished offset; -1 = unchanged."""
         self.delivery_complete_count: int = delivery_complete_count
-        """v1+. """
+        """v1+. Offsets at or after start_offset that are finished; -1 = not told (KIP-1226)."""
         self.state_batches: list[StateBatch] = [] if state_batches is None else state_batches
-        """"""
+        """Ranges whose state changed."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":
@@ -137,7 +142,7 @@ class PartitionData(Message):
 
 
 class WriteStateData(Message):
-    """Used above."""
+    """State to save, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -148,9 +153,9 @@ class WriteStateData(Message):
         partitions: list[PartitionData] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """"""
+        """State to save, by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "WriteStateData":
@@ -187,9 +192,9 @@ class WriteShareGroupStateRequest(Message):
         topics: list[WriteStateData] | None = None,
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Share group, by name."""
         self.topics: list[WriteStateData] = [] if topics is None else topics
-        """"""
+        """State to save, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "WriteShareGroupStateRequest":
@@ -212,7 +217,7 @@ class WriteShareGroupStateRequest(Message):
 
 
 class PartitionResult(Message):
-    """Used above."""
+    """Results by partition."""
 
     __slots__ = ("partition", "error_code", "error_message")
 
@@ -224,11 +229,11 @@ class PartitionResult(Message):
         error_message: str | None = None,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """"""
+        """FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH, NOT_COORDINATOR, …; 0 = saved."""
         self.error_message: str | None = error_message
-        """"""
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionResult":
@@ -245,7 +250,7 @@ class PartitionResult(Message):
 
 
 class WriteStateResult(Message):
-    """Used above."""
+    """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -256,9 +261,9 @@ class WriteStateResult(Message):
         partitions: list[PartitionResult] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[PartitionResult] = [] if partitions is None else partitions
-        """"""
+        """Results by partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "WriteStateResult":
@@ -294,7 +299,7 @@ class WriteShareGroupStateResponse(Message):
         results: list[WriteStateResult] | None = None,
     ) -> None:
         self.results: list[WriteStateResult] = [] if results is None else results
-        """"""
+        """Results grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "WriteShareGroupStateResponse":

@@ -92,7 +92,7 @@ class WritableTxnMarker(Message):
         self.coordinator_epoch: int = coordinator_epoch
         """Leader epoch of the coordinator's __transaction_state partition; an older one is fenced."""
         self.transaction_version: int = transaction_version
-        """v2+. 0 or 1 = markers carry the producer's epoch, 2 = the epoch must have grown (KIP-1228)."""
+        """v2+. 2 = marker epoch must be above the one the partition knows, 0 or 1 = not below it (KIP-1228)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "WritableTxnMarker":
@@ -191,7 +191,7 @@ class WritableTxnMarkerPartitionResult(Message):
         self.partition_index: int = partition_index
         """Partition number within the topic, counted from 0."""
         self.error_code: int = error_code
-        """Result for this partition alone; 0 (NONE) on success."""
+        """TRANSACTION_COORDINATOR_FENCED, INVALID_PRODUCER_EPOCH, NOT_LEADER_OR_FOLLOWER, …; 0 = marker written."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "WritableTxnMarkerPartitionResult":

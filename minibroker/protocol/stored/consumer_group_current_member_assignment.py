@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_group_current_member_assignment.
+"""How far a consumer-group member has come towards its target (record type 8); a null value removes it.
 
 Generated from protocol_specs/stored/consumer_group_current_member_assignment.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -26,9 +26,9 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message):
         member_id: str = "",
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
         self.member_id: str = member_id
-        """"""
+        """Member, by the id the coordinator knows it under."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupCurrentMemberAssignmentKey":
@@ -43,7 +43,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message):
 
 
 class TopicPartitions(Message):
-    """"""
+    """Partitions the member holds, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions", "assignment_epochs")
 
@@ -55,11 +55,11 @@ class TopicPartitions(Message):
         assignment_epochs: list[int] | None | tuple[()] = (),
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
         self.assignment_epochs: list[int] | None = [] if isinstance(assignment_epochs, tuple) else assignment_epochs
-        """"""
+        """Tagged: epoch each partition was given at, parallel to partitions; null = not tracked."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartitions":
@@ -112,15 +112,15 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         partitions_pending_revocation: list[TopicPartitions] | None = None,
     ) -> None:
         self.member_epoch: int = member_epoch
-        """"""
+        """Epoch the member must show in its next heartbeat."""
         self.previous_member_epoch: int = previous_member_epoch
-        """"""
+        """Epoch before; still accepted in case the answer with the new one was lost."""
         self.state: int = state
-        """"""
+        """0 = stable, 1 = has partitions to give up, 2 = waits for others to give up, 127 = unknown."""
         self.assigned_partitions: list[TopicPartitions] = [] if assigned_partitions is None else assigned_partitions
-        """"""
+        """Partitions the member holds, grouped by topic."""
         self.partitions_pending_revocation: list[TopicPartitions] = [] if partitions_pending_revocation is None else partitions_pending_revocation
-        """"""
+        """Partitions the member still has to give up, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupCurrentMemberAssignmentValue":

@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_group_member_metadata.
+"""What a consumer-group member told about itself (record type 5); a null value removes the member.
 
 Generated from protocol_specs/stored/consumer_group_member_metadata.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -22,9 +22,9 @@ class ConsumerGroupMemberMetadataKey(Message):
         member_id: str = "",
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
         self.member_id: str = member_id
-        """"""
+        """Member, by the id the coordinator knows it under."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupMemberMetadataKey":
@@ -39,7 +39,7 @@ class ConsumerGroupMemberMetadataKey(Message):
 
 
 class ClassicProtocol(Message):
-    """"""
+    """Assignors the classic member joined with, favourite first."""
 
     __slots__ = ("name", "metadata")
 
@@ -50,9 +50,9 @@ class ClassicProtocol(Message):
         metadata: bytes = b"",
     ) -> None:
         self.name: str = name
-        """"""
+        """Assignor, by name."""
         self.metadata: bytes = metadata
-        """"""
+        """Subscription for that assignor, opaque."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ClassicProtocol":
@@ -69,7 +69,7 @@ class ClassicProtocol(Message):
 
 
 class ClassicMemberMetadata(Message):
-    """"""
+    """Tagged: facts of a member that speaks the classic protocol; null for others."""
 
     __slots__ = ("session_timeout_ms", "supported_protocols")
 
@@ -80,9 +80,9 @@ class ClassicMemberMetadata(Message):
         supported_protocols: list[ClassicProtocol] | None = None,
     ) -> None:
         self.session_timeout_ms: int = session_timeout_ms
-        """"""
+        """Silence after which the classic member is expelled, in ms."""
         self.supported_protocols: list[ClassicProtocol] = [] if supported_protocols is None else supported_protocols
-        """"""
+        """Assignors the classic member joined with, favourite first."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ClassicMemberMetadata":
@@ -125,23 +125,23 @@ class ConsumerGroupMemberMetadataValue(Message):
         classic_member_metadata: ClassicMemberMetadata | None = None,
     ) -> None:
         self.instance_id: str | None = instance_id
-        """"""
+        """Static member name (group.instance.id, KIP-345); null for a dynamic member."""
         self.rack_id: str | None = rack_id
-        """"""
+        """client.rack of the member; null = none."""
         self.client_id: str = client_id
-        """"""
+        """client_id of the request header the member last joined with."""
         self.client_host: str = client_host
-        """"""
+        """Address the member connected from, as text."""
         self.subscribed_topic_names: list[str] = [] if subscribed_topic_names is None else subscribed_topic_names
-        """"""
+        """Topics subscribed by name."""
         self.subscribed_topic_regex: str | None = subscribed_topic_regex
-        """"""
+        """RE2 pattern of subscribed topics; null = none."""
         self.rebalance_timeout_ms: int = rebalance_timeout_ms
-        """"""
+        """Time the member gets to give up partitions, in ms; -1 = not told."""
         self.server_assignor: str | None = server_assignor
-        """"""
+        """Assignor the member asks for; null = the coordinator's choice."""
         self.classic_member_metadata: ClassicMemberMetadata | None = classic_member_metadata
-        """"""
+        """Tagged: facts of a member that speaks the classic protocol; null for others."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupMemberMetadataValue":

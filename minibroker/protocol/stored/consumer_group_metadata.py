@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_group_metadata.
+"""Epoch of a KIP-848 consumer group (record type 3); a null value deletes the group.
 
 Generated from protocol_specs/stored/consumer_group_metadata.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -21,7 +21,7 @@ class ConsumerGroupMetadataKey(Message):
         group_id: str = "",
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupMetadataKey":
@@ -47,9 +47,9 @@ class ConsumerGroupMetadataValue(Message):
         metadata_hash: int = 0,
     ) -> None:
         self.epoch: int = epoch
-        """"""
+        """Counter raised whenever members or metadata change."""
         self.metadata_hash: int = metadata_hash
-        """"""
+        """Tagged: hash over the subscribed topics' layout; a change triggers a rebalance; 0 = unset (KIP-1101)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupMetadataValue":

@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_group_partition_metadata.
+"""Partition counts of the subscribed topics (record type 4); since 4.1 replaced by the metadata hash (KIP-1101).
 
 Generated from protocol_specs/stored/consumer_group_partition_metadata.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -21,7 +21,7 @@ class ConsumerGroupPartitionMetadataKey(Message):
         group_id: str = "",
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupPartitionMetadataKey":
@@ -34,7 +34,7 @@ class ConsumerGroupPartitionMetadataKey(Message):
 
 
 class PartitionMetadata(Message):
-    """"""
+    """Racks of the replicas, per partition; empty when no racks are known. Unused after 4.0."""
 
     __slots__ = ("partition", "racks")
 
@@ -45,9 +45,9 @@ class PartitionMetadata(Message):
         racks: list[str] | None = None,
     ) -> None:
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
         self.racks: list[str] = [] if racks is None else racks
-        """"""
+        """Racks that hold a replica of the partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionMetadata":
@@ -70,7 +70,7 @@ class PartitionMetadata(Message):
 
 
 class TopicMetadata(Message):
-    """"""
+    """Subscribed topics as last seen."""
 
     __slots__ = ("topic_id", "topic_name", "num_partitions", "partition_metadata")
 
@@ -83,13 +83,13 @@ class TopicMetadata(Message):
         partition_metadata: list[PartitionMetadata] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.topic_name: str = topic_name
-        """"""
+        """Topic, by name."""
         self.num_partitions: int = num_partitions
-        """"""
+        """Partition count as last seen."""
         self.partition_metadata: list[PartitionMetadata] = [] if partition_metadata is None else partition_metadata
-        """"""
+        """Racks of the replicas, per partition; empty when no racks are known. Unused after 4.0."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicMetadata":
@@ -128,7 +128,7 @@ class ConsumerGroupPartitionMetadataValue(Message):
         topics: list[TopicMetadata] | None = None,
     ) -> None:
         self.topics: list[TopicMetadata] = [] if topics is None else topics
-        """"""
+        """Subscribed topics as last seen."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupPartitionMetadataValue":

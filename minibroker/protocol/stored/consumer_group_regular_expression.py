@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_group_regular_expression.
+"""Topics a subscription pattern resolved to (record type 16); a null value drops the pattern.
 
 Generated from protocol_specs/stored/consumer_group_regular_expression.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -26,9 +26,9 @@ class ConsumerGroupRegularExpressionKey(Message):
         regular_expression: str = "",
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
         self.regular_expression: str = regular_expression
-        """"""
+        """RE2 pattern some members subscribe with."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupRegularExpressionKey":
@@ -57,11 +57,11 @@ class ConsumerGroupRegularExpressionValue(Message):
         timestamp: int = 0,
     ) -> None:
         self.topics: list[str] = [] if topics is None else topics
-        """"""
+        """Names of the topics that matched."""
         self.version: int = version
-        """"""
+        """Version of the metadata image the pattern was resolved against."""
         self.timestamp: int = timestamp
-        """"""
+        """When it was resolved, ms since the epoch."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupRegularExpressionValue":

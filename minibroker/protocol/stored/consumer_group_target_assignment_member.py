@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_group_target_assignment_member.
+"""Partitions a consumer-group member shall end up with (record type 7); a null value removes the member.
 
 Generated from protocol_specs/stored/consumer_group_target_assignment_member.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -22,9 +22,9 @@ class ConsumerGroupTargetAssignmentMemberKey(Message):
         member_id: str = "",
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
         self.member_id: str = member_id
-        """"""
+        """Member, by the id the coordinator knows it under."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupTargetAssignmentMemberKey":
@@ -39,7 +39,7 @@ class ConsumerGroupTargetAssignmentMemberKey(Message):
 
 
 class TopicPartition(Message):
-    """"""
+    """Partitions to hold, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -50,9 +50,9 @@ class TopicPartition(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
-        """"""
+        """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartition":
@@ -83,7 +83,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Message):
         topic_partitions: list[TopicPartition] | None = None,
     ) -> None:
         self.topic_partitions: list[TopicPartition] = [] if topic_partitions is None else topic_partitions
-        """"""
+        """Partitions to hold, grouped by topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupTargetAssignmentMemberValue":

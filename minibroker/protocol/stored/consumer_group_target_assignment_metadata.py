@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_group_target_assignment_metadata.
+"""Epoch of the target assignment of a consumer group (record type 6).
 
 Generated from protocol_specs/stored/consumer_group_target_assignment_metadata.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -21,7 +21,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message):
         group_id: str = "",
     ) -> None:
         self.group_id: str = group_id
-        """"""
+        """Group, by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupTargetAssignmentMetadataKey":
@@ -47,9 +47,9 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message):
         assignment_timestamp: int = 0,
     ) -> None:
         self.assignment_epoch: int = assignment_epoch
-        """"""
+        """Group epoch the target assignment was computed for."""
         self.assignment_timestamp: int = assignment_timestamp
-        """"""
+        """Tagged: when it was computed, ms since the epoch; 0 = not recorded (KIP-1263)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupTargetAssignmentMetadataValue":

@@ -1,6 +1,12 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_protocol_assignment.
+"""What the leader of a classic consumer group assigns to one member, as SyncGroup carries it.
+
+
+Versions:
+1: No change.
+2: No change.
+3: No change.
 
 Generated from protocol_specs/stored/consumer_protocol_assignment.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -9,7 +15,7 @@ from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
 
 class TopicPartition(Message):
-    """"""
+    """Partitions the member shall read, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
 
@@ -20,9 +26,9 @@ class TopicPartition(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic: str = topic
-        """"""
+        """Topic, by name."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions to read."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartition":
@@ -52,9 +58,9 @@ class ConsumerProtocolAssignment(Message):
         user_data: bytes | None = None,
     ) -> None:
         self.assigned_partitions: list[TopicPartition] = [] if assigned_partitions is None else assigned_partitions
-        """"""
+        """Partitions the member shall read, grouped by topic."""
         self.user_data: bytes | None = user_data
-        """"""
+        """Whatever the assignor wants to pass on; null for nothing."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerProtocolAssignment":

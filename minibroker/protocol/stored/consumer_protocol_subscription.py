@@ -1,6 +1,12 @@
 # fmt: off
 # ruff: noqa: E501
-"""consumer_protocol_subscription.
+"""What a classic consumer puts into JoinGroup as its protocol metadata; brokers read the topics from it.
+
+
+Versions:
+1: Partitions that the member owns, for cooperative assignors (KIP-429).
+2: Generation in which it owned them (KIP-792).
+3: Rack of the member (KIP-881).
 
 Generated from protocol_specs/stored/consumer_protocol_subscription.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -9,7 +15,7 @@ from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
 
 class TopicPartition(Message):
-    """"""
+    """Partitions the member holds while it joins again, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
 
@@ -20,9 +26,9 @@ class TopicPartition(Message):
         partitions: list[int] | None = None,
     ) -> None:
         self.topic: str = topic
-        """"""
+        """Topic, by name."""
         self.partitions: list[int] = [] if partitions is None else partitions
-        """"""
+        """Numbers of the partitions held."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TopicPartition":
@@ -55,15 +61,15 @@ class ConsumerProtocolSubscription(Message):
         rack_id: str | None = None,
     ) -> None:
         self.topics: list[str] = [] if topics is None else topics
-        """"""
+        """Topics subscribed to, by name."""
         self.user_data: bytes | None = user_data
-        """"""
+        """Whatever the assignor wants to pass on; null for nothing."""
         self.owned_partitions: list[TopicPartition] = [] if owned_partitions is None else owned_partitions
-        """v1+. """
+        """v1+. Partitions the member holds while it joins again, grouped by topic."""
         self.generation_id: int = generation_id
-        """v2+. """
+        """v2+. Generation in which the member got them; -1 when it has none."""
         self.rack_id: str | None = rack_id
-        """v3+. """
+        """v3+. client.rack of the member; null when it is not set."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerProtocolSubscription":

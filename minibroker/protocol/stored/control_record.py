@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""control_record.
+"""Marker that ends a transaction in a partition log: the only record of its batch (KIP-98).
 
 Generated from protocol_specs/stored/control_record.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -21,7 +21,7 @@ class ControlRecordKey(Message):
         type: int = 0,
     ) -> None:
         self.type: int = type
-        """"""
+        """0 abort, 1 commit, 2 leader change, 3/4 snapshot header/footer, 5 kraft version, 6 voters."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ControlRecordKey":
@@ -46,7 +46,7 @@ class EndTxnMarker(Message):
         coordinator_epoch: int = 0,
     ) -> None:
         self.coordinator_epoch: int = coordinator_epoch
-        """"""
+        """Leader epoch of the coordinator's __transaction_state partition, to fence an older coordinator."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "EndTxnMarker":

@@ -1,6 +1,13 @@
 # fmt: off
 # ruff: noqa: E501
-"""group_metadata.
+"""Whole state of a classic group in __consumer_offsets (record type 2); a null value deletes the group.
+
+
+Versions:
+1: Value: rebalance timeout per member.
+2: Value: time of the last state change (KIP-211).
+3: Value: static member names (KIP-345).
+4: Value: flexible encoding, new fields only as tags (KIP-915).
 
 Generated from protocol_specs/stored/group_metadata.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -25,7 +32,7 @@ class GroupMetadataKey(Message):
         group: str = "",
     ) -> None:
         self.group: str = group
-        """"""
+        """Group, by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "GroupMetadataKey":
@@ -38,7 +45,7 @@ class GroupMetadataKey(Message):
 
 
 class MemberMetadata(Message):
-    """"""
+    """Members of the generation."""
 
     __slots__ = ("member_id", "group_instance_id", "client_id", "client_host", "rebalance_timeout", "session_timeout", "subscription", "assignment")
 
@@ -55,21 +62,21 @@ class MemberMetadata(Message):
         assignment: bytes = b"",
     ) -> None:
         self.member_id: str = member_id
-        """"""
+        """Member, by the id the coordinator knows it under."""
         self.group_instance_id: str | None = group_instance_id
-        """v3+. """
+        """v3+. Static member name (group.instance.id, KIP-345); null for a dynamic member."""
         self.client_id: str = client_id
-        """"""
+        """client_id of the request header the member last joined with."""
         self.client_host: str = client_host
-        """"""
+        """Address the member connected from, as text."""
         self.rebalance_timeout: int = rebalance_timeout
-        """v1+. """
+        """v1+. How long a join phase waits for the member, in ms; -1 = its session timeout."""
         self.session_timeout: int = session_timeout
-        """"""
+        """Silence after which the member is expelled, in ms."""
         self.subscription: bytes = subscription
-        """"""
+        """Metadata the member sent for the chosen assignor, opaque."""
         self.assignment: bytes = assignment
-        """"""
+        """Share the leader gave the member, opaque."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "MemberMetadata":
@@ -160,17 +167,17 @@ class GroupMetadataValue(Message):
         members: list[MemberMetadata] | None = None,
     ) -> None:
         self.protocol_type: str = protocol_type
-        """"""
+        """Protocol type, "consumer" for consumers; empty when only offsets are stored."""
         self.generation: int = generation
-        """"""
+        """Generation reached."""
         self.protocol: str | None = protocol
-        """"""
+        """Assignor of the generation; null while the group is empty."""
         self.leader: str | None = leader
-        """"""
+        """Member id of the group leader; null while the group is empty."""
         self.current_state_timestamp: int = current_state_timestamp
-        """v2+. """
+        """v2+. When the state last changed, ms since the epoch; -1 when unknown. Starts offset expiry."""
         self.members: list[MemberMetadata] = [] if members is None else members
-        """"""
+        """Members of the generation."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "GroupMetadataValue":

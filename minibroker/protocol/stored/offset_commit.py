@@ -1,6 +1,13 @@
 # fmt: off
 # ruff: noqa: E501
-"""offset_commit.
+"""One committed offset in __consumer_offsets (record type 1, in 3.9 also 0); a null value deletes it.
+
+
+Versions:
+1: Value: explicit expiry time. Key: 3.9's name for record type 1.
+2: Value: no expiry time; offsets.retention.minutes counts.
+3: Value: leader epoch (KIP-320).
+4: Value: flexible encoding, new fields only as tags (KIP-915).
 
 Generated from protocol_specs/stored/offset_commit.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -28,11 +35,11 @@ class OffsetCommitKey(Message):
         partition: int = 0,
     ) -> None:
         self.group: str = group
-        """"""
+        """Group that committed."""
         self.topic: str = topic
-        """"""
+        """Topic, by name."""
         self.partition: int = partition
-        """"""
+        """Partition number within the topic, counted from 0."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "OffsetCommitKey":
@@ -66,17 +73,17 @@ class OffsetCommitValue(Message):
         topic_id: bytes = ZERO_UUID,
     ) -> None:
         self.offset: int = offset
-        """"""
+        """Next offset the group will read."""
         self.leader_epoch: int = leader_epoch
-        """v3+. """
+        """v3+. Epoch of the last record read; -1 when unknown."""
         self.metadata: str = metadata
-        """"""
+        """Free text the client committed; may be empty."""
         self.commit_timestamp: int = commit_timestamp
-        """"""
+        """When the coordinator stored it, ms since the epoch."""
         self.expire_timestamp: int = expire_timestamp
-        """v1. """
+        """v1. v1: when it may be dropped, ms since the epoch; -1 = retention setting."""
         self.topic_id: bytes = topic_id
-        """v4+. """
+        """v4+. Tagged: topic, by id (KIP-848); zero when committed by name."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "OffsetCommitValue":

@@ -1,6 +1,10 @@
 # fmt: off
 # ruff: noqa: E501
-"""producer_snapshot.
+"""File `<offset>.snapshot` beside a segment: what the log knew of its producers before that offset.
+
+
+Versions:
+1: The only version; the version stands first in the file as an int16.
 
 Generated from protocol_specs/stored/producer_snapshot.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -13,7 +17,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _QHIQIQIQ = Struct(">qhiqiqiq")
 
 class ProducerEntry(Message):
-    """"""
+    """Producers that wrote lately, in no particular order."""
 
     __slots__ = ("producer_id", "epoch", "last_sequence", "last_offset", "offset_delta", "timestamp", "coordinator_epoch", "current_txn_first_offset")
 
@@ -30,21 +34,21 @@ class ProducerEntry(Message):
         current_txn_first_offset: int = 0,
     ) -> None:
         self.producer_id: int = producer_id
-        """"""
+        """Producer, by its id."""
         self.epoch: int = epoch
-        """"""
+        """Latest epoch seen from that id."""
         self.last_sequence: int = last_sequence
-        """"""
+        """Sequence number of its last record; -1 when only a marker came."""
         self.last_offset: int = last_offset
-        """"""
+        """Offset of its last record; -1 when only a marker came."""
         self.offset_delta: int = offset_delta
-        """"""
+        """Last offset minus first offset of its last batch."""
         self.timestamp: int = timestamp
-        """"""
+        """Largest timestamp of its last batch, ms since the epoch; counts for expiry."""
         self.coordinator_epoch: int = coordinator_epoch
-        """"""
+        """Epoch of the coordinator that wrote its last marker; -1 when none did."""
         self.current_txn_first_offset: int = current_txn_first_offset
-        """"""
+        """First offset of its open transaction; -1 when none is open."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ProducerEntry":
@@ -88,9 +92,9 @@ class ProducerSnapshot(Message):
         producer_entries: list[ProducerEntry] | None = None,
     ) -> None:
         self.crc: int = crc
-        """"""
+        """CRC-32C of everything behind this field."""
         self.producer_entries: list[ProducerEntry] = [] if producer_entries is None else producer_entries
-        """"""
+        """Producers that wrote lately, in no particular order."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ProducerSnapshot":

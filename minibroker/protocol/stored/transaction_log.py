@@ -1,6 +1,10 @@
 # fmt: off
 # ruff: noqa: E501
-"""transaction_log.
+"""State of one transactional id in __transaction_state; a null value means the id has expired.
+
+
+Versions:
+1: Value: flexible encoding, new fields only as tags (KIP-915).
 
 Generated from protocol_specs/stored/transaction_log.json by `python -m minibroker.codegen`; do not edit.
 """
@@ -26,7 +30,7 @@ class TransactionLogKey(Message):
         transactional_id: str = "",
     ) -> None:
         self.transactional_id: str = transactional_id
-        """"""
+        """transactional.id the state belongs to."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TransactionLogKey":
@@ -39,7 +43,7 @@ class TransactionLogKey(Message):
 
 
 class PartitionsSchema(Message):
-    """"""
+    """Partitions in the transaction, grouped by topic; null when it is Empty."""
 
     __slots__ = ("topic", "partition_ids")
 
@@ -50,9 +54,9 @@ class PartitionsSchema(Message):
         partition_ids: list[int] | None = None,
     ) -> None:
         self.topic: str = topic
-        """"""
+        """Topic, by name."""
         self.partition_ids: list[int] = [] if partition_ids is None else partition_ids
-        """"""
+        """Numbers of the partitions meant within that topic."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionsSchema":
@@ -107,27 +111,27 @@ class TransactionLogValue(Message):
         client_transaction_version: int = 0,
     ) -> None:
         self.producer_id: int = producer_id
-        """"""
+        """Producer id the transactional id maps to."""
         self.previous_producer_id: int = previous_producer_id
-        """v1+. """
+        """v1+. Tagged: producer id before the last switch to a new one; -1 when none (KIP-890)."""
         self.next_producer_id: int = next_producer_id
-        """v1+. """
+        """v1+. Tagged: producer id the client already got for its next transaction; -1 when none (KIP-890)."""
         self.producer_epoch: int = producer_epoch
-        """"""
+        """Latest epoch of that producer id."""
         self.next_producer_epoch: int = next_producer_epoch
-        """v1+. """
+        """v1+. Tagged: epoch the client got along with the next producer id; -1 when none."""
         self.transaction_timeout_ms: int = transaction_timeout_ms
-        """"""
+        """Open transactions are aborted after this many ms."""
         self.transaction_status: int = transaction_status
-        """"""
+        """0 Empty, 1 Ongoing, 2/3 PrepareCommit/Abort, 4/5 CompleteCommit/Abort, 6 Dead, 7 PrepareEpochFence."""
         self.transaction_partitions: list[PartitionsSchema] | None = [] if isinstance(transaction_partitions, tuple) else transaction_partitions
-        """"""
+        """Partitions in the transaction, grouped by topic; null when it is Empty."""
         self.transaction_last_update_timestamp_ms: int = transaction_last_update_timestamp_ms
-        """"""
+        """When the state last changed, ms since the epoch; counts for expiry of the id."""
         self.transaction_start_timestamp_ms: int = transaction_start_timestamp_ms
-        """"""
+        """When the transaction began, ms since the epoch; -1 when none is open."""
         self.client_transaction_version: int = client_transaction_version
-        """v1+. """
+        """v1+. Tagged: transaction.version the client works with: 0, 1 or 2 (KIP-890)."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "TransactionLogValue":

@@ -1,0 +1,59 @@
+"""What is checked in is what the generator makes of the specs, and the specs are whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.codegen.__main__ import PACKAGE, ROOT, generate
+from tests.support.reference_codec import MessageSpec, load_specs
+from tests.support.spec_schema import problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SPEC_FILES = sorted((ROOT / "protocol_specs").glob("*/*.json"))
+
+
+def test_generated_is_fresh() -> None:
+    stale = [path.name for path, text in generate().items() if path.read_text() != text]
+    assert not stale, f"run `python -m minibroker.codegen`: {stale}"
+
+
+def test_nothing_lies_beside_the_generated_modules() -> None:
+    made = set(generate())
+    for folder in ("messages", "stored"):
+        found = set((PACKAGE / "protocol" / folder).glob("*.py"))
+        assert {path for path in found if path.name != "__init__.py"} <= made
+
+
+@pytest.mark.parametrize("path", SPEC_FILES, ids=lambda path: path.stem)
+def test_a_spec_file_keeps_to_the_schema(path: Path) -> None:
+    assert problems(path) == []
+
+
+def fields_of(spec: MessageSpec) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every field at any depth, with where it is."""
+
+    def walk(fields: list[dict[str, Any]], where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        for field in fields:
+            yield f"{where}.{field['name']}", field
+            yield from walk(field.get("fields", []), f"{where}.{field['name']}")
+
+    yield from walk(spec.fields, spec.class_name)
+    for name, struct in spec.structs.items():
+        yield from walk(struct["fields"], f"{spec.class_name}.{name}")
+
+
+def test_every_field_is_documented() -> None:
+    empty = [where for spec in load_specs() for where, f in fields_of(spec) if not f["doc"].strip()]
+    assert empty == []
+
+
+def test_the_apis_are_those_of_the_broker_listener() -> None:
+    """Keys 4 to 7 went with ZooKeeper's controller; 52 to 54 and the like are KRaft's own."""
+    keys = {spec.key for spec in load_specs() if spec.key is not None}
+    expected = {*range(4), *range(8, 52), 55, 56, 57, 60, 61, 64, 65, 66, 68, 69, 71, 72}
+    assert keys == expected | set(range(74, 95))

@@ -1,0 +1,189 @@
+"""Guard: foreign codecs read what we write and write what we read, for every message and version.
+
+Two ages of kio (0.5.0 knows what Kafka 3.9 speaks, 0.6.5 the newer versions) and Apache Kafka's own
+message classes (3.9.1 and 4.4.0). Each gets our bytes, must understand all of them, and must write
+the same bytes again; kio's values must be ours. Ours then reads the foreign bytes back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.protocol.primitives import Reader, Writer
+from tests.support.foreign_codecs import Question, Refusal, ask_kafka, ask_kio
+from tests.support.java import KAFKA_39, KAFKA_44
+from tests.support.protocol_values import ValueMaker, class_of, to_dict, to_object
+from tests.support.reference_codec import covers, load_specs, present
+
+if TYPE_CHECKING:
+    from tests.support.reference_codec import MessageSpec
+
+VALUES_EACH = 3
+
+# Versions that only an early-access build of 3.9 had; 4.x gave the same number to another layout.
+KNOWN_DIFFERENCES = {
+    "ReadShareGroupStateSummaryResponse v0": "Kafka 3.9's unreleased draft had no leader_epoch yet",
+}
+
+# Messages that no kio has; Kafka's own classes check them below.
+UNKNOWN_TO_KIO = {
+    "ApiVersions": {5},
+    "TxnOffsetCommit": {6},
+    "DeleteGroups": {3},
+    "StreamsGroupHeartbeat": {1},
+    "StreamsGroupDescribe": {1},
+    "StreamsGroupTopologyDescriptionUpdate": {0},
+    "UnregisterController": {0},
+}
+"""New in Kafka 4.4, which came after kio 0.6.5. Stored records are not in kio either."""
+
+STORED_IN_KIO = {
+    "ControlRecordKey",
+    "EndTxnMarker",
+    "ConsumerProtocolSubscription",
+    "ConsumerProtocolAssignment",
+}
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[Question]:
+    """Every message in every version, with values that all codecs accept, as we write them."""
+    found = []
+    for spec in load_specs():
+        for version in spec.versions:
+            values = [ValueMaker(spec, n, tame=True).message(version) for n in range(VALUES_EACH)]
+            found.append(
+                Question(spec, version, values, [written(spec, v, version) for v in values])
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def kio_answers(questions: list[Question]) -> dict[str, list[Any]]:
+    """Both versions' answers to everything."""
+    return {release: ask_kio(release, questions) for release in ("0.5.0", "0.6.5")}
+
+
+def written(spec: MessageSpec, value: dict[str, Any], version: int) -> bytes:
+    """What the generated class writes for a value."""
+    writer = Writer()
+    to_object(spec, value).write(writer, version)
+    return writer.to_bytes()
+
+
+def in_order(spec: MessageSpec, value: dict[str, Any], version: int) -> list[Any]:
+    """A value as kio shows it: fields as a list in their order, nil uuids as None."""
+    return _in_order(spec, spec.fields, value, version)
+
+
+def _in_order(
+    spec: MessageSpec, fields: list[dict[str, Any]], value: dict[str, Any], version: int
+) -> list[Any]:
+    found = []
+    for field in present(fields, version):
+        item = value[field["name"]]
+        members = spec.members(field)
+        if members is not None and item is not None:
+            many = isinstance(item, list)
+            parts = [_in_order(spec, members, part, version) for part in (item if many else [item])]
+            item = parts if many else parts[0]
+        found.append(item)
+    return found
+
+
+def nil_as_none(value: Any) -> Any:
+    """kio has None for the nil uuid."""
+    if isinstance(value, list):
+        return [nil_as_none(item) for item in value]
+    return None if value == bytes(16) else value
+
+
+@pytest.mark.parametrize("release", ["0.5.0", "0.6.5"])
+def test_kio_reads_and_writes_what_we_do(
+    release: str, questions: list[Question], kio_answers: dict[str, list[Any]]
+) -> None:
+    known, wrong = 0, []
+    for question, answers in zip(questions, kio_answers[release], strict=True):
+        if answers is None or (release == "0.5.0" and str(question) in KNOWN_DIFFERENCES):
+            continue
+        known += 1
+        for value, data, answer in zip(question.values, question.inputs, answers, strict=True):
+            problem = problem_with(question, value, data, answer)
+            if problem:
+                wrong.append(f"{question}: {problem}")
+    assert not wrong, "\n".join(wrong[:20])
+    assert known > 500
+
+
+def problem_with(question: Question, value: dict[str, Any], data: bytes, answer: Any) -> str:
+    """What is wrong with one answer of kio; empty when nothing is."""
+    if isinstance(answer, str):
+        return answer
+    seen, output = answer
+    spec, version = question.spec, question.version
+    if output != data:
+        return f"ours {data[:120]!r}, kio's {output[:120]!r}"
+    if nil_as_none(in_order(spec, value, version)) != nil_as_none(seen):
+        return f"we wrote {value}, kio saw {seen}"
+    if to_dict(spec, class_of(spec).read(Reader(output), version), version) != value:
+        return "we read kio's bytes otherwise"
+    return ""
+
+
+def test_what_no_kio_knows_is_listed(
+    questions: list[Question], kio_answers: dict[str, list[Any]]
+) -> None:
+    found: dict[str, set[int]] = {}
+    for question, old, new in zip(questions, *kio_answers.values(), strict=True):
+        if old is None and new is None:
+            name = question.spec.class_name
+            if question.spec.key is None:
+                assert name not in STORED_IN_KIO, name
+                continue
+            found.setdefault(name.removesuffix("Request").removesuffix("Response"), set()).add(
+                question.version
+            )
+    assert found == UNKNOWN_TO_KIO
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
+def test_kafka_reads_and_writes_what_we_do(release: str, questions: list[Question]) -> None:
+    before_4 = release == "3.9.1"
+    jars = KAFKA_39 if before_4 else KAFKA_44
+    known, wrong = 0, []
+    for question, outputs in zip(
+        questions, ask_kafka(jars, questions, before_4=before_4), strict=True
+    ):
+        if outputs is None or (before_4 and str(question) in KNOWN_DIFFERENCES):
+            continue
+        known += 1
+        for data, output in zip(question.inputs, outputs, strict=True):
+            if isinstance(output, Refusal):
+                wrong.append(f"{question}: {output}")
+            elif output != data:
+                wrong.append(f"{question}: ours {data[:120]!r}, Kafka's {output[:120]!r}")
+    assert not wrong, "\n".join(wrong[:20])
+    assert known > 550
+
+
+@pytest.mark.java
+def test_every_message_and_version_is_known_to_one_kafka(questions: list[Question]) -> None:
+    first_only = [question._replace(inputs=question.inputs[:1]) for question in questions]
+    old = ask_kafka(KAFKA_39, first_only, before_4=True)
+    new = ask_kafka(KAFKA_44, first_only, before_4=False)
+    unknown = [
+        str(q) for q, a, b in zip(first_only, old, new, strict=True) if a is None and b is None
+    ]
+    assert unknown == []
+
+
+def test_nullable_ranges_lie_within_their_fields() -> None:
+    """The values above try null wherever a spec allows it; specs allow nothing more."""
+    for spec in load_specs():
+        for version in spec.versions:
+            for field in spec.fields:
+                nullable = covers(field.get("nullable"), version)
+                assert not nullable or covers(field.get("versions", "0+"), version), (spec, field)
