@@ -37,7 +37,7 @@ class ClusterListener(Protocol):
         """Leader, leader epoch, ISR or replicas of a known partition changed."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """The config of an entity changed; at start, once for each that is no topic's."""
+        """The config of an entity changed; at start, once for each that is not a topic's."""
 
 
 class ImageUpdater:
@@ -176,7 +176,11 @@ class ImageUpdater:
     # Configs
 
     def apply_config(self, entity_type: str, entity_name: str, config: dict[str, str]) -> None:
-        """Put an entity's whole config into the image; listeners hear when it differs."""
+        """Put an entity's whole config into the image; listeners hear when it differs.
+
+        Of a topic that is not in the image they hear nothing: `on_topic_created` comes after its
+        config is there.
+        """
         of_type = self.image.configs.setdefault(entity_type, {})
         if of_type.get(entity_name, {}) == config:
             return
@@ -184,6 +188,8 @@ class ImageUpdater:
             of_type[entity_name] = config
         else:
             of_type.pop(entity_name, None)
+        if entity_type == "topics" and entity_name not in self.image.topics:
+            return
         for listener in self.listeners:
             listener.on_config_changed(entity_type, entity_name)
 

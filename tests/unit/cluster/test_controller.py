@@ -1,0 +1,56 @@
+"""Leader election: the pure rule, then what the controller writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.cluster.codecs import PartitionState
+from minibroker.cluster.controller import new_topic_id, next_state
+from minibroker.cluster.image import NO_LEADER, PartitionImage
+from minibroker.ids import topic_id_to_text
+
+
+def partition(leader: int, isr: list[int], *, epoch: int = 4, known: bool = True) -> PartitionImage:
+    return PartitionImage(
+        leader=leader,
+        leader_epoch=epoch,
+        replicas=[1, 2, 3],
+        isr=isr,
+        adding=[],
+        removing=[],
+        offline=[],
+        controller_epoch=1,
+        partition_epoch=0 if known else -1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "alive", "after"),
+    [
+        # A new partition: the first live replica leads, all live ones are in sync.
+        (partition(NO_LEADER, [], known=False), {1, 2, 3}, PartitionState(1, 0, [1, 2, 3], 9)),
+        (partition(NO_LEADER, [], known=False), {3, 2}, PartitionState(2, 0, [2, 3], 9)),
+        (partition(NO_LEADER, [], known=False), {5}, None),
+        # Nothing to do.
+        (partition(1, [1, 2, 3]), {1, 2, 3}, None),
+        (partition(2, [2]), {2, 3}, None),
+        # A follower is gone: it leaves the ISR.
+        (partition(1, [1, 2, 3]), {1, 3}, PartitionState(1, 5, [1, 3], 9)),
+        # The leader is gone: the next of the assignment that is in sync leads.
+        (partition(1, [3, 1, 2]), {2, 3}, PartitionState(2, 5, [3, 2], 9)),
+        (partition(1, [1, 3]), {2, 3}, PartitionState(3, 5, [3], 9)),
+        # Nobody in sync is left: no leader; the ISR remembers who may lead again.
+        (partition(1, [1]), {2, 3}, PartitionState(NO_LEADER, 5, [1], 9)),
+        (partition(NO_LEADER, [1]), {2, 3}, None),
+        (partition(NO_LEADER, [1]), {1, 2}, PartitionState(1, 5, [1], 9)),
+    ],
+)
+def test_next_state(before: PartitionImage, alive: set[int], after: PartitionState | None) -> None:
+    assert next_state(before, alive, 9) == after
+
+
+def test_topic_ids_are_random_uuids_whose_text_starts_well() -> None:
+    ids = {new_topic_id() for _ in range(2000)}
+    assert len(ids) == 2000
+    assert not any(topic_id_to_text(one).startswith("-") for one in ids)
+    assert all(one[6] >> 4 == 4 and one[8] >> 6 == 2 for one in ids)

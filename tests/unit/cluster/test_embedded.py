@@ -1,0 +1,136 @@
+"""What only the SQLite home has: one process at a time, kill -9, a file that is not ours."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.clock import SystemClock
+from minibroker.cluster import embedded
+from minibroker.cluster.embedded import EmbeddedTree
+from minibroker.cluster.tree import Create, NoNode
+from minibroker.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_WRITER = """
+import asyncio, sys
+from pathlib import Path
+from minibroker.clock import SystemClock
+from minibroker.cluster.embedded import EmbeddedTree
+from minibroker.cluster.tree import Create
+
+async def main() -> None:
+    tree = EmbeddedTree(Path(sys.argv[1]), SystemClock())
+    await tree.open()
+    await tree.create("/me", ephemeral=True)
+    number = 0
+    while True:
+        await tree.multi([Create(f"/t{number}"), Create(f"/t{number}/state", b"x" * 50)])
+        print(number, flush=True)
+        number += 1
+
+asyncio.run(main())
+"""
+
+
+def open_tree(path: Path) -> EmbeddedTree:
+    return EmbeddedTree(path, SystemClock())
+
+
+def write_until_killed(path: Path, count: int) -> int:
+    """Number of the last node that a process reported before it was killed at number `count`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        acknowledged = -1
+        for line in writer.stdout:
+            acknowledged = int(line)
+            if acknowledged == count:
+                writer.send_signal(signal.SIGKILL)
+        assert writer.wait() == -signal.SIGKILL
+        return acknowledged
+
+
+async def test_acknowledged_nodes_survive_kill_9(tmp_path: Path) -> None:
+    """A process makes and reports nodes until it is killed; every reported one is there, whole."""
+    path = tmp_path / "metadata.db"
+    acknowledged = write_until_killed(path, 300)
+    tree = open_tree(path)
+    await tree.open()
+    assert acknowledged >= 300
+    for number in range(acknowledged + 1):
+        assert (await tree.get(f"/t{number}/state"))[0] == b"x" * 50
+    assert await tree.exists("/me") is None
+    await tree.close()
+
+
+async def test_second_process_is_refused(tmp_path: Path) -> None:
+    tree = open_tree(tmp_path / "metadata.db")
+    await tree.open()
+    with pytest.raises(CoordinationError, match="in use by another process"):
+        await open_tree(tmp_path / "metadata.db").open()
+    await tree.create("/still-works")
+    await tree.close()
+    again = open_tree(tmp_path / "metadata.db")
+    await again.open()
+    await again.close()
+
+
+async def test_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.db"
+    path.write_bytes(b"this is not a database" * 100)
+    with pytest.raises(CoordinationError, match="cannot open the metadata file"):
+        await open_tree(path).open()
+    assert path.read_bytes() == b"this is not a database" * 100
+
+
+async def test_missing_directory_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CoordinationError, match="No such file or directory"):
+        await open_tree(tmp_path / "nowhere" / "metadata.db").open()
+
+
+async def test_checkpoint_keeps_the_log_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a checkpoint the write-ahead log is written from its beginning again."""
+    monkeypatch.setattr(embedded, "CHECKPOINT_OPERATIONS", 10)
+    path = tmp_path / "metadata.db"
+    tree = open_tree(path)
+    await tree.open()
+    sizes = []
+    for burst in range(5):
+        for number in range(20):
+            await tree.create(f"/b{burst}-{number}", bytes(200))
+        await tree.flush()
+        sizes.append((tmp_path / "metadata.db-wal").stat().st_size)
+    assert sizes[-1] <= 2 * sizes[0]
+    await tree.close()
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(*) FROM node").fetchone() == (101,)
+    db.close()
+
+
+async def test_failed_write_leaves_tree_and_file_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = open_tree(tmp_path / "metadata.db")
+    await tree.open()
+    await tree.create("/a")
+    assert tree._db is not None
+    tree._db.execute("PRAGMA max_page_count = 1")  # as a full disk
+    with pytest.raises(CoordinationError, match="could not be written"):
+        await tree.multi([Create("/b"), Create("/b/c", os.urandom(100_000))])
+    tree._db.execute("PRAGMA max_page_count = 1000000")
+    with pytest.raises(NoNode):
+        await tree.get("/b")
+    await tree.create("/b")
+    await tree.close()
