@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.checks import check_broker_config, parse_connection_overrides
-from minibroker.config.definition import parse_value
+from minibroker.config.definition import default_value, parse_value
 from minibroker.config.listeners import Listener, parse_listeners, parse_protocol_map
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class BrokerConfig:
         text = self.originals.get(name)
         if key is None:
             return text
-        return parse_value(key, text) if text is not None else _default(name)
+        return parse_value(key, text) if text is not None else default_value(key)
 
     def with_overrides(self, overrides: Mapping[str, str]) -> BrokerConfig:
         """A new config in which `overrides` are stronger than what the user gave at start."""
@@ -364,11 +364,6 @@ def _join_node_id(settings: dict[str, str]) -> None:
         settings.setdefault("broker.id", settings["node.id"])
     elif "broker.id" in settings:
         settings["node.id"] = settings["broker.id"]
-
-
-def _default(name: str) -> Value:
-    key = BROKER_KEYS[name]
-    return None if key.default is None else parse_value(key, key.default)
 
 
 def _with_host_names(listeners: tuple[Listener, ...]) -> tuple[Listener, ...]:

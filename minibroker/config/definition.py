@@ -83,6 +83,11 @@ def parse_value(key: ConfigKey, text: str | None) -> Value:
     return value
 
 
+def default_value(key: ConfigKey) -> Value:
+    """The default as a value. It is in range by construction, so nothing is checked."""
+    return None if key.default is None else _parse_type(key, key.default)
+
+
 def _parse_type(key: ConfigKey, text: str) -> Value:
     trimmed = text.strip()
     kind = key.type

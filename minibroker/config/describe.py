@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.config.broker_keys import BROKER_KEYS
-from minibroker.config.definition import READ_ONLY, parse_value, to_text
+from minibroker.config.definition import READ_ONLY, default_value, parse_value, to_text
 from minibroker.config.topic_keys import BROKER_SYNONYMS, SYNONYMS, TOPIC_KEYS
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def client_metrics_entries(
     for name, key in _selected(CLIENT_METRICS_KEYS, {}, wanted):
         assert key is not None
         own = overrides.get(name)
-        value = to_text(parse_value(key, own if own is not None else key.default))
+        value = to_text(default_value(key) if own is None else parse_value(key, own))
         layers = [] if own is None else [Layer(name, value, CLIENT_METRICS_SOURCE)]
         entries.append(_entry(key, value, layers, read_only=False))
     return entries

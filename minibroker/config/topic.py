@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.config.definition import parse_value, to_text
+from minibroker.config.definition import default_value, parse_value, to_text
 from minibroker.config.topic_keys import SYNONYMS, TOPIC_KEYS
 from minibroker.errors import ConfigError
 
@@ -127,7 +127,7 @@ def broker_topic_values(broker: BrokerConfig) -> dict[str, Value]:
     for name, key in TOPIC_KEYS.items():
         synonyms = SYNONYMS.get(name)
         if synonyms is None:
-            values[name] = None if key.default is None else parse_value(key, key.default)
+            values[name] = default_value(key)
         elif name in _UNIT_KEYS:
             values[name] = broker.first_given(*synonyms)
         else:
