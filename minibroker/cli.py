@@ -268,11 +268,12 @@ def parse_topic(text: str) -> TopicToCreate:
     for part in parts:
         before, equals, after = part.partition("=")
         if equals:
-            key = before
-            configs[key] = after
-        else:
+            key, configs[before] = before, after
+        elif key:
             configs[key] += f":{part}"
-    if not name or "" in configs:
+        if not key:
+            raise UsageError(f"--topic {text}: {part!r} is not KEY=VALUE")
+    if not name:
         raise UsageError(f"--topic {text}: expected NAME[:PARTITIONS[:KEY=VALUE...]]")
     return TopicToCreate(name, partitions, configs)
 

@@ -1,0 +1,60 @@
+"""The services that the config handlers use, with a tree that is a dict."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.dynamic import DynamicConfig
+from minibroker.handlers.context import RequestContext
+
+
+class TreeOfConfigs:
+    """Stands for `Cluster`: keeps configs, feeds them back, counts what was written."""
+
+    def __init__(self, dynamic: DynamicConfig) -> None:
+        self.dynamic = dynamic
+        self.image = SimpleNamespace(topics={"t": None, "u": None}, brokers={0: None}, configs={})
+        self.written: list[tuple[str, str, dict[str, str | None]]] = []
+        self.failure: Exception | None = None
+
+    def config_of(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        stored: dict[str, str] = self.image.configs.get(entity_type, {}).get(entity_name, {})
+        return stored
+
+    async def alter_config(
+        self, entity_type: str, entity_name: str, changes: dict[str, str | None]
+    ) -> dict[str, str]:
+        if self.failure is not None:
+            raise self.failure
+        self.written.append((entity_type, entity_name, dict(changes)))
+        values = dict(self.config_of(entity_type, entity_name))
+        for name, text in changes.items():
+            if text is None:
+                values.pop(name, None)
+            else:
+                values[name] = text
+        self.image.configs.setdefault(entity_type, {})[entity_name] = values
+        if entity_type == "topics":
+            self.dynamic.set_topic(entity_name, values)
+        elif entity_type == "brokers" and entity_name == "<default>":
+            self.dynamic.set_cluster_default(values)
+        elif entity_type == "brokers":
+            self.dynamic.set_broker(values)
+        return values
+
+
+def make_context(version: int = 0, settings: dict[str, str] | None = None) -> Any:
+    """A request context of one version over a fresh tree; broker 0, topics `t` and `u`."""
+    config = BrokerConfig(settings)
+    dynamic = DynamicConfig(config)
+    services = SimpleNamespace(config=config, dynamic=dynamic, cluster=TreeOfConfigs(dynamic))
+    context = RequestContext(
+        services=services,  # type: ignore[arg-type]
+        listener=config.listeners[0],
+        client_address="127.0.0.1",
+        close_connection=lambda why: None,
+    )
+    context.version = version
+    return context

@@ -1,0 +1,161 @@
+"""IncrementalAlterConfigs changes single keys and leaves the others alone."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.handlers.incremental_alter_configs import handle
+from minibroker.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.unit.handlers.config_services import make_context
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def resource(kind: int, name: str, *configs: tuple[str, int, str | None]) -> AlterConfigsResource:
+    return AlterConfigsResource(
+        resource_type=kind,
+        resource_name=name,
+        configs=[
+            AlterableConfig(name=key, config_operation=operation, value=value)
+            for key, operation, value in configs
+        ],
+    )
+
+
+async def alter(
+    context: object, *resources: AlterConfigsResource, validate_only: bool = False
+) -> list[tuple[ErrorCode, str | None]]:
+    request = IncrementalAlterConfigsRequest(resources=list(resources), validate_only=validate_only)
+    response = await handle(context, request)  # type: ignore[arg-type]
+    return [(ErrorCode(r.error_code), r.error_message) for r in response.responses]
+
+
+async def test_what_is_not_named_stays() -> None:
+    context = make_context()
+    cluster = context.services.cluster
+    await cluster.alter_config(
+        "topics", "t", {"retention.ms": "5", "segment.bytes": "1000", "flush.ms": "1"}
+    )
+    answers = await alter(
+        context,
+        resource(
+            2,
+            "t",
+            ("retention.ms", SET, "6"),
+            ("flush.ms", DELETE, None),
+            ("cleanup.policy", APPEND, "compact"),
+            ("leader.replication.throttled.replicas", SUBTRACT, "0:1"),
+        ),
+    )
+    assert answers == [(ErrorCode.NONE, None)]
+    assert cluster.config_of("topics", "t") == {
+        "retention.ms": "6",
+        "segment.bytes": "1000",
+        "cleanup.policy": "delete,compact",
+        "leader.replication.throttled.replicas": "",
+    }
+    assert context.services.dynamic.topic("t").compact
+
+
+async def test_nothing_is_written_where_nothing_changes() -> None:
+    context = make_context()
+    assert await alter(context, resource(2, "t", ("flush.ms", DELETE, None))) == [
+        (ErrorCode.NONE, None)
+    ]
+    assert context.services.cluster.written == []
+
+
+async def test_values_are_checked_together_with_those_there_are() -> None:
+    context = make_context()
+    await context.services.cluster.alter_config("topics", "t", {"max.compaction.lag.ms": "10"})
+    ((code, message),) = await alter(
+        context, resource(2, "t", ("min.compaction.lag.ms", SET, "20"))
+    )
+    assert code == ErrorCode.INVALID_CONFIG
+    assert message is not None
+    assert "conflict topic config setting" in message
+
+
+@pytest.mark.parametrize(
+    ("bad", "code", "message"),
+    [
+        (
+            resource(2, "t", ("flush.ms", SET, None)),
+            ErrorCode.INVALID_REQUEST,
+            "Null value not supported for : flush.ms",
+        ),
+        (
+            resource(2, "t", ("flush.ms", SET, "1"), ("flush.ms", DELETE, None)),
+            ErrorCode.INVALID_REQUEST,
+            "Error due to duplicate config keys",
+        ),
+        (
+            resource(2, "t", ("flush.ms", APPEND, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "Config value append is not allowed for config key: flush.ms",
+        ),
+        (
+            resource(2, "t", ("flush.ms", 4, "1")),
+            ErrorCode.INVALID_REQUEST,
+            "Unknown operations type 4",
+        ),
+        (
+            resource(2, "nowhere", ("flush.ms", SET, "1")),
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "The topic 'nowhere' does not exist.",
+        ),
+        (
+            resource(4, "0", ("num.io.threads", SET, "100")),
+            ErrorCode.INVALID_REQUEST,
+            "Dynamic thread count update validation failed for num.io.threads=100, value should "
+            "not be greater than double the current value 8",
+        ),
+        (resource(99, "x"), ErrorCode.INVALID_REQUEST, "Unknown resource type 99"),
+        (
+            resource(8, "7", ("root", SET, "INFO")),
+            ErrorCode.INVALID_REQUEST,
+            "Unexpected node id. Expected 0, but received 7",
+        ),
+    ],
+)
+async def test_what_is_refused_changes_nothing(
+    bad: AlterConfigsResource, code: ErrorCode, message: str
+) -> None:
+    context = make_context()
+    assert await alter(context, bad) == [(code, message)]
+    assert context.services.cluster.written == []
+
+
+async def test_group_and_client_metrics_lists_can_be_appended_to() -> None:
+    context = make_context()
+    answers = await alter(
+        context,
+        resource(16, "s", ("metrics", APPEND, "a.b."), ("match", SET, "client_id=x")),
+        resource(32, "g", ("streams.rack.aware.assignment.tags", APPEND, "zone")),
+    )
+    assert answers == [(ErrorCode.NONE, None)] * 2
+    assert context.services.cluster.config_of("client-metrics", "s") == {
+        "metrics": "a.b.",
+        "match": "client_id=x",
+    }
+
+
+async def test_loggers_change_their_level_and_nothing_is_stored() -> None:
+    logger = logging.getLogger("tests.incremental")
+    context = make_context()
+    assert await alter(
+        context, resource(8, "0", ("tests.incremental", SET, "DEBUG")), validate_only=True
+    ) == [(ErrorCode.NONE, None)]
+    assert logger.level == logging.NOTSET
+    await alter(context, resource(8, "0", ("tests.incremental", SET, "DEBUG")))
+    assert logger.level == logging.DEBUG
+    await alter(context, resource(8, "0", ("tests.incremental", DELETE, None)))
+    assert logger.level == logging.NOTSET
+    assert context.services.cluster.written == []
