@@ -12,8 +12,10 @@ Kafka splits the time of a request (`kafka.network:type=RequestMetrics`, behavio
 | ResponseSendTimeMs  | the socket takes its bytes                                             |
 | TotalTimeMs         | the sum                                                                |
 
-A time is added to a sum and to a histogram whose bucket b holds 2^(b-1) ≤ t < 2^b microseconds:
-two list operations, because this runs for every request.
+A time is added to a sum and to a histogram whose bucket b holds 2^(b-1) ≤ t < 2^b microseconds.
+Requests that one read of a socket brought are handled together and counted together: a clock call
+per request would be a tenth of its cost. Here a request is handled as soon as it is read, so the
+request queue stays empty, and remote time is counted for those that waited only.
 """
 
 from __future__ import annotations
@@ -44,11 +46,11 @@ class TimeSum:
         self.max_us = 0
         self.buckets = [0] * BUCKET_COUNT
 
-    def add(self, elapsed_us: int) -> None:
-        """Count one time in microseconds (0 or more)."""
-        self.count += 1
-        self.total_us += elapsed_us
-        self.buckets[elapsed_us.bit_length()] += 1
+    def add(self, elapsed_us: int, count: int = 1) -> None:
+        """Count `count` equal times in microseconds (0 or more)."""
+        self.count += count
+        self.total_us += elapsed_us * count
+        self.buckets[elapsed_us.bit_length()] += count
         self.max_us = max(self.max_us, elapsed_us)
 
     @property
@@ -90,6 +92,21 @@ class RequestMetrics:
         self.response_queue = TimeSum()
         self.response_send = TimeSum()
         self.total = TimeSum()
+
+    def record(
+        self, count: int, local_ns: int, remote_ns: int, queue_ns: int, send_ns: int
+    ) -> None:
+        """Count `count` requests that were read, answered and sent together.
+
+        The times are those of all of them: the handlers' (shared out evenly), the wait of the one
+        that waited, encoding, and handing the bytes to the socket.
+        """
+        self.local.add(local_ns // (1000 * count), count)
+        if remote_ns:
+            self.remote.add(remote_ns // 1000, count)
+        self.response_queue.add(queue_ns // 1000, count)
+        self.response_send.add(send_ns // 1000, count)
+        self.total.add((local_ns + remote_ns + queue_ns + send_ns) // 1000, count)
 
     def by_name(self) -> dict[str, TimeSum]:
         """Kafka's metric name → times, in the order of `TIME_NAMES`."""

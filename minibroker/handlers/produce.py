@@ -12,7 +12,6 @@ UNSUPPORTED_FOR_MESSAGE_FORMAT until the old formats are stored.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
@@ -34,10 +33,9 @@ from minibroker.records.produce_rules import InvalidRecordsError, check_produce_
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.manager import PartitionManager
+    from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.produce import PartitionProduceData
     from minibroker.protocol.primitives import Buffer
-
-logger = logging.getLogger(__name__)
 
 _ACKS_ALLOWED = (-1, 0, 1)
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
@@ -144,6 +142,18 @@ _WITHOUT_LOG_START = frozenset(
         ErrorCode.INVALID_TOPIC_EXCEPTION,
     )
 )
+
+
+def refused(context: RequestContext, partition: Partition, error: KafkaError) -> ProduceResponse:
+    """The answer to a request for one partition whose append was refused."""
+    response = ProduceResponse()
+    result = PartitionProduceResponse(index=partition.index)
+    topic = TopicProduceResponse(name=partition.topic, partition_responses=[result])
+    if context.version >= 13:
+        topic.topic_id = partition.topic_id
+    response.responses.append(topic)
+    _fail(context, response, partition.topic, result, error)
+    return response
 
 
 def _lacks_transactional_id(request: ProduceRequest) -> bool:

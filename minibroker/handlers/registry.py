@@ -9,12 +9,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.protocol.api_keys import APIS, load_messages
+from minibroker.protocol.api_keys import APIS, PRODUCE, load_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.metrics import RequestMetrics
+    from minibroker.metrics import Metrics, RequestMetrics
     from minibroker.protocol.api_keys import Api
 
 # Sorted by key, as `protocol_specs/apis/` is.
@@ -45,6 +45,7 @@ class Handler:
     __slots__ = (
         "api_key",
         "error_response",
+        "fast",
         "flexible_from",
         "handle",
         "max_version",
@@ -55,7 +56,9 @@ class Handler:
         "times",
     )
 
-    def __init__(self, api: Api, versions: tuple[int, int], module: Any, messages: Any) -> None:
+    def __init__(
+        self, api: Api, versions: tuple[int, int], module: Any, messages: Any, times: RequestMetrics
+    ) -> None:
         self.api_key = api.key
         self.name = api.name
         self.min_version, self.max_version = versions
@@ -65,7 +68,11 @@ class Handler:
         """(context, request) → response, None (no response is sent), or an awaitable of either."""
         self.error_response: Callable[..., Any] | None = getattr(module, "error_response", None)
         """(request, version, code, detail) → response; for APIs without a top-level error code."""
-        self.times: RequestMetrics | None = None
+        self.fast: Callable[..., Any] | None = None
+        """(context, handler, frame, body position) → answer or response, None: use `handle`."""
+        if api.key == PRODUCE:
+            self.fast = import_module("minibroker.handlers.produce_fast").handle_fast
+        self.times = times
 
 
 def supported_versions() -> dict[int, tuple[int, int]]:
@@ -73,8 +80,8 @@ def supported_versions() -> dict[int, tuple[int, int]]:
     return {key: (APIS[key].min_version, APIS[key].max_version) for key in HANDLERS}
 
 
-def load_handler(api_key: int, min_version: int, max_version: int) -> Handler:
-    """Import the messages and the handler of one API of the table."""
+def load_handler(api_key: int, versions: tuple[int, int], metrics: Metrics) -> Handler:
+    """Import the messages and the handler of one API of the table; `versions` are those served."""
+    api = APIS[api_key]
     module = import_module(f"minibroker.handlers.{HANDLERS[api_key]}")
-    versions = (min_version, max_version)
-    return Handler(APIS[api_key], versions, module, load_messages(api_key))
+    return Handler(api, versions, module, load_messages(api_key), metrics.of_api(api.name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
@@ -33,6 +33,9 @@ class Failable(Protocol):
 
     error_code: int
     base_offset: int
+
+
+PRODUCE_VERSIONS: Final = 14
 
 
 class LogDirectoryView:
@@ -70,6 +73,7 @@ class PartitionManager:
         "_on_change",
         "_run_later",
         "_topics",
+        "routes",
         "staged",
     )
 
@@ -92,6 +96,9 @@ class PartitionManager:
         self._run_later = run_later
         self._offline: set[tuple[str, int]] = set()
         self._topics: dict[str, dict[int, Partition]] = {}
+        self.routes: list[dict[bytes, Any]] = [{} for _ in range(PRODUCE_VERSIONS)]
+        """Per Produce version: topic and partition as the request has them → where it goes.
+        `handlers/produce_fast` fills it; emptied whenever a partition comes, goes or changes."""
         self.staged: list[tuple[Partition, Failable, int]] = []
         """Appends whose bytes `commit` still has to write: partition, the answer that claims it,
         and how often the log had dropped staged bytes before."""
@@ -180,6 +187,7 @@ class PartitionManager:
     def on_topic_deleted(self, topic: TopicImage) -> None:
         """Drop the partitions; their files go on a worker, after `file.delete.delay.ms`."""
         self.commit()
+        self._forget_routes()
         for partition in self._topics.pop(topic.name, {}).values():
             self._wake(partition)
             self._delete_log(partition)
@@ -214,6 +222,7 @@ class PartitionManager:
         """Nothing here goes by broker settings; what topics inherit comes as `on_topic_config`."""
 
     def _lead(self, topic: TopicImage, index: int, state: PartitionImage) -> None:
+        self._forget_routes()
         partitions = self._topics.setdefault(topic.name, {})
         partition = partitions.get(index)
         if state.leader != self._broker_id:
@@ -243,6 +252,10 @@ class PartitionManager:
             isr_size=len(state.isr),
             log=log,
         )
+
+    def _forget_routes(self) -> None:
+        for routes in self.routes:
+            routes.clear()
 
     # Waiting.
 

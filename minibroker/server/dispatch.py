@@ -11,7 +11,6 @@ version 0 (KIP-511); any other unknown key or version ends the connection.
 from __future__ import annotations
 
 import logging
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from minibroker.error_codes import ErrorCode
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.handlers.context import RequestContext, Services
+    from minibroker.handlers.produce_fast import FastAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -32,78 +32,54 @@ logger = logging.getLogger(__name__)
 class Answer:
     """A request that a handler has answered, not yet bytes."""
 
-    __slots__ = (
-        "answered_ns",
-        "correlation_id",
-        "handled_ns",
-        "handler",
-        "response",
-        "started_ns",
-        "version",
-    )
+    __slots__ = ("correlation_id", "handler", "response", "version")
 
-    def __init__(
-        self, handler: Handler, response: Any, version: int, correlation_id: int, started_ns: int
-    ) -> None:
+    def __init__(self, handler: Handler, response: Any, version: int, correlation_id: int) -> None:
         self.handler = handler
         self.response = response
         self.version = version
         self.correlation_id = correlation_id
-        self.started_ns = started_ns
-        """When the handler was called; `perf_counter_ns`, as the next two."""
-        self.handled_ns = self.answered_ns = perf_counter_ns()
-        """When the handler came back, and when the answer was there (later, if it waited)."""
+
+    def encode(self) -> list[Any]:
+        """The frame (size int32, header, body) as buffers to send one after the other."""
+        writer = Writer()
+        writer.append(response_header(self.handler.api_key, self.version, self.correlation_id))
+        self.response.write(writer, self.version)
+        return writer.frame_parts()
 
 
 class Waiting:
     """A request whose handler gave an awaitable: the connection holds still until it is done."""
 
-    __slots__ = (
-        "awaitable",
-        "correlation_id",
-        "handled_ns",
-        "handler",
-        "request",
-        "started_ns",
-        "version",
-    )
+    __slots__ = ("awaitable", "correlation_id", "handler", "request", "version")
 
-    def __init__(  # noqa: PLR0917  the request and its header
-        self,
-        handler: Handler,
-        request: Any,
-        awaitable: Awaitable[Any],
-        version: int,
-        correlation_id: int,
-        started_ns: int,
+    def __init__(
+        self, handler: Handler, request: Any, awaitable: Awaitable[Any], context: RequestContext
     ) -> None:
         self.handler = handler
         self.request = request
         self.awaitable = awaitable
-        self.version = version
-        self.correlation_id = correlation_id
-        self.started_ns = started_ns
-        self.handled_ns = perf_counter_ns()
+        self.version = context.version
+        self.correlation_id = context.correlation_id
 
     def answer(self, response: Any) -> Answer:
         """What it waited for has come."""
-        answer = Answer(self.handler, response, self.version, self.correlation_id, self.started_ns)
-        answer.handled_ns = self.handled_ns
-        return answer
+        return Answer(self.handler, response, self.version, self.correlation_id)
 
 
 class Dispatcher:
     """Knows the served APIs; shared by all connections of a broker."""
 
-    __slots__ = ("_handlers", "_supported")
+    __slots__ = ("_handlers", "_metrics", "_supported")
 
     def __init__(self, services: Services) -> None:
         self._supported = services.supported_apis
+        self._metrics = services.metrics
         self._handlers: dict[int, Handler] = {}
 
     def dispatch(
-        self, context: RequestContext, frame: memoryview, started_ns: int
-    ) -> Answer | Waiting | None:
+        self, context: RequestContext, frame: memoryview
+    ) -> Answer | FastAnswer | Waiting | None:
         """Handle one request; `frame` is its bytes without the size field, valid until the answer.
 
         Returns:
@@ -118,7 +94,7 @@ class Dispatcher:
             handler = self._load(api_key, version)
         if not handler.min_version <= version <= handler.max_version:
             if api_key == API_VERSIONS:
-                return self._unsupported_api_versions(context, correlation_id, started_ns)
+                return self._unsupported_api_versions(context, correlation_id)
             raise ProtocolError(
                 f"{handler.name} (key {api_key}) version {version} is not served,"
                 f" expected {handler.min_version} to {handler.max_version}"
@@ -127,6 +103,12 @@ class Dispatcher:
         context.version = version
         context.correlation_id = correlation_id
         context.client_id = client_id
+        if handler.fast is not None:
+            answer = handler.fast(context, handler, frame, position)
+            if answer is not None:
+                if answer.__class__ is handler.response:
+                    return Answer(handler, answer, version, correlation_id)
+                return answer  # type: ignore[no-any-return]
         try:
             request = handler.request.read(Reader(frame, position), version)
         except ProtocolError as error:
@@ -136,10 +118,10 @@ class Dispatcher:
         except Exception as error:  # a task root: every error of a handler ends here
             response = error_response(handler, context, request, error)
         if response.__class__ is handler.response:
-            return Answer(handler, response, version, correlation_id, started_ns)
+            return Answer(handler, response, version, correlation_id)
         if response is None:
             return None
-        return Waiting(handler, request, response, version, correlation_id, started_ns)
+        return Waiting(handler, request, response, context)
 
     def _load(self, api_key: int, version: int) -> Handler:
         supported = self._supported.get(api_key)
@@ -147,13 +129,11 @@ class Dispatcher:
             api = APIS.get(api_key)
             name = f"{api.name} (key {api_key})" if api else f"API key {api_key}"
             raise ProtocolError(f"{name} version {version} is not served")
-        handler = load_handler(api_key, *supported)
+        handler = load_handler(api_key, supported, self._metrics)
         self._handlers[api_key] = handler
         return handler
 
-    def _unsupported_api_versions(
-        self, context: RequestContext, correlation_id: int, started_ns: int
-    ) -> Answer:
+    def _unsupported_api_versions(self, context: RequestContext, correlation_id: int) -> Answer:
         handler = self._handlers[API_VERSIONS]
         context.version = 0
         low, high = self._supported[API_VERSIONS]
@@ -161,7 +141,7 @@ class Dispatcher:
             unsupported_version,
         )
 
-        return Answer(handler, unsupported_version(low, high), 0, correlation_id, started_ns)
+        return Answer(handler, unsupported_version(low, high), 0, correlation_id)
 
 
 def error_response(
@@ -196,11 +176,3 @@ def error_response(
     if detail is not None and "error_message" in handler.response.__slots__:
         response.error_message = detail
     return response
-
-
-def encode(answer: Answer) -> list[Any]:
-    """The frame of an answer (size int32, header, body) as buffers to send one after the other."""
-    writer = Writer()
-    writer.append(response_header(answer.handler.api_key, answer.version, answer.correlation_id))
-    answer.response.write(writer, answer.version)
-    return writer.frame_parts()

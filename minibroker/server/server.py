@@ -11,8 +11,7 @@ import logging
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
-from minibroker.metrics import RequestMetrics
-from minibroker.server.dispatch import Answer, Dispatcher
+from minibroker.server.dispatch import Dispatcher
 from minibroker.server.listener import ListeningSocket
 
 if TYPE_CHECKING:
@@ -141,28 +140,6 @@ class Server:
         self._tasks_running -= 1
         if self._tasks_queued:
             self.loop.call_soon(self._tasks_queued.popleft().start_queued)
-
-    # Times.
-
-    def record_times(self, answers: list[Answer], encoding_ns: int, sent_ns: int) -> None:
-        """Add the times of requests whose bytes went to the socket at `sent_ns`."""
-        send_us = (sent_ns - encoding_ns) // 1000
-        for answer in answers:
-            times = answer.handler.times
-            if times is None:
-                times = self._times_of(answer)
-            started_ns = answer.started_ns
-            times.local.add((answer.handled_ns - started_ns) // 1000)
-            if answer.answered_ns != answer.handled_ns:
-                times.remote.add((answer.answered_ns - answer.handled_ns) // 1000)
-            times.response_queue.add((encoding_ns - answer.answered_ns) // 1000)
-            times.response_send.add(send_us)
-            times.total.add((sent_ns - started_ns) // 1000)
-
-    def _times_of(self, answer: Answer) -> RequestMetrics:
-        times = self.services.metrics.of_api(answer.handler.name)
-        answer.handler.times = times
-        return times
 
     # The clean stop.
 
