@@ -15,10 +15,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import shutil
 import signal
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -261,6 +259,8 @@ def run(config: BrokerConfig, options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT; the exit code of the process."""
     directory = None
     if options.in_memory:
+        import tempfile  # noqa: PLC0415  the usual start does without
+
         directory = tempfile.mkdtemp(prefix="minibroker-")
         config = config.with_overrides({"log.dirs": directory})
     try:
@@ -268,6 +268,8 @@ def run(config: BrokerConfig, options: ServeOptions) -> int:
             return runner.run(_serve(config, options))
     finally:
         if directory is not None:
+            import shutil  # noqa: PLC0415  as above
+
             shutil.rmtree(directory, ignore_errors=True)
 
 
