@@ -30,7 +30,16 @@ class IndexFile:
     KEY: ClassVar[Struct]
     """The searched number, at the start of an entry."""
 
-    __slots__ = ("_disk", "_tail", "_tail_first", "_written", "base_offset", "entry_count", "path")
+    __slots__ = (
+        "_disk",
+        "_odd_bytes",
+        "_tail",
+        "_tail_first",
+        "_written",
+        "base_offset",
+        "entry_count",
+        "path",
+    )
 
     def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
         """Opens nothing but asks for the file's size; a missing file is an empty index."""
@@ -41,7 +50,7 @@ class IndexFile:
             size_bytes = disk.files.size_at(path)
         except FileNotFoundError:
             size_bytes = 0
-        self.entry_count = size_bytes // self.ENTRY_BYTES
+        self.entry_count, self._odd_bytes = divmod(size_bytes, self.ENTRY_BYTES)
         self._written = self.entry_count
         self._tail = bytearray()
         self._tail_first = self.entry_count
@@ -129,10 +138,12 @@ class IndexFile:
 
     def cut(self, entry_count: int) -> None:
         """Keep the first `entry_count` entries, in memory and in the file. Raises OSError."""
-        if entry_count < self._written:
+        if entry_count < self._written or self._odd_bytes:
             handle = self._disk.handles.create(self.path)
-            self._disk.files.truncate(handle, entry_count * self.ENTRY_BYTES)
-            self._written = entry_count
+            kept = min(self._written, entry_count)
+            self._disk.files.truncate(handle, kept * self.ENTRY_BYTES)
+            self._written = kept
+            self._odd_bytes = 0
         if entry_count < self.entry_count:
             self.entry_count = entry_count
             if entry_count >= self._tail_first:

@@ -112,6 +112,7 @@ class LogDirectory:
         mine = MetaProperties(broker_id, cluster_id, known.directory_id if known else None)
         try:
             write_properties(self._files, self.path, mine, now_ms)
+            self._files.create(f"{self.path}/{names.CLEANER_OFFSETS}")
         except OSError as error:
             raise StorageError(
                 f"the data directory {self.path} cannot be written: {error.strerror}"

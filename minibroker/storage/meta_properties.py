@@ -3,9 +3,9 @@ other.
 
     #
     #Sat Nov 21 01:12:06 UTC 2026
-    cluster.id=vPeOCWypqUOSepEvx0cbog
-    version=0
     broker.id=0
+    version=0
+    cluster.id=vPeOCWypqUOSepEvx0cbog
 
 Java's properties format; the order of the keys has no meaning. A directory of another broker or of
 another cluster must not be served: its partitions are somebody else's.
@@ -62,13 +62,13 @@ def java_date(now_ms: int) -> str:
 def encode_properties(properties: MetaProperties, now_ms: int) -> bytes:
     """The file's bytes (ISO 8859-1, as Java writes properties), version 0: ZooKeeper mode."""
     lines = ["#", f"#{java_date(now_ms)}"]
-    if properties.cluster_id is not None:
-        lines.append(f"cluster.id={properties.cluster_id}")
+    if properties.broker_id is not None:
+        lines.append(f"broker.id={properties.broker_id}")
     if properties.directory_id is not None:
         lines.append(f"directory.id={properties.directory_id}")
     lines.append("version=0")
-    if properties.broker_id is not None:
-        lines.append(f"broker.id={properties.broker_id}")
+    if properties.cluster_id is not None:
+        lines.append(f"cluster.id={properties.cluster_id}")
     lines.append("")
     return "\n".join(lines).encode("latin-1")
 

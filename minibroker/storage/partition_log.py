@@ -118,7 +118,7 @@ class PartitionLog(ReadableLog):
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []
         self._staged_bytes = 0
-        self._directory_changed = False
+        self._directory_changed = log_end_offset != recovery_point or log_end_offset == 0
         self.dropped_count = 0
         """How often a failed write took staged appends back. Who staged one and finds another
         number before the answer leaves knows that the append was lost.
@@ -407,6 +407,10 @@ class PartitionLog(ReadableLog):
     def files(self) -> Files:
         return self._disk.files
 
+    def note_flush_failed(self) -> None:
+        """The next flush syncs the directory as well."""
+        self._directory_changed = True
+
     def note_flushed(self, offset: int) -> None:
         """Everything below `offset` is on the disk. Called by `FlushTask`, from any thread."""
         reached = min(offset, self.log_end_offset)  # it may have been truncated meanwhile
@@ -455,6 +459,7 @@ class PartitionLog(ReadableLog):
         """Rename its files now, remove them on the worker. Raises OSError."""
         paths = segment.mark_deleted()
         self.segments.remove(segment.base_offset)
+        self._directory_changed = True
         self._disk.run_later(RemoveTask(self._disk.files, paths))
 
     def _ended_at(self, offset: int) -> None:

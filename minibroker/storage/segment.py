@@ -164,7 +164,20 @@ class Segment:
         except (CorruptionError, FileNotFoundError):
             return False
         self._offset_index, self._time_index = offset_index, time_index
-        return True
+        if self._has_sound_times(time_index):
+            return True
+        self._offset_index = self._time_index = None
+        return False
+
+    def _has_sound_times(self, time_index: TimeIndex) -> bool:
+        """The last entry names an offset that is there; no entry at all: no record has a time.
+
+        (Every closed segment with a timestamp has an entry, `close` adds it.)
+        """
+        if time_index.entry_count:
+            return self.find_batch(time_index.last_entry()[1]) is not None
+        first = next(self.headers(), None)
+        return first is None or first[1].max_timestamp < 0
 
     def rebuild_indexes(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
         """Fill both indexes from the headers in `.log`, and write them. Raises CorruptionError,

@@ -18,7 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 class FlushTask:
-    """fsync of files (absent ones passed by), then the log's recovery point moves to `end`."""
+    """fsync of files (absent ones passed by), then the log's recovery point moves to `end`.
+
+    Where names changed, the partition's directory and its parent are synced as well.
+    """
 
     __slots__ = ("_log", "_paths", "_with_directory", "end")
 
@@ -43,9 +46,11 @@ class FlushTask:
                     continue  # a transaction index is rarely there
             if self._with_directory:
                 log.files.sync_directory(log.directory)
+                log.files.sync_directory(log.directory.rpartition("/")[0] or "/")
         except OSError as error:
             if log.is_deleted:
                 return  # the directory went away underneath: nothing to keep
+            log.note_flush_failed()
             raise StorageError(f"cannot flush {log.name} in {log.directory}: {error}") from error
         log.note_flushed(self.end)
 

@@ -1,0 +1,185 @@
+"""`FaultyFiles`: the twin of `storage.files.Files` that fails, writes short and loses power.
+
+It works on real files below one root and remembers what a disk would still have after the power
+went: the bytes of a file as they were at its last fsync, the names of a directory as they were at
+its last fsync (whatever `fsync` of a file may do for its name on one file system or the other).
+`power_cut` puts that back.
+
+With nothing set it behaves exactly as `Files`: both run the same contract tests
+(`tests/unit/storage/test_files.py`).
+"""
+
+# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH110, PTH116, PTH123
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from minibroker.storage.files import Files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.storage.files import Buffer
+
+
+class PowerCut(BaseException):
+    """The machine stopped at this call. A BaseException, so that nothing handles it."""
+
+
+def keep_nothing(_unsynced_bytes: int) -> int:
+    return 0
+
+
+class FaultyFiles(Files):
+    """Files below `root` with faults. Every call that changes something is counted in `call_count`.
+
+    `cut_at`: the call of that number raises PowerCut instead of being done. `fail_at`: from that
+    call on, `fail_count` calls raise OSError(`fail_errno`). `short_at`: that vectored write writes
+    half.
+    """
+
+    __slots__ = (
+        "_names",
+        "_pins",
+        "_synced",
+        "call_count",
+        "cut_at",
+        "fail_at",
+        "fail_count",
+        "fail_errno",
+        "root",
+        "short_at",
+    )
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.call_count = 0
+        self.cut_at = self.fail_at = self.short_at = -1
+        self.fail_count = 1
+        self.fail_errno = errno.ENOSPC
+        self._synced: dict[int, bytes] = {}
+        self._pins: dict[int, int] = {}
+        self._names: dict[str, dict[str, int | None]] = {}
+        self._remember_all()
+
+    # --- what is durable ------------------------------------------------------------------------
+
+    def _remember_all(self) -> None:
+        self.forget_pins()
+        self._synced, self._names = {}, {}
+        for directory, _, _ in os.walk(self.root):
+            self._note_names(directory)
+
+    def _note_names(self, directory: str) -> None:
+        """The directory was synced: these names are durable; a file not seen yet is as it is."""
+        found: dict[str, int | None] = {}
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                found[entry.name] = None if entry.is_dir() else self._inode(entry.path)
+        self._names[directory] = found
+
+    def _inode(self, path: str) -> int:
+        """A file's number; the file is held open so that the number is not used again."""
+        inode = os.stat(path).st_ino
+        if inode not in self._pins:
+            self._pins[inode] = os.open(path, os.O_RDONLY)
+            self._synced[inode] = b"" if self.call_count else self._content(inode)
+        return inode
+
+    def _content(self, inode: int) -> bytes:
+        pin = self._pins[inode]
+        return os.pread(pin, os.fstat(pin).st_size, 0)
+
+    def forget_pins(self) -> None:
+        for pin in self._pins.values():
+            os.close(pin)
+        self._pins = {}
+
+    def power_cut(self, keep: Callable[[int], int] = keep_nothing) -> None:
+        """Bring the root to what was durable. Of bytes appended behind a file's synced part the
+        first `keep(how many)` survive: a torn write.
+        """
+        survivors: list[tuple[str, bytes]] = []
+        for directory, found in self._names.items():
+            for name, inode in found.items():
+                if inode is None:
+                    continue
+                synced, live = self._synced[inode], self._content(inode)
+                if live.startswith(synced):
+                    extra = len(live) - len(synced)
+                    synced = live[: len(synced) + (keep(extra) if extra else 0)]
+                survivors.append((f"{directory}/{name}", synced))
+        durable = [self.root]
+        for directory in durable:
+            found = self._names.get(directory, {})
+            durable += [f"{directory}/{name}" for name, inode in found.items() if inode is None]
+        shutil.rmtree(self.root)
+        for directory in durable:
+            os.mkdir(directory)
+        for path, content in survivors:
+            if path.rpartition("/")[0] in durable:
+                with open(path, "wb") as file:
+                    file.write(content)
+        self.cut_at = self.fail_at = self.short_at = -1
+        self._remember_all()
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def _count(self) -> None:
+        self.call_count += 1
+        if self.call_count == self.cut_at:
+            raise PowerCut(self.call_count)
+        if 0 <= self.call_count - self.fail_at < self.fail_count and self.fail_at > 0:
+            raise OSError(self.fail_errno, os.strerror(self.fail_errno))
+
+    # --- the calls that change something --------------------------------------------------------
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:  # type: ignore[override]
+        self._count()
+        if self.call_count == self.short_at:
+            joined = b"".join(buffers)
+            return os.pwritev(fd, [joined[: len(joined) // 2]], position)
+        return os.pwritev(fd, buffers, position)
+
+    def truncate(self, fd: int, size: int) -> None:  # type: ignore[override]
+        self._count()
+        os.ftruncate(fd, size)
+
+    def sync(self, fd: int) -> None:  # type: ignore[override]
+        self._count()
+        inode = os.fstat(fd).st_ino
+        if inode in self._pins:
+            self._synced[inode] = self._content(inode)
+
+    def open(self, path: str, *, create: bool = False) -> int:
+        if create and not os.path.exists(path):
+            self._count()
+        fd = super().open(path, create=create)
+        self._inode(path)
+        return fd
+
+    def sync_directory(self, path: str) -> None:
+        self._count()
+        self._note_names(path)
+
+    def replace(self, old: str, new: str) -> None:
+        self._count()
+        os.replace(old, new)
+        if old in self._names:  # a directory: what is in it moved along
+            self._names[new] = self._names.pop(old)
+
+    def remove(self, path: str) -> None:
+        self._count()
+        os.unlink(path)
+
+    def make_directory(self, path: str) -> None:
+        self._count()
+        super().make_directory(path)
+        self._names[path] = {}
+
+    def remove_directory(self, path: str) -> None:
+        self._count()
+        os.rmdir(path)

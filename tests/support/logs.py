@@ -1,0 +1,121 @@
+"""Logs for tests: a clock that stands still, topic configurations, batches, a log manager."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.topic import TopicConfig, broker_topic_values, topic_config
+from minibroker.records.batch import iterate_headers
+from minibroker.records.builder import build_batch
+from minibroker.records.record import Record, decode_records
+from minibroker.storage.disk import Disk
+from minibroker.storage.files import REAL_FILES
+from minibroker.storage.log_manager import LogManager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.ids import TopicId
+    from minibroker.storage.files import Files
+    from minibroker.storage.partition_log import PartitionLog
+
+NOW_MS = 1_700_000_000_000
+TOPIC_ID: TopicId = bytes(range(16))  # type: ignore[assignment]
+DEFAULTS = TopicConfig(broker_topic_values(BrokerConfig()))
+
+
+class ManualClock:
+    """Time that moves when the test says so."""
+
+    def __init__(self, now_ms: int = NOW_MS) -> None:
+        self.now = now_ms
+
+    def now_ms(self) -> int:
+        return self.now
+
+    def monotonic_s(self) -> float:
+        return self.now / 1000
+
+
+def config(**overrides: object) -> TopicConfig:
+    """The default configuration with some keys replaced: `config(segment_bytes=100)`."""
+    given = {name.replace("_", "."): str(value) for name, value in overrides.items()}
+    return topic_config(given, DEFAULTS)
+
+
+def batch(
+    *values: bytes,
+    timestamp_ms: int = NOW_MS,
+    timestamps: Sequence[int] | None = None,
+    codec: str = "none",
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    sequence: int = -1,
+) -> memoryview:
+    """The bytes of one batch as a producer sends it, writable."""
+    times = timestamps or [timestamp_ms] * len(values)
+    records = [Record(0, time, None, value) for time, value in zip(times, values, strict=True)]
+    return memoryview(
+        build_batch(
+            records,
+            codec=codec,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=sequence,
+        )
+    )
+
+
+def open_manager(
+    *paths: str,
+    clock: ManualClock | None = None,
+    files: Files = REAL_FILES,
+    topic: TopicConfig | None = None,
+    run_later: Callable[[Callable[[], None]], object] | None = None,
+) -> LogManager:
+    """A log manager that serves the directories; every topic has the configuration `topic`."""
+    disk = Disk(files) if run_later is None else Disk(files, run_later)
+    manager = LogManager(
+        paths, clock=clock or ManualClock(), config_of=lambda _: topic or DEFAULTS, disk=disk
+    )
+    manager.open()
+    manager.claim(0, "test-cluster-id-000000")
+    manager.load()
+    return manager
+
+
+def abandon(manager: LogManager) -> None:
+    """What kill -9 leaves: nothing is written; locks and handles go as a process's do."""
+    manager.disk.close()
+    for directory in manager.directories:
+        directory.release()
+
+
+def append(log: PartitionLog, *values: bytes, leader_epoch: int = 0, **fields: object) -> int:
+    """Append and write one batch; its first offset."""
+    info = log.append(batch(*values, **fields), leader_epoch, NOW_MS)  # type: ignore[arg-type]
+    log.write_staged()
+    return info.first_offset
+
+
+def records_of(
+    log: PartitionLog, start: int | None = None, max_bytes: int = 1 << 20
+) -> list[Record]:
+    """Every record from `start` (the log's start) to the end, read as a consumer does."""
+    offset = log.log_start_offset if start is None else start
+    found: list[Record] = []
+    while offset < log.log_end_offset:
+        read = log.read(offset, max_bytes, end_offset=log.log_end_offset, min_one_batch=True)
+        before = offset
+        for position, header in iterate_headers(read.records):
+            records = decode_records(read.records[position:])
+            found += [record for record in records if record.offset >= offset]
+            offset = header.last_offset + 1
+        if offset == before:
+            break
+    return found
+
+
+def values_of(log: PartitionLog, start: int | None = None) -> list[bytes | None]:
+    return [record.value for record in records_of(log, start)]

@@ -1,0 +1,300 @@
+"""From a directory to a log: clean stops, kills, torn tails, missing and damaged files, leftovers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.errors import StorageError
+from minibroker.storage.files import Files
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    abandon,
+    append,
+    batch,
+    config,
+    open_manager,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from minibroker.config.topic import TopicConfig
+    from minibroker.storage.log_manager import LogManager
+    from minibroker.storage.partition_log import PartitionLog
+
+SETTINGS = config(segment_bytes=2000, index_interval_bytes=200)
+VALUES = [b"%03d" % number * 20 for number in range(40)]
+
+
+class CountingFiles(Files):
+    """Counts how many bytes of `.log` files are read."""
+
+    __slots__ = ("opened", "read_bytes")
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self.read_bytes = 0
+
+    def open(self, path: str, *, create: bool = False) -> int:
+        self.opened.append(path)
+        return super().open(path, create=create)
+
+    def pread(self, fd: int, size: int, position: int) -> bytes:  # type: ignore[override]
+        found = os.pread(fd, size, position)
+        self.read_bytes += len(found)
+        return found
+
+
+def start(
+    path: Path, settings: TopicConfig = SETTINGS, files: Files | None = None
+) -> tuple[LogManager, PartitionLog]:
+    manager = open_manager(str(path), topic=settings, files=files or Files())
+    return manager, manager.create_log("t", 0, TOPIC_ID, settings)
+
+
+def write_values(path: Path, *, clean: bool) -> Path:
+    """Forty one-record batches, idempotent, in several segments; the partition's directory."""
+    manager, log = start(path)
+    for number, value in enumerate(VALUES):
+        append(
+            log,
+            value,
+            timestamp_ms=NOW_MS + number,
+            producer_id=5,
+            producer_epoch=0,
+            sequence=number,
+        )
+    if clean:
+        manager.close()
+    else:
+        abandon(manager)
+    return path / "t-0"
+
+
+def check_whole(log: PartitionLog) -> None:
+    assert values_of(log) == VALUES
+    assert log.log_end_offset == len(VALUES)
+    for segment in log.segments:
+        segment.offset_index.check(segment.size_bytes)
+        segment.time_index.check()
+    found = log.offset_for_timestamp(NOW_MS + 17)
+    assert found is not None
+    assert found.offset == 17
+    repeated = log.append(
+        batch(VALUES[-1], timestamp_ms=NOW_MS, producer_id=5, producer_epoch=0, sequence=39),
+        0,
+        NOW_MS,
+    )
+    assert (repeated.duplicate, repeated.first_offset) == (True, 39)
+
+
+def test_after_a_clean_stop_no_segment_is_opened(tmp_path: Path) -> None:
+    write_values(tmp_path, clean=True)
+    files = CountingFiles()
+    manager, log = start(tmp_path, files=files)
+    assert (log.log_end_offset, log.recovery_point) == (40, 40)
+    assert [path for path in files.opened if "t-0/" in path] == []
+    check_whole(log)
+    manager.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_everything_is_there_again(tmp_path: Path, clean: bool) -> None:
+    write_values(tmp_path, clean=clean)
+    manager, log = start(tmp_path)
+    check_whole(log)
+    assert append(log, b"next") == 40
+    manager.close()
+
+
+def test_only_what_lies_behind_the_recovery_point_is_read(tmp_path: Path) -> None:
+    """One large segment, flushed up to its last batches, then a kill: a few KB are read of 2 MB."""
+    settings = config()
+    manager, log = start(tmp_path, settings)
+    for _ in range(200):
+        append(log, b"x" * 10_000)
+    log.flush()
+    manager.checkpoint_now()
+    append(log, b"tail")
+    abandon(manager)
+    files = CountingFiles()
+    manager, log = start(tmp_path, settings, files)
+    assert log.log_end_offset == 201
+    assert files.read_bytes < 40_000
+    assert values_of(log, 200) == [b"tail"]
+    assert log.active_segment.offset_index.entry_count == 100 - 1 or log.size_bytes > 2_000_000
+    manager.close()
+
+
+@pytest.mark.parametrize("lost_bytes", [1, 30, 61, 100, 150, 400])
+def test_a_torn_tail_is_cut_at_a_batch(tmp_path: Path, lost_bytes: int) -> None:
+    directory = write_values(tmp_path, clean=False)
+    last = max(directory.glob("*.log"))
+    os.truncate(last, last.stat().st_size - lost_bytes)
+    manager, log = start(tmp_path)
+    kept = log.log_end_offset
+    assert kept < 40
+    assert values_of(log) == VALUES[:kept]
+    assert append(log, b"again") == kept
+    assert values_of(log)[-1] == b"again"
+    manager.close()
+
+
+def test_garbage_behind_the_end_is_cut(tmp_path: Path) -> None:
+    directory = write_values(tmp_path, clean=False)
+    last = max(directory.glob("*.log"))
+    size = last.stat().st_size
+    with last.open("ab") as file:
+        file.write(bytes(5000))
+    manager, log = start(tmp_path)
+    assert last.stat().st_size == size
+    check_whole(log)
+    manager.close()
+
+
+def test_a_flipped_bit_ends_the_log_and_removes_later_segments(tmp_path: Path) -> None:
+    """Nothing was checkpointed, so every segment is checked; the bad batch and all behind it go."""
+    directory = write_values(tmp_path, clean=False)
+    second = sorted(directory.glob("*.log"))[1]
+    content = bytearray(second.read_bytes())
+    content[-10] ^= 1
+    second.write_bytes(content)
+    (tmp_path / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
+    manager, log = start(tmp_path)
+    assert log.segments.last.log_path == str(second)
+    assert values_of(log) == VALUES[: log.log_end_offset]
+    assert log.log_end_offset < 40
+    assert not list(directory.glob("*.deleted"))
+    manager.close()
+
+
+@pytest.mark.parametrize("suffix", ["index", "timeindex"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "odd", "zeros", "beyond"])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_missing_or_damaged_index_is_made_again(
+    tmp_path: Path, suffix: str, damage: str, clean: bool
+) -> None:
+    directory = write_values(tmp_path, clean=clean)
+    before = {path.name: path.read_bytes() for path in directory.glob(f"*.{suffix}")}
+    for path in sorted(directory.glob(f"*.{suffix}")):
+        content = path.read_bytes()
+        if damage == "missing":
+            path.unlink()
+        elif damage == "empty":
+            path.write_bytes(b"")
+        elif damage == "odd":
+            path.write_bytes(content + b"\0\0\0")
+        elif damage == "zeros":
+            path.write_bytes(content + bytes(240))
+        else:
+            path.write_bytes(content + b"\x7f" * 24)
+    manager, log = start(tmp_path)
+    check_whole(log)
+    manager.close()
+    if damage != "empty":
+        rebuilt = {path.name: path.read_bytes() for path in directory.glob(f"*.{suffix}")}
+        assert rebuilt.keys() == before.keys()
+        assert all(
+            len(content) % (8 if suffix == "index" else 12) == 0 for content in rebuilt.values()
+        )
+
+
+def test_a_damaged_snapshot_is_replaced_by_the_one_before_and_a_replay(tmp_path: Path) -> None:
+    directory = write_values(tmp_path, clean=True)
+    newest = max(directory.glob("*.snapshot"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    manager, log = start(tmp_path)
+    check_whole(log)
+    manager.close()
+
+
+def test_without_any_snapshot_the_log_is_replayed(tmp_path: Path) -> None:
+    directory = write_values(tmp_path, clean=False)
+    for path in directory.glob("*.snapshot"):
+        path.unlink()
+    manager, log = start(tmp_path)
+    check_whole(log)
+    manager.close()
+
+
+def test_lost_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
+    manager, log = start(tmp_path)
+    append(log, b"a", leader_epoch=2)
+    append(log, b"b", leader_epoch=6)
+    abandon(manager)
+    (tmp_path / "t-0/leader-epoch-checkpoint").write_text("rubbish")
+    manager, log = start(tmp_path)
+    assert log.epochs.entries == [(2, 0), (6, 1)]
+    manager.close()
+
+
+def test_lost_checkpoints_lose_nothing(tmp_path: Path) -> None:
+    write_values(tmp_path, clean=True)
+    for path in tmp_path.glob("*checkpoint"):
+        path.write_text("0\n1\nnonsense\n")
+    manager, log = start(tmp_path)
+    check_whole(log)
+    manager.close()
+
+
+def test_leftovers_of_deletion_and_compaction_go(tmp_path: Path) -> None:
+    """A finished `.swap` replaces the segment it covers; `.cleaned` and `.deleted` files go; an index
+    without its log goes."""
+    directory = write_values(tmp_path, clean=True)
+    first, second = sorted(path.stem for path in directory.glob("*.log"))[:2]
+    for suffix in ("log", "index", "timeindex"):
+        shutil.copy(directory / f"{first}.{suffix}", directory / f"{first}.{suffix}.swap")
+        shutil.copy(directory / f"{first}.{suffix}", directory / f"{second}.{suffix}.deleted")
+    (directory / f"{'9' * 20}.log.cleaned").write_bytes(b"half")
+    (directory / f"{'7' * 20}.index").write_bytes(b"")
+    manager, log = start(tmp_path)
+    check_whole(log)
+    left = {path.name for path in directory.iterdir()}
+    assert not any(name.endswith((".swap", ".cleaned", ".deleted")) for name in left)
+    assert f"{'7' * 20}.index" not in left
+    manager.close()
+
+
+def test_a_swap_that_was_still_being_cleaned_goes_with_its_source(tmp_path: Path) -> None:
+    directory = write_values(tmp_path, clean=True)
+    first = min(path.stem for path in directory.glob("*.log"))
+    (directory / f"{first}.log.swap").write_bytes(b"half")
+    (directory / f"{first}.log.cleaned").write_bytes(b"half")
+    manager, log = start(tmp_path)
+    check_whole(log)
+    manager.close()
+
+
+def test_a_log_that_ends_before_its_start_begins_empty_there(tmp_path: Path) -> None:
+    write_values(tmp_path, clean=True)
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 100\n")
+    manager, log = start(tmp_path)
+    assert (log.log_start_offset, log.log_end_offset) == (100, 100)
+    assert append(log, b"a") == 100
+    manager.close()
+
+
+def test_the_log_start_offset_survives(tmp_path: Path) -> None:
+    write_values(tmp_path, clean=True)
+    manager, log = start(tmp_path)
+    log.advance_log_start(7)
+    manager.close()
+    manager, log = start(tmp_path)
+    assert log.log_start_offset == 7
+    manager.close()
+
+
+def test_a_directory_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    directory = write_values(tmp_path, clean=True)
+    shutil.rmtree(directory)
+    (directory).mkdir()
+    (directory / "00000000000000000000.log").mkdir()
+    (directory / "00000000000000000000.index").mkdir()
+    with pytest.raises(StorageError, match="t-0"):
+        start(tmp_path)
