@@ -1,0 +1,187 @@
+"""Our tables of keys beside Apache Kafka 3.9.1's own account of them.
+
+The peer describes itself, a topic and altered values; the same settings go through our layers.
+Names, values, types, sources, synonyms, read-only and sensitive flags must be equal, but for the
+defaults that differ on purpose (`config/broker_keys.py` lists them).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.describe import (
+    DEFAULT_SOURCE,
+    Entry,
+    broker_entries,
+    cluster_default_entries,
+    topic_entries,
+)
+from minibroker.config.documentation import line_of
+from minibroker.config.dynamic import DynamicConfig
+from minibroker.handlers.describe_configs import TYPE_CODES
+from tests.support.wire import WireClient
+
+if TYPE_CHECKING:
+    from tests.support.peers import KafkaPeer
+
+pytestmark = pytest.mark.java
+
+TOPIC, BROKER = 2, 4
+VERSION = 4
+
+# Key → why its value, source or default layer differs.
+OURS = {
+    "broker.id": "0 by default here",
+    "node.id": "0 by default here",
+    "group.initial.rebalance.delay.ms": "0 by default here",
+    "listeners": "loopback by default here",
+    "log.dir": "minibroker-data by default here",
+    "offsets.topic.replication.factor": "1 by default here",
+    "transaction.state.log.replication.factor": "1 by default here",
+    "transaction.state.log.min.isr": "1 by default here",
+}
+
+
+def describe(peer: KafkaPeer, kind: int, name: str) -> dict[str, dict[str, Any]]:
+    """What the peer says of one resource: key → its entry."""
+    with WireClient(peer.host, peer.port) as client:
+        answer = client.call(
+            "describe_configs",
+            VERSION,
+            resources=[{"resource_type": kind, "resource_name": name, "configuration_keys": None}],
+            include_synonyms=True,
+            include_documentation=True,
+        )
+    (result,) = answer["results"]
+    assert result["error_code"] == 0, result["error_message"]
+    return {config["name"]: config for config in result["configs"]}
+
+
+def alter(peer: KafkaPeer, kind: int, name: str, configs: dict[str, str | None]) -> None:
+    """Set these values of the peer, None to take one away."""
+    with WireClient(peer.host, peer.port) as client:
+        answer = client.call(
+            "incremental_alter_configs",
+            1,
+            resources=[
+                {
+                    "resource_type": kind,
+                    "resource_name": name,
+                    "configs": [
+                        {"name": key, "config_operation": int(value is None), "value": value}
+                        for key, value in configs.items()
+                    ],
+                }
+            ],
+            validate_only=False,
+        )
+    assert [r["error_code"] for r in answer["responses"]] == [0], answer
+
+
+def ours(entry: Entry) -> dict[str, Any]:
+    """One of our entries as the protocol shows it."""
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "read_only": entry.read_only,
+        "config_source": entry.source,
+        "is_sensitive": entry.is_sensitive,
+        "synonyms": [
+            {"name": layer.name, "value": layer.value, "source": layer.source}
+            for layer in entry.layers
+        ],
+        "config_type": TYPE_CODES[entry.type],
+    }
+
+
+def comparable(config: dict[str, Any], *, with_default: bool) -> dict[str, Any]:
+    """Without the documentation, and without the default layer where it differs on purpose."""
+    shown = {
+        key: value for key, value in config.items() if key not in ("documentation", "is_default")
+    }
+    if not with_default:
+        shown["synonyms"] = [s for s in shown["synonyms"] if s["source"] != DEFAULT_SOURCE]
+    return shown
+
+
+def differences(theirs: dict[str, dict[str, Any]], entries: list[Entry]) -> list[str]:
+    mine = {entry.name: ours(entry) for entry in entries}
+    found = [f"missing here: {name}" for name in sorted(theirs.keys() - mine.keys())]
+    found += [f"missing there: {name}" for name in sorted(mine.keys() - theirs.keys())]
+    for name in sorted(theirs.keys() & mine.keys()):
+        with_default = name not in OURS
+        left = comparable(theirs[name], with_default=with_default)
+        right = comparable(mine[name], with_default=with_default)
+        if left != right and not (name in OURS and left["config_source"] == DEFAULT_SOURCE):
+            found.append(f"{name}: Kafka {left}, here {right}")
+    return found
+
+
+def static_config(peer: KafkaPeer) -> DynamicConfig:
+    """Our layers over the peer's own settings."""
+    return DynamicConfig(BrokerConfig(peer._properties()))
+
+
+def test_the_broker_is_described_as_kafka_describes_it(kafka_39: KafkaPeer) -> None:
+    dynamic = static_config(kafka_39)
+    assert differences(describe(kafka_39, BROKER, "0"), broker_entries(dynamic)) == []
+
+
+def test_every_key_of_kafka_has_documentation_and_none_of_it_is_kafkas(
+    kafka_39: KafkaPeer,
+) -> None:
+    for name, config in describe(kafka_39, BROKER, "0").items():
+        line = line_of("broker", name)
+        assert line, name
+        assert line not in (config["documentation"] or ""), name
+
+
+def test_altered_values_and_a_topic_are_described_as_kafka_describes_them(
+    kafka_39: KafkaPeer,
+) -> None:
+    """The cluster-wide values, those of the broker, and a topic with values of its own."""
+    name = "config-tables"
+    cluster = {"log.retention.ms": "7200000", "log.cleaner.backoff.ms": "16000"}
+    broker = {"log.segment.bytes": "2000000", "log.retention.ms": "3600000"}
+    topic = {"cleanup.policy": "compact,delete", "retention.ms": "1800000"}
+    with WireClient(kafka_39.host, kafka_39.port) as client:
+        client.call(
+            "create_topics",
+            5,
+            topics=[
+                {
+                    "name": name,
+                    "num_partitions": 1,
+                    "replication_factor": 1,
+                    "assignments": [],
+                    "configs": [{"name": key, "value": text} for key, text in topic.items()],
+                }
+            ],
+            timeout_ms=20_000,
+            validate_only=False,
+        )
+    dynamic = static_config(kafka_39)
+    dynamic.set_cluster_default(cluster)
+    dynamic.set_broker(broker)
+    alter(kafka_39, BROKER, "", dict(cluster))
+    alter(kafka_39, BROKER, "0", dict(broker))
+    try:
+        wait_until_applied(kafka_39, broker | {"log.cleaner.backoff.ms": "16000"})
+        assert differences(describe(kafka_39, BROKER, ""), cluster_default_entries(dynamic)) == []
+        assert differences(describe(kafka_39, BROKER, "0"), broker_entries(dynamic)) == []
+        assert differences(describe(kafka_39, TOPIC, name), topic_entries(dynamic, topic)) == []
+    finally:
+        alter(kafka_39, BROKER, "", dict.fromkeys(cluster))
+        alter(kafka_39, BROKER, "0", dict.fromkeys(broker))
+
+
+def wait_until_applied(peer: KafkaPeer, values: dict[str, str]) -> None:
+    """Kafka applies an alteration when ZooKeeper has told it: ask until it has."""
+    for _ in range(2000):
+        described = describe(peer, BROKER, "0")
+        if all(described[name]["value"] == value for name, value in values.items()):
+            return
+    raise AssertionError(values)
