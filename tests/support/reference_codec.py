@@ -75,6 +75,12 @@ def load_specs() -> list[MessageSpec]:
     return found
 
 
+def header_spec(side: str) -> MessageSpec:
+    """The header of requests or of responses."""
+    whole = json.loads((SPECS / "headers.json").read_text())
+    return MessageSpec("header", f"{side}_header", whole[side], whole)
+
+
 def covers(text: str | None, version: int) -> bool:
     """The range `"3+"`, `"0-8"` or `"1"` holds the version; None holds none."""
     if text is None:
@@ -155,7 +161,7 @@ def _encode_struct(
 
 
 def _encode_value(spec: MessageSpec, field: dict[str, Any], value: Any, version: int) -> bytes:
-    flexible = version >= spec.flexible_from
+    flexible = version >= spec.flexible_from and field.get("compact", True)
     kind = field["type"]
     if kind.startswith("[]"):
         if value is None:
@@ -210,7 +216,7 @@ def _decode_struct(
 def _decode_value(
     spec: MessageSpec, field: dict[str, Any], data: bytes, version: int
 ) -> tuple[Any, bytes]:
-    flexible = version >= spec.flexible_from
+    flexible = version >= spec.flexible_from and field.get("compact", True)
     kind = field["type"]
     if kind.startswith("[]"):
         count, data = _read_length(data, 4, flexible)
