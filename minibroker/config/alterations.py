@@ -166,7 +166,7 @@ def _check_result(dynamic: DynamicConfig, values: Mapping[str, str], *, per_brok
 
 def _refuse(complaint: str, names: list[str]) -> None:
     if names:
-        raise ConfigError(f"{complaint}: Set({', '.join(names)})")
+        raise ConfigError(f"{complaint}: [{', '.join(names)}]")
 
 
 def _base_name(name: str) -> str:

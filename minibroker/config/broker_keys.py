@@ -41,34 +41,13 @@ _OURS: Final[tuple[Row, ...]] = (
 )
 
 # Throttles of replication: only ever set at run time, never in a file (Kafka DynamicConfig.Broker).
-_RUN_TIME_ONLY: Final[tuple[Row, ...]] = (
-    (
+_RUN_TIME_ONLY: Final[tuple[Row, ...]] = tuple(
+    (name, "long", "9223372036854775807", "0..", "medium", "cluster-wide", True)
+    for name in (
         "leader.replication.throttled.rate",
-        "long",
-        "9223372036854775807",
-        "0..",
-        "medium",
-        "per-broker",
-        True,
-    ),
-    (
         "follower.replication.throttled.rate",
-        "long",
-        "9223372036854775807",
-        "0..",
-        "medium",
-        "per-broker",
-        True,
-    ),
-    (
         "replica.alter.log.dirs.io.max.bytes.per.second",
-        "long",
-        "9223372036854775807",
-        "0..",
-        "medium",
-        "per-broker",
-        True,
-    ),
+    )
 )
 
 BROKER_KEYS: Final[dict[str, ConfigKey]] = key_table(

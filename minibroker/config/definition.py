@@ -179,7 +179,7 @@ def _check_throttled(key: ConfigKey, value: Value) -> None:
         if item and not (colon and partition.isdecimal() and broker.isdecimal()):
             raise invalid(
                 key.name,
-                to_text(value),
+                f"[{', '.join(items)}]",
                 f"{key.name} must be the literal '*' or a list of replicas in the following "
                 "format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
             )

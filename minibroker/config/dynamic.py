@@ -24,6 +24,7 @@ from minibroker.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+CLUSTER_DEFAULT: Final = "<default>"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -64,6 +65,15 @@ class DynamicConfig:
             resolved = self._resolve(name)
             self._resolved[name] = resolved
         return resolved
+
+    def apply(self, entity_type: str, entity_name: str, values: Mapping[str, str]) -> None:
+        """The whole content of `/config/<entity_type>/<entity_name>`; kinds kept elsewhere pass."""
+        if entity_type == "topics":
+            self.set_topic(entity_name, values)
+        elif entity_type == "brokers" and entity_name == CLUSTER_DEFAULT:
+            self.set_cluster_default(values)
+        elif entity_type == "brokers" and entity_name == str(self.static.broker_id):
+            self.set_broker(values)
 
     def topic_overrides(self, name: str) -> dict[str, str]:
         """What the topic sets itself, as text."""

@@ -16,7 +16,9 @@ from minibroker.config.describe import (
     DEFAULT_SOURCE,
     Entry,
     broker_entries,
+    client_metrics_entries,
     cluster_default_entries,
+    group_entries,
     topic_entries,
 )
 from minibroker.config.documentation import line_of
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.java
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 VERSION = 4
 
 # Key → why its value, source or default layer differs.
@@ -176,6 +178,25 @@ def test_altered_values_and_a_topic_are_described_as_kafka_describes_them(
     finally:
         alter(kafka_39, BROKER, "", dict.fromkeys(cluster))
         alter(kafka_39, BROKER, "0", dict.fromkeys(broker))
+
+
+def test_groups_and_client_metrics_have_the_keys_of_kafka_4(kafka_44: KafkaPeer) -> None:
+    """Names, types, the keys' own defaults; what a broker key supplies may have another value."""
+    dynamic = DynamicConfig(BrokerConfig())
+    for kind, entries in (
+        (GROUP, group_entries(dynamic, {})),
+        (CLIENT_METRICS, client_metrics_entries({})),
+    ):
+        theirs = describe(kafka_44, kind, "some-name")
+        mine = {entry.name: ours(entry) for entry in entries}
+        assert theirs.keys() == mine.keys()
+        for name, config in theirs.items():
+            assert config["config_type"] == mine[name]["config_type"], name
+            assert [s["name"] for s in config["synonyms"]] == [
+                s["name"] for s in mine[name]["synonyms"]
+            ], name
+            if all(s["name"] == name for s in config["synonyms"]):
+                assert config["value"] == mine[name]["value"], name
 
 
 def wait_until_applied(peer: KafkaPeer, values: dict[str, str]) -> None:

@@ -63,7 +63,7 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
 @pytest.mark.parametrize(
     ("values", "per_broker", "sentence"),
     [
-        ({"broker.id": "1"}, True, "Cannot update these configs dynamically: Set(broker.id)"),
+        ({"broker.id": "1"}, True, "Cannot update these configs dynamically: [broker.id]"),
         ({"ssl.keystore.location": "/k"}, True, "only per-listener using the listener prefix"),
         ({"log.segment.bytes": "x"}, True, "Invalid value x for configuration log.segment.bytes"),
         ({"listener.name.a.ssl.key.password": "x"}, True, "keeps no encrypted passwords"),

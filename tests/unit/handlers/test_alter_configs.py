@@ -133,7 +133,7 @@ async def test_names_of_groups_and_subscriptions_are_sanitized_in_the_tree() -> 
         (
             resource(4, "0", ("broker.id", "1")),
             ErrorCode.INVALID_REQUEST,
-            "Cannot update these configs dynamically: Set(broker.id)",
+            "Cannot update these configs dynamically: [broker.id]",
         ),
         (resource(8, "0"), ErrorCode.INVALID_REQUEST, "Unknown resource type 8"),
         (resource(0, "x"), ErrorCode.INVALID_REQUEST, "Unknown resource type 0"),
