@@ -29,7 +29,7 @@ from minibroker.config.dynamic import DynamicConfig
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, KafkaError, MinibrokerError, StorageError
 from minibroker.handlers.context import Services
-from minibroker.handlers.registry import supported_versions
+from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
 from minibroker.partitions.fetch_session import FetchSessionCache
 from minibroker.partitions.manager import PartitionManager
@@ -128,7 +128,8 @@ class Broker:
             ),
             metrics=Metrics(),
             partitions=self.partitions,
-            supported_apis=supported_versions(),
+            supported_apis=supported_versions(config.advertised_kafka_version),
+            advertised_apis=advertised_versions(config.advertised_kafka_version),
         )
         self._server: Server
 
@@ -287,12 +288,12 @@ def _write_ready_file(path: str, line: str) -> None:
 
 
 async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
-    broker = Broker(config)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     try:
+        broker = Broker(config)
         await broker.start(options.topics)
     except MinibrokerError as error:
         sys.stderr.write(f"minibroker: {error}\n")

@@ -1,7 +1,8 @@
-"""`python -m minibroker.codegen [--check]`: specs in, Python out.
+"""`python -m minibroker.codegen [--check | --freeze]`: specs in, Python out.
 
 Without an option it rewrites what differs and says so; with `--check` it writes nothing and exits 1
-when anything would change. The tests use `generate` to prove that what is checked in is fresh.
+when anything would change. The tests use `generate` to prove that what is checked in is fresh. With
+`--freeze` it also records the layouts of versions that are new (see `layouts.py`).
 """
 
 import argparse
@@ -10,23 +11,45 @@ import sys
 from pathlib import Path
 
 from minibroker.codegen.emit_module import api_source, stored_source
+from minibroker.codegen.emit_releases import releases_source
 from minibroker.codegen.emit_tables import api_keys_source, error_codes_source
-from minibroker.codegen.spec import Api, StoredRecord
+from minibroker.codegen.layouts import Digests, digests_of, digests_text, with_new
+from minibroker.codegen.spec import Api, Message, StoredRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = ROOT / "protocol_specs"
 PACKAGE = ROOT / "minibroker"
 
 
+def load_specs() -> tuple[list[Api], list[StoredRecord]]:
+    """Every spec file, checked. Raises SpecError."""
+    apis = [Api(path) for path in sorted((SPECS / "apis").glob("*.json"))]
+    return apis, [StoredRecord(path) for path in sorted((SPECS / "stored").glob("*.json"))]
+
+
+def current_digests() -> Digests:
+    """The layouts that the specs describe now."""
+    apis, stored = load_specs()
+    messages: list[Message] = [side for api in apis for side in (api.request, api.response)]
+    return digests_of(messages + [side for record in stored for side in record.messages])
+
+
+def frozen_digests() -> Digests:
+    """The layouts that must stay as they are."""
+    frozen: Digests = json.loads((SPECS / "layouts.json").read_text())
+    return frozen
+
+
 def generate() -> dict[Path, str]:
     """Every generated file and its text, nothing written."""
     errors = json.loads((SPECS / "errors.json").read_text())
-    apis = [Api(path) for path in sorted((SPECS / "apis").glob("*.json"))]
-    stored = [StoredRecord(path) for path in sorted((SPECS / "stored").glob("*.json"))]
+    releases = json.loads((SPECS / "releases.json").read_text())
+    apis, stored = load_specs()
     protocol = PACKAGE / "protocol"
     files = {
         PACKAGE / "error_codes.py": error_codes_source(errors),
         protocol / "api_keys.py": api_keys_source(apis),
+        protocol / "releases.py": releases_source(releases),
     }
     files |= {protocol / "messages" / f"{api.name}.py": api_source(api) for api in apis}
     files |= {protocol / "stored" / f"{record.name}.py": stored_source(record) for record in stored}
@@ -37,7 +60,12 @@ def main() -> int:
     """Entry of the command; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m minibroker.codegen", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
-    check_only = parser.parse_args().check
+    parser.add_argument("--freeze", action="store_true", help="record the layouts of new versions")
+    arguments = parser.parse_args()
+    if arguments.freeze:
+        text = digests_text(with_new(frozen_digests(), current_digests()))
+        (SPECS / "layouts.json").write_text(text)
+    check_only = arguments.check
     stale = 0
     for path, text in generate().items():
         if path.exists() and path.read_text() == text:

@@ -50,7 +50,7 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, (low, high) in services.supported_apis.items()
+            for key, (low, high) in services.advertised_apis.items()
         ]
     )
 

@@ -27,6 +27,7 @@ class Services:
     """The parts of the broker that handlers may use; filled once by `app.py`."""
 
     __slots__ = (
+        "advertised_apis",
         "clock",
         "cluster",
         "dynamic",
@@ -46,6 +47,7 @@ class Services:
         metrics: Metrics,
         partitions: PartitionManager,
         supported_apis: dict[int, tuple[int, int]],
+        advertised_apis: dict[int, tuple[int, int]] | None = None,
     ) -> None:
         self.clock = clock
         self.cluster = cluster
@@ -54,7 +56,9 @@ class Services:
         self.metrics = metrics
         self.partitions = partitions
         self.supported_apis = supported_apis
-        """API key → (lowest, highest version) that this broker advertises."""
+        """API key → (lowest, highest version) that this broker serves."""
+        self.advertised_apis = supported_apis if advertised_apis is None else advertised_apis
+        """The same as ApiVersions tells it: differs only where a pinned Kafka release did."""
 
     @property
     def config(self) -> BrokerConfig:

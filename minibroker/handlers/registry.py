@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.errors import ConfigError
 from minibroker.protocol.api_keys import APIS, PRODUCE, load_messages
 
 if TYPE_CHECKING:
@@ -75,9 +76,41 @@ class Handler:
         self.times = times
 
 
-def supported_versions() -> dict[int, tuple[int, int]]:
-    """API key → (lowest, highest version) of everything in the table."""
-    return {key: (APIS[key].min_version, APIS[key].max_version) for key in HANDLERS}
+def supported_versions(release: str | None = None) -> dict[int, tuple[int, int]]:
+    """API key → (lowest, highest version) of everything in the table.
+
+    With a `release` of Kafka ("2.4") no more than its brokers served: what it lacked is left out.
+    Raises ConfigError for a release that Kafka never made.
+    """
+    ours = {key: (APIS[key].min_version, APIS[key].max_version) for key in HANDLERS}
+    return ours if release is None else _narrowed(ours, "served_by", release)
+
+
+def advertised_versions(release: str | None = None) -> dict[int, tuple[int, int]]:
+    """As `supported_versions`, and as ApiVersions tells it: Kafka 4 names versions of Produce that
+    it does not serve."""
+    if release is None:
+        return supported_versions()
+    ours = {key: (0, high) for key, (_, high) in supported_versions().items()}
+    return _narrowed(ours, "advertised_by", release)
+
+
+def _narrowed(
+    ours: dict[int, tuple[int, int]], rule: str, release: str
+) -> dict[int, tuple[int, int]]:
+    releases = import_module("minibroker.protocol.releases")
+    if release not in releases.RELEASES:
+        raise ConfigError(
+            f"minibroker.advertised.kafka.version={release}: expected one of "
+            + ", ".join(releases.RELEASES)
+        )
+    theirs: dict[int, tuple[int, int]] = getattr(releases, rule)(release)
+    common = {
+        key: (max(low, theirs[key][0]), min(high, theirs[key][1]))
+        for key, (low, high) in ours.items()
+        if key in theirs
+    }
+    return {key: (low, high) for key, (low, high) in common.items() if low <= high}
 
 
 def load_handler(api_key: int, versions: tuple[int, int], metrics: Metrics) -> Handler:
