@@ -1,0 +1,288 @@
+"""A scenario's talk with one broker: requests out, decoded answers in, kept as a transcript.
+
+The same scenario talks to Apache Kafka and to minibroker; the two transcripts must be equal. What
+cannot be equal (ids, addresses, times, words) is masked as it is written down: an id becomes the
+order of its first appearance, so that "the same id again" still shows.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from tests.support.wire import Answer, WireClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+METADATA_VERSION = 8  # for set-up: both peers and minibroker serve it
+CREATE_TOPICS_VERSION = 4
+LIST_OFFSETS_VERSION = 2
+READY_SECONDS = 15.0
+
+CLOSED = "connection closed"
+NO_ANSWER = "no answer"
+SILENCE = "no answer in time"
+ANSWER_SECONDS = 10.0
+NO_ID = bytes(16)
+
+# Masked by the order of first appearance; the value that means "none" stays as it is.
+IDS: dict[str, Any] = {
+    "topic_id": NO_ID,
+    "client_instance_id": NO_ID,
+    "producer_id": -1,
+    "session_id": 0,
+    "subscription_id": 0,
+}
+
+# Replaced by a word; None stays None.
+WORDS = {
+    "cluster_id": "cluster id",
+    "host": "host",
+    "port": "port",
+    "log_dir": "log directory",
+    "error_message": "text",
+    "batch_index_error_message": "text",
+    "documentation": "text",
+}
+
+# Replaced when positive: sizes that belong to the machine's disk.
+AMOUNTS = {"total_bytes": "bytes", "usable_bytes": "bytes"}
+
+# Replaced by a word when it is this hour's clock; a record's own time stays.
+CLOCK_FIELDS = {"log_append_time_ms", "timestamp", "base_timestamp", "max_timestamp"}
+HOUR_MS = 3_600_000
+
+# Lists whose order is the broker's own (Kafka's hash maps): sorted by these fields.
+UNORDERED = {
+    ("produce", "partition_responses"): "index",
+    ("produce", "responses"): "name",
+    ("list_offsets", "partitions"): "partition_index",
+    ("create_topics", "configs"): "name",
+}
+
+
+class Dialogue:
+    """Talks to HOST:PORT on behalf of one scenario at one version of its API."""
+
+    def __init__(self, host: str, port: int, *, scenario: str, api: str, version: int) -> None:
+        self.api = api
+        self.version = version
+        self.prefix = f"{scenario}.{version}."
+        self.transcript: list[tuple[str, Any]] = []
+        self._address = (host, port)
+        self._client: WireClient | None = None
+        self._ids: dict[tuple[str, Any], str] = {}
+
+    def close(self) -> None:
+        """Close the connection, if one is open."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    @property
+    def client(self) -> WireClient:
+        """The open connection; a new one after the broker closed the last."""
+        if self._client is None:
+            self._client = WireClient(*self._address, timeout_s=ANSWER_SECONDS)
+        return self._client
+
+    def topic(self, name: str) -> str:
+        """The full name of a topic of this scenario: the same on every broker, nobody else's."""
+        return self.prefix + name
+
+    def ask(self, label: str, /, **fields: Any) -> Answer:
+        """Send the API under test at the version under test, write down what comes back."""
+        return self.also(label, self.api, self.version, **fields)
+
+    def also(self, label: str, api: str, version: int, /, **fields: Any) -> Answer:
+        """Send any request and write down what comes back: the answer, or that there was none."""
+        try:
+            answer = self.client.call(api, version, **fields)
+        except ConnectionError:
+            self.close()
+            self.note(label, CLOSED)
+            return {}
+        except TimeoutError:
+            self.close()
+            self.note(label, SILENCE)
+            return {}
+        self.note(label, self._only_own_topics(answer))
+        return answer
+
+    def quietly(self, api: str, version: int, /, **fields: Any) -> Answer:
+        """Send a request that belongs to the preparation: nothing is written down."""
+        return self.client.call(api, version, **fields)
+
+    def ask_without_answer(self, label: str, /, **fields: Any) -> None:
+        """Send what must not be answered; the next answer must belong to the next request.
+
+        ApiVersions follows on the same connection: its answer coming first proves the silence.
+        """
+        self.client.send(self.api, self.version, **fields)
+        try:
+            self.client.call("api_versions", 0)
+        except ConnectionError:
+            self.close()
+            self.note(label, CLOSED)
+        else:
+            self.note(label, NO_ANSWER)
+
+    def note(self, label: str, value: Any) -> None:
+        """Write down anything else that must be equal."""
+        self.transcript.append((label, self._masked("", value)))
+
+    def make_topic(
+        self, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None
+    ) -> str:
+        """Create a topic and wait until it has leaders; returns its full name."""
+        full_name = self.topic(name)
+        answer = self.quietly(
+            "create_topics",
+            CREATE_TOPICS_VERSION,
+            topics=[
+                {
+                    "name": full_name,
+                    "num_partitions": partitions,
+                    "replication_factor": 1,
+                    "configs": [
+                        {"name": key, "value": value} for key, value in (configs or {}).items()
+                    ],
+                }
+            ],
+        )
+        assert answer["topics"][0]["error_code"] == 0, answer
+        self.wait_for_topic(full_name, partitions)
+        return full_name
+
+    def wait_for_topic(self, full_name: str, partitions: int = 1) -> None:
+        """Until Metadata shows that many partitions, and each answers as its leader."""
+
+        def is_served() -> bool:
+            found = self.metadata_of(full_name)["partitions"]
+            if len(found) != partitions or any(p["error_code"] for p in found):
+                return False
+            asked = [{"partition_index": index, "timestamp": -1} for index in range(partitions)]
+            answer = self.quietly(
+                "list_offsets",
+                LIST_OFFSETS_VERSION,
+                replica_id=-1,
+                topics=[{"name": full_name, "partitions": asked}],
+            )
+            return all(p["error_code"] == 0 for p in answer["topics"][0]["partitions"])
+
+        self.wait_until(is_served, f"{full_name} with {partitions} partitions")
+
+    def metadata_of(self, full_name: str, version: int = METADATA_VERSION) -> Answer:
+        """What Metadata says of one topic; never creates it."""
+        answer = self.quietly(
+            "metadata", version, topics=[{"name": full_name}], allow_auto_topic_creation=False
+        )
+        topic: Answer = answer["topics"][0]
+        return topic
+
+    def topic_id(self, full_name: str) -> bytes:
+        """The 16 bytes that name this topic, whatever its next namesake will have."""
+        return bytes(self.metadata_of(full_name, 12)["topic_id"])
+
+    def produce(self, full_name: str, *batches: bytes, partition: int = 0) -> list[int]:
+        """Append batches, one request each; returns their base offsets."""
+        return [self._produce_one(full_name, partition, records) for records in batches]
+
+    def _produce_one(self, full_name: str, partition: int, records: bytes) -> int:
+        answer = self.quietly(
+            "produce",
+            7,
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[
+                {"name": full_name, "partition_data": [{"index": partition, "records": records}]}
+            ],
+        )
+        outcome = answer["responses"][0]["partition_responses"][0]
+        assert outcome["error_code"] == 0, outcome
+        return int(outcome["base_offset"])
+
+    def producer_id(self) -> int:
+        """A fresh producer id; asked again while the broker fetches its next block of them."""
+        answer: Answer = {}
+
+        def is_given() -> bool:
+            answer.update(
+                self.quietly(
+                    "init_producer_id", 0, transactional_id=None, transaction_timeout_ms=60_000
+                )
+            )
+            return bool(answer["error_code"] == 0)
+
+        self.wait_until(is_given, "a producer id")
+        return int(answer["producer_id"])
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        """Ask again until `condition` holds: Kafka applies metadata a moment after answering."""
+        deadline = time.monotonic() + READY_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {READY_SECONDS} s for {what}"
+
+    def _only_own_topics(self, answer: Answer) -> Answer:
+        """Drop other scenarios' topics from answers that list every topic of the broker."""
+        topics = answer.get("topics")
+        if not topics or self.api not in {"metadata", "describe_topic_partitions"}:
+            return answer
+        own = [t for t in topics if t["name"] is None or not self._is_foreign(t["name"])]
+        return {**answer, "topics": own}
+
+    def _is_foreign(self, name: str) -> bool:
+        return name.count(".") >= 2 and not name.startswith(self.prefix)
+
+    def _masked(self, key: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self._masked(name, inner) for name, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._masked(key, inner) for inner in self._in_order(key, value)]
+        if isinstance(value, memoryview):
+            value = bytes(value)
+        if key in IDS and value != IDS[key]:
+            return self._ids.setdefault((key, value), f"{key} #{self._count(key)}")
+        if key in WORDS:
+            return WORDS[key] if value else value
+        if key in AMOUNTS and value > 0:
+            return AMOUNTS[key]
+        if (
+            key in CLOCK_FIELDS
+            and isinstance(value, int)
+            and abs(value - time.time() * 1000) < HOUR_MS
+        ):
+            return "now"
+        return value.hex() if isinstance(value, bytes) else value
+
+    def _in_order(self, key: str, value: Any) -> Any:
+        field = UNORDERED.get((self.api, key))
+        if field is None or not value:
+            return value
+        return sorted(value, key=lambda entry: (entry[field], entry.get("topic_id", b"")))
+
+    def _count(self, key: str) -> int:
+        return sum(known == key for known, _ in self._ids) + 1
+
+
+def flatten(transcript: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Transcript → {path: leaf}, with paths like `second.topics[0].error_code`."""
+    flat: dict[str, Any] = {}
+    for label, value in transcript:
+        assert label not in flat, f"two steps are called {label!r}"
+        flat[label] = "asked"
+        flat.update(_leaves(label, value))
+    return flat
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(f"{path}.{name}", inner)
+    elif isinstance(value, list):
+        yield f"{path}.length", len(value)
+        for position, inner in enumerate(value):
+            yield from _leaves(f"{path}[{position}]", inner)
+    else:
+        yield f"{path}:", value

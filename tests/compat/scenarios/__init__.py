@@ -1,0 +1,58 @@
+"""The scenarios of the differential tests, one module per group of APIs.
+
+A scenario is a function that talks through a `Dialogue`; it asserts nothing itself. It runs once
+for every version that both sides serve.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.compat.dialogue import Dialogue
+
+NEWEST = 99
+
+
+class Scenario(NamedTuple):
+    """What is run, and where it makes sense."""
+
+    api: str
+    name: str
+    min_version: int
+    max_version: int
+    talk: Callable[[Dialogue], None]
+    peer: str | None
+    """`3.9.1` or `4.4.0` when only that one can be right, else None."""
+
+
+SCENARIOS: list[Scenario] = []
+
+
+def scenario(
+    api: str, *, since: int = 0, until: int = NEWEST, peer: str | None = None
+) -> Callable[[Callable[[Dialogue], None]], Callable[[Dialogue], None]]:
+    """Register the function below as a scenario of `api`, for its versions `since` … `until`."""
+
+    def register(talk: Callable[[Dialogue], None]) -> Callable[[Dialogue], None]:
+        SCENARIOS.append(Scenario(api, talk.__name__, since, until, talk, peer))
+        return talk
+
+    return register
+
+
+def load_all() -> list[Scenario]:
+    """Import every scenario module; returns what they registered."""
+    from tests.compat.scenarios import (  # noqa: PLC0415  # they import this module
+        clusters,
+        configs,
+        fetches,
+        offsets,
+        produces,
+        topics,
+    )
+
+    del clusters, configs, fetches, offsets, produces, topics
+    return SCENARIOS

@@ -1,0 +1,64 @@
+"""`tests/unit/` mirrors `minibroker/` and `benchmarks/`: tests are found without searching."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.meta.test_tidy import PACKAGE, PRODUCT, ROOT, assert_none, is_generated, name_of
+
+UNIT = ROOT / "tests" / "unit"
+
+# Modules whose tests stand elsewhere, and where: each is shown better there than alone.
+TESTED_ELSEWHERE = {
+    "minibroker/__main__.py": "tests/integration: every broker there is started through it",
+}
+
+
+def test_every_module_has_its_unit_tests() -> None:
+    found = [
+        f"{name_of(path)}: no {name_of(_test_of(path))}"
+        for path in PRODUCT
+        if path.name != "__init__.py"
+        and name_of(path) not in TESTED_ELSEWHERE
+        and not _test_of(path).exists()
+    ]
+    assert_none(found, "modules without unit tests of their name:")
+
+
+def test_every_unit_test_has_its_module() -> None:
+    found = []
+    for path in sorted(UNIT.rglob("test_*.py")):
+        folder = _mirrored(path.parent.relative_to(UNIT))
+        module = folder / f"{path.stem.removeprefix('test_')}.py"
+        package = folder / path.stem.removeprefix("test_") / "__init__.py"
+        if not module.exists() and not package.exists() and not _names_a_part(path, folder):
+            found.append(name_of(path))
+    assert_none(found, "unit tests named after no module:")
+
+
+def test_the_list_of_exceptions_is_true() -> None:
+    found = [
+        name
+        for name in TESTED_ELSEWHERE
+        if not (ROOT / name).exists() or _test_of(ROOT / name).exists()
+    ]
+    assert_none(found, "no longer an exception:")
+
+
+def _test_of(path: Path) -> Path:
+    return UNIT / path.relative_to(PACKAGE).parent / f"test_{path.stem}.py"
+
+
+def _mirrored(folder: Path) -> Path:
+    """What `folder`, seen from tests/unit, mirrors: all but benchmarks/ is below minibroker/."""
+    return (ROOT if folder.parts[:1] == ("benchmarks",) else PACKAGE) / folder
+
+
+def _names_a_part(path: Path, folder: Path) -> bool:
+    """`test_segment_roll.py` beside `segment.py`: a module's tests may be split by subject."""
+    name = path.stem.removeprefix("test_")
+    return any(
+        name.startswith(module.stem + "_")
+        for module in folder.glob("*.py")
+        if module.stem != "__init__" and not is_generated(module)
+    )

@@ -1,0 +1,273 @@
+"""House rules that no linter knows: sizes, forbidden words, one door to each outside library.
+
+Read with `ast`, so that a comment or a docstring never trips a rule about code.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "minibroker"
+
+FUNCTION_LINES_MAX = 70
+MODULE_LINES_MAX = 500
+HANDLER_LINES_MAX = 250
+
+# Written by the generator: judged by its freshness test, not by these rules.
+GENERATED = (
+    "minibroker/protocol/messages/",
+    "minibroker/protocol/stored/",
+    "minibroker/protocol/api_keys.py",
+    "minibroker/error_codes.py",
+)
+
+PRINTS = ("minibroker/cli.py", "minibroker/codegen/", "tests/support/smoke.py", "benchmarks/")
+"""Programs that talk to a person: printing is their job."""
+
+CLOCK_READS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}
+
+# Inside minibroker: module → the only files that may import it.
+DOORS = {
+    "kazoo": ("minibroker/cluster/zookeeper.py",),
+    "sqlite3": ("minibroker/cluster/embedded.py",),
+}
+
+STORAGE_DOORS = {
+    "os": ("minibroker/storage/files.py",),
+    "mmap": ("minibroker/storage/files.py",),
+}
+
+
+def name_of(path: Path) -> str:
+    """Path below the repository's root, with forward slashes."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def is_generated(path: Path) -> bool:
+    """Whether the generator wrote this file."""
+    return name_of(path).startswith(GENERATED) and path.name != "__init__.py"
+
+
+def sources(*folders: str) -> list[Path]:
+    """Every hand-written Python file below `folders`, sorted."""
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return sorted(path for path in found if not is_generated(path))
+
+
+PRODUCT = sources("minibroker")
+EVERYTHING = sources("minibroker", "tests", "benchmarks")
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """The parsed file."""
+    return ast.parse(path.read_text(), filename=name_of(path))
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` of an attribute chain, or an empty string."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        head = dotted(node.value)
+        return f"{head}.{node.attr}" if head else ""
+    return ""
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Top-level name of every module that the file imports, and the line."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name.split(".")[0], node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0], node.lineno
+
+
+def assert_none(found: list[str], rule: str) -> None:
+    """Fail with the whole list: a newcomer mends everything in one go."""
+    assert not found, rule + "\n  " + "\n  ".join(found)
+
+
+def test_a_function_fits_a_screen() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1} lines"
+        for path in EVERYTHING
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno + 1 > FUNCTION_LINES_MAX
+    ]
+    assert_none(found, f"longer than {FUNCTION_LINES_MAX} lines:")
+
+
+def test_a_module_has_one_subject() -> None:
+    found = []
+    for path in EVERYTHING:
+        lines = len(path.read_text().splitlines())
+        in_handlers = name_of(path).startswith("minibroker/handlers/")
+        limit = HANDLER_LINES_MAX if in_handlers else MODULE_LINES_MAX
+        if lines > limit:
+            found.append(f"{name_of(path)}: {lines} lines, at most {limit}")
+    assert_none(found, "split these modules:")
+
+
+def test_nothing_prints_but_programs() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in EVERYTHING
+        if not name_of(path).startswith(PRINTS)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and dotted(node.func) == "print"
+    ]
+    assert_none(found, "log or return instead of printing:")
+
+
+def test_no_bare_except_and_no_swallowed_exception() -> None:
+    """`except:` catches the stop of the process; `except X: pass` hides what X says.
+
+    `contextlib.suppress(X)` says the same as the second, but as a decision that can be read.
+    """
+    found = []
+    for path in EVERYTHING:
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            if node.type is None:
+                found.append(f"{name_of(path)}:{node.lineno} bare except")
+            elif len(node.body) == 1 and isinstance(node.body[0], ast.Pass):
+                found.append(f"{name_of(path)}:{node.lineno} except …: pass")
+    assert_none(found, "handle it, or say contextlib.suppress:")
+
+
+def test_only_the_clock_reads_the_wall_clock() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {dotted(node)}"
+        for path in PRODUCT
+        if name_of(path) != "minibroker/clock.py"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute)
+        and (
+            dotted(node) in CLOCK_READS
+            or dotted(node).endswith(("datetime.now", "datetime.utcnow"))
+        )
+    ]
+    assert_none(found, "take a Clock instead:")
+
+
+def test_nothing_sleeps() -> None:
+    """The broker waits for events; a test that sleeps is slow, or wrong on a slow machine."""
+    found = [
+        f"{name_of(path)}:{node.lineno} {dotted(node.func)}"
+        for path in sources("minibroker", "tests")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and dotted(node.func) in {"time.sleep", "asyncio.sleep", "sleep"}
+        and not (node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0)
+    ]
+    assert_none(found, "wait for an event, with a deadline:")
+
+
+@pytest.mark.parametrize("module", sorted(DOORS))
+def test_one_door_to_each_outside_library(module: str) -> None:
+    found = [
+        f"{name_of(path)}:{line}"
+        for path in PRODUCT
+        if name_of(path) not in DOORS[module]
+        for imported, line in imports(path)
+        if imported == module
+    ]
+    assert_none(found, f"only {', '.join(DOORS[module])} may import {module}:")
+
+
+@pytest.mark.parametrize("module", sorted(STORAGE_DOORS))
+def test_storage_reaches_the_disk_through_one_door(module: str) -> None:
+    found = [
+        f"{name_of(path)}:{line}"
+        for path in sources("minibroker/storage")
+        if name_of(path) not in STORAGE_DOORS[module]
+        for imported, line in imports(path)
+        if imported == module
+    ]
+    assert_none(found, f"within storage only {', '.join(STORAGE_DOORS[module])} imports {module}:")
+
+
+def test_no_leftovers() -> None:
+    """No note to oneself, no machine's own path, no `maybe_` name."""
+    notes = re.compile(
+        r"\b(" + "|".join(("FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" + "CK")) + r")\b"
+    )
+    paths = re.compile(r"[\"'`](/work/|/tmp/|/home/|/root/)")
+    found = []
+    for path in EVERYTHING:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if notes.search(line):
+                found.append(f"{name_of(path)}:{number} {line.strip()}")
+            if paths.search(line) and path != Path(__file__):
+                found.append(f"{name_of(path)}:{number} {line.strip()}")
+        found += [
+            f"{name_of(path)}:{node.lineno} {node.name}: name the condition"
+            for node in ast.walk(tree_of(path))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and node.name.lstrip("_").startswith("maybe_")
+        ]
+    assert_none(found, "leftovers:")
+
+
+def test_every_module_says_what_it_is() -> None:
+    found = [name_of(path) for path in EVERYTHING if not _docstring_or_empty_init(path)]
+    assert_none(found, "no module docstring:")
+
+
+def _docstring_or_empty_init(path: Path) -> bool:
+    tree = tree_of(path)
+    return bool(ast.get_docstring(tree)) or (path.name == "__init__.py" and not tree.body)
+
+
+def test_public_functions_and_classes_are_documented() -> None:
+    """What another module may call says what it takes, gives and raises; `test_…` names speak."""
+    found = [
+        f"{name_of(path)}:{node.lineno} {node.name}"
+        for path in PRODUCT
+        for node in tree_of(path).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+    assert_none(found, "no docstring:")
+
+
+def test_a_handler_opens_with_its_key_and_versions() -> None:
+    """First line of a handler's docstring: name, key and versions, as a reader looks it up."""
+    opening = re.compile(r"^\w+: key \d+, versions? \d+(-\d+)?\.")
+    found = []
+    for path in sources("minibroker/handlers"):
+        names = {node.name for node in tree_of(path).body if hasattr(node, "name")}
+        first_line = (ast.get_docstring(tree_of(path)) or "").split("\n")[0]
+        if "handle" in names and not opening.match(first_line):
+            found.append(f"{name_of(path)}: {first_line!r}")
+    assert_none(found, "should read like 'Heartbeat: key 12, versions 0-4.':")
+
+
+def test_every_module_is_used() -> None:
+    """A module that nothing names is dead (entries of the program and lazily loaded ones aside)."""
+    entries = {"minibroker/__main__.py", "minibroker/cli.py", "minibroker/codegen/__main__.py"}
+    text = "\n".join(path.read_text() for path in PRODUCT)
+    found = [
+        name_of(path)
+        for path in PRODUCT
+        if path.name != "__init__.py" and name_of(path) not in entries
+        if not re.search(rf"\b{re.escape(path.parent.name)}(\.| import .*\b){path.stem}\b", text)
+        and not re.search(rf"[\"']{path.stem}[\"']", text)
+    ]
+    assert_none(found, "nobody imports:")
