@@ -245,7 +245,7 @@ def difference(topic: str, name: str, theirs: Verdict, ours: Verdict) -> str | N
     if ours.code == ErrorCode.NONE and TAKEN_UNREAD.get(name) == theirs.code:
         return None
     if topic == "zstd" and name == "producer id -5":
-        # Kafka's builder stumbles over a negative id; elsewhere it takes it as none, as we do here too.
+        # Kafka's builder stumbles over a negative id, which elsewhere means none, as here.
         return None
     if ours[:3] != theirs[:3]:
         return f"Kafka says {theirs[:3]}, we say {ours[:3]}"
