@@ -42,6 +42,8 @@ BUFFER_BYTES: Final = 64 * 1024
 """First size of the buffer: many small requests, or one batch of a default producer."""
 BUFFER_KEPT_BYTES_MAX: Final = 2 * 1024 * 1024
 """A buffer that grew beyond this is given back once its frame has passed."""
+GROWTH_MAX: Final = 4
+"""A buffer that is full of one frame grows at most so many times at once."""
 RUN_REQUESTS_MAX: Final = 256
 """Answers collected before they are sent: bounds what one read can pile up in memory."""
 JOIN_BYTES_MAX: Final = 64 * 1024
@@ -114,7 +116,9 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
         if self._task is not None:
-            self._task.cancel()
+            # A wait is over when nobody waits; work that has begun (a topic half made) goes on.
+            if not isinstance(self._task, asyncio.Task):
+                self._task.cancel()
         elif self._waiting is not None:
             # Still queued for a place: the coroutine has not begun and never will.
             self._waiting.awaitable.close()  # type: ignore[attr-defined]
@@ -165,10 +169,12 @@ class Connection(asyncio.BufferedProtocol):
                 self._waiting_since_ns = perf_counter_ns()
                 self._start_waiting()
                 if self._waiting is not None:
+                    self._hold()
                     return
             elif not more:
                 break
             if self._writing_paused:
+                self._hold()
                 return
         if not self._closing:
             self._compact()
@@ -207,6 +213,8 @@ class Connection(asyncio.BufferedProtocol):
                 outcome = dispatch(context, view[start + 4 : end])
                 start = end
                 if outcome is None:
+                    if self._closing:
+                        return False
                     continue
                 if outcome.__class__ is Waiting:
                     self._waiting = outcome
@@ -228,10 +236,19 @@ class Connection(asyncio.BufferedProtocol):
         self._server.services.partitions.commit()
         if not answers or self._transport.is_closing():
             return
-        if len(answers) == 1:
-            parts = answers[0].encode()
-        else:
-            parts = [part for answer in answers for part in answer.encode()]
+        try:
+            if len(answers) == 1:
+                parts = answers[0].encode()
+            else:
+                parts = [part for answer in answers for part in answer.encode()]
+        except Exception:  # a bug of ours: better no answer than half of one
+            logger.exception(
+                "closing connection of %s: cannot encode an answer to %s",
+                self.address,
+                answers[0].handler.name,
+            )
+            self.close()
+            return
         encoded_ns = perf_counter_ns()
         if len(parts) == 1:
             self._transport.write(parts[0])
@@ -282,13 +299,16 @@ class Connection(asyncio.BufferedProtocol):
             self._server.task_ended()
         self._waiting = None
         self._task = None
-        if self._closing or future.cancelled():
+        if future.cancelled():
             return
         error = future.exception()
         if error is not None:
             response = error_response(waiting.handler, self._context, waiting.request, error)
         else:
             response = future.result()
+        if self._closing:
+            return
+        self.last_active_s = self._server.loop.time()
         answers: list[AnyAnswer] = [waiting.answer(response)] if response is not None else []
         self._send(answers, self._started_ns, perf_counter_ns() - self._waiting_since_ns)
 
@@ -307,8 +327,10 @@ class Connection(asyncio.BufferedProtocol):
             self._stopping = True
 
     def abort(self) -> None:
-        """Close at once, whatever is in hand."""
+        """Close at once, whatever is in hand and whatever the peer has not taken."""
         self._closing = True
+        if self._task is not None:
+            self._task.cancel()
         self._transport.abort()
 
     def close(self) -> None:
@@ -317,8 +339,10 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def _close_with(self, reason: str) -> None:
+        """A handler's wish: nothing more is handled, what is answered already goes out first."""
         logger.info("closing connection of %s: %s", self.address, reason)
-        self.close()
+        self._closing = True
+        self._server.loop.call_soon(self.close)
 
     def _refuse(self, error: ProtocolError) -> None:
         self._server.services.metrics.malformed_requests += 1
@@ -326,6 +350,11 @@ class Connection(asyncio.BufferedProtocol):
         self.close()
 
     # The buffer.
+
+    def _hold(self) -> None:
+        """Frames stay in the buffer for now: no room is made for more than it takes."""
+        if self._filled == len(self._buffer):
+            self._pause_reading()
 
     def _pause_reading(self) -> None:
         if not self._reading_paused:
@@ -339,22 +368,24 @@ class Connection(asyncio.BufferedProtocol):
             if len(self._buffer) > BUFFER_KEPT_BYTES_MAX:
                 self._replace_buffer(BUFFER_BYTES)
             self._start = self._filled = 0
-        elif self._filled == len(self._buffer):
-            self._make_room()
+        elif self._start and self._start + self._frame_bytes(left) > len(self._buffer):
+            self._move_to_front(left)
 
     def _make_room(self) -> None:
         """The buffer is full in the middle of a frame: move the frame, or grow towards its end."""
         left = self._filled - self._start
-        capacity = len(self._buffer)
-        if self._start >= capacity // 2 and left < capacity // 2:
-            self._view[:left] = self._view[self._start : self._filled]
-            self._start, self._filled = 0, left
-            return
-        wanted = capacity
-        if left >= 4:
-            frame_bytes = 4 + int(_SIZE.unpack_from(self._view, self._start)[0])
-            wanted = min(max(frame_bytes, BUFFER_BYTES), capacity * 4)
-        self._replace_buffer(max(wanted, left + BUFFER_BYTES // 2))
+        if self._start:
+            self._move_to_front(left)
+        else:
+            self._replace_buffer(min(self._frame_bytes(left), len(self._buffer) * GROWTH_MAX))
+
+    def _frame_bytes(self, left: int) -> int:
+        """Size of the unfinished frame, its size field included; `left` bytes of it are here."""
+        return 4 + int(_SIZE.unpack_from(self._view, self._start)[0]) if left >= 4 else 4
+
+    def _move_to_front(self, left: int) -> None:
+        self._view[:left] = self._view[self._start : self._filled]
+        self._start, self._filled = 0, left
 
     def _replace_buffer(self, size_bytes: int) -> None:
         left = self._filled - self._start

@@ -56,10 +56,12 @@ class ListeningSocket:
         """Begin to accept; the task belongs to this object and ends with `close`."""
         self._task = self._server.loop.create_task(self._accept())
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Stop accepting and give the port back."""
         if self._task is not None:
             self._task.cancel()
+            # The loop must let go of the socket before it is closed.
+            await asyncio.wait([self._task])
         if self._socket is not None:
             self._socket.close()
 
@@ -79,9 +81,9 @@ class ListeningSocket:
             if server.refuses_host(host):
                 client.close()
                 continue
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = Connection(server, self._listener, host, port)
             try:
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 await loop.connect_accepted_socket(lambda c=connection: c, client)  # type: ignore[misc]
             except OSError as error:
                 logger.warning(

@@ -118,8 +118,9 @@ class Server:
             if not connection.is_idle:
                 continue
             if now_s - connection.last_active_s >= limit_s:
+                # Not `close`: a peer that takes nothing would keep its answers, and its place.
                 logger.debug("closing idle connection of %s", connection.address)
-                connection.close()
+                connection.abort()
             else:
                 oldest_s = min(oldest_s, connection.last_active_s)
         if self.connections:
@@ -139,7 +140,13 @@ class Server:
         """Give the place back and start who waits for it."""
         self._tasks_running -= 1
         if self._tasks_queued:
-            self.loop.call_soon(self._tasks_queued.popleft().start_queued)
+            self.loop.call_soon(self._start_queued)
+
+    def _start_queued(self) -> None:
+        """Fill free places; connections that are gone by now leave theirs to the next."""
+        limit = self.services.config.queued_max_requests
+        while self._tasks_queued and self._tasks_running < limit:
+            self._tasks_queued.popleft().start_queued()
 
     # The clean stop.
 
@@ -150,7 +157,7 @@ class Server:
         tasks of ours; `STOP_TIMEOUT_S` bounds them.
         """
         for listening in self._sockets:
-            listening.close()
+            await listening.close()
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         for connection in list(self.connections):
