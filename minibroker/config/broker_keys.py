@@ -21,16 +21,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.config.definition import key_table
-from minibroker.config.tables import (
-    groups,
-    metadata,
-    network,
-    newer,
-    operations,
-    replication,
-    security,
-    storage,
-)
+from minibroker.config.tables.groups import KEYS as GROUPS_KEYS
+from minibroker.config.tables.metadata import KEYS as METADATA_KEYS
+from minibroker.config.tables.network import KEYS as NETWORK_KEYS
+from minibroker.config.tables.newer import KEYS as NEWER_KEYS
+from minibroker.config.tables.operations import KEYS as OPERATIONS_KEYS
+from minibroker.config.tables.replication import KEYS as REPLICATION_KEYS
+from minibroker.config.tables.security import KEYS as SECURITY_KEYS
+from minibroker.config.tables.storage import KEYS as STORAGE_KEYS
 
 if TYPE_CHECKING:
     from minibroker.config.definition import ConfigKey, Row
@@ -51,14 +49,14 @@ _RUN_TIME_ONLY: Final[tuple[Row, ...]] = tuple(
 )
 
 BROKER_KEYS: Final[dict[str, ConfigKey]] = key_table(
-    network.KEYS,
-    storage.KEYS,
-    replication.KEYS,
-    groups.KEYS,
-    operations.KEYS,
-    security.KEYS,
-    metadata.KEYS,
-    newer.KEYS,
+    NETWORK_KEYS,
+    STORAGE_KEYS,
+    REPLICATION_KEYS,
+    GROUPS_KEYS,
+    OPERATIONS_KEYS,
+    SECURITY_KEYS,
+    METADATA_KEYS,
+    NEWER_KEYS,
     _OURS,
     _RUN_TIME_ONLY,
 )

@@ -41,6 +41,7 @@ _ENTITY_TYPES: Final = {
 
 
 def invalid_request(detail: str) -> KafkaError:
+    """The error to raise for a request that makes no sense, with the reason."""
     return KafkaError(ErrorCode.INVALID_REQUEST, detail)
 
 

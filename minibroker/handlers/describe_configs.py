@@ -1,9 +1,10 @@
-"""DescribeConfigs: key 32, versions 0-4 (KIP-133, KIP-226, KIP-569).
+"""DescribeConfigs: key 32, versions 0-4.
 
 Behaviour: every setting of a topic, of this broker (or the cluster-wide dynamic values, with an
 empty name), of its loggers, of a client metrics subscription or of a group: value, who gave it,
 whether it may change, and on demand the layers below it and what it does. Secrets have no value.
-Versions: 1 source and synonyms instead of a default flag; 3 type and documentation; 4 flexible.
+Versions: 1 source and synonyms instead of a default flag (KIP-226); 3 type and documentation
+(KIP-569); 4 flexible.
 Differs from Kafka: version 0's default flag tells the truth (Kafka 3.9 always says false); groups
 and client metrics are described as Kafka 4 does.
 """

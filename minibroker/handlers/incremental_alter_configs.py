@@ -1,9 +1,9 @@
-"""IncrementalAlterConfigs: key 44, versions 0-1 (KIP-339).
+"""IncrementalAlterConfigs: key 44, versions 0-1.
 
 Behaviour: sets, deletes, appends to or subtracts from single keys; what is not named stays. Every
 resource is answered by itself; `validate_only` does all but the change. Broker loggers are Python's
 loggers of this process: their levels are set at once and kept nowhere.
-Versions: 1 flexible.
+Versions: 1 flexible. Source: KIP-339.
 Differs from Kafka: as AlterConfigs; logger names are this broker's (`minibroker.server`), TRACE is
 a level below Python's DEBUG.
 """

@@ -1,8 +1,8 @@
-"""ListConfigResources: key 74, versions 0-1 (KIP-1000, KIP-1142).
+"""ListConfigResources: key 74, versions 0-1.
 
 Behaviour: names everything that can have settings. Version 0 asks for client metrics alone; version
 1 for the given kinds, none given meaning all of them; an unknown kind is UNSUPPORTED_VERSION.
-Versions: 1 kinds in request and answer.
+Versions: 1 kinds in request and answer (KIP-1142); 0 is KIP-1000's ListClientMetricsResources.
 Differs from Kafka: nothing known.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import CLUSTER_WIDE, PER_BROKER, READ_ONLY
-from minibroker.config.topic_keys import BROKER_SYNONYMS, SYNONYMS, TOPIC_KEYS
+from minibroker.config.topic_keys import TOPIC_KEYS
 
 
 def test_one_development_node_works_without_settings() -> None:
@@ -62,22 +62,3 @@ def test_kafka_3_9_has_328_broker_keys_and_36_topic_keys() -> None:
     visible = [name for name, key in BROKER_KEYS.items() if not key.is_hidden]
     assert len(visible) == 328 - internal
     assert len([name for name, key in TOPIC_KEYS.items() if not key.is_hidden]) == 36
-
-
-def test_synonyms_name_keys_that_exist() -> None:
-    for topic_key, synonyms in SYNONYMS.items():
-        assert topic_key in TOPIC_KEYS
-        assert all(name in BROKER_KEYS for name, _ in synonyms)
-    for name, synonyms_of in BROKER_SYNONYMS.items():
-        assert name in synonyms_of
-        assert all(synonym in BROKER_KEYS for synonym in synonyms_of)
-    without_default = {name for name, key in TOPIC_KEYS.items() if not key.is_hidden} - set(
-        SYNONYMS
-    )
-    assert without_default == {
-        "leader.replication.throttled.replicas",
-        "follower.replication.throttled.replicas",
-        "remote.storage.enable",
-        "remote.log.copy.disable",
-        "remote.log.delete.on.disable",
-    }
