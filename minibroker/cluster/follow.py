@@ -215,13 +215,17 @@ class TreeFollower:
     # Topics
 
     async def _read_topics(self) -> None:
-        """Which topics there are; the new ones are read, those that are gone are dropped."""
+        """Which topics there are; the new ones are read, those that are gone are dropped.
+
+        A topic that this broker made itself is in the image and not yet watched: read again too.
+        """
         image = self._context.updater.image
         names = set(await self._context.tree.children(paths.TOPICS))
-        for name in [known for known in image.topics if known not in names]:
+        for name in [one for one in image.topics if one not in names]:
             self._unwatch(name)
             self._context.updater.remove_topic(name)
-        await self._read_many(sorted(names - image.topics.keys()))
+        known = self._watches if self._context.tree.is_shared else image.topics
+        await self._read_many(sorted(name for name in names if name not in known))
 
     async def _read_topic(self, name: str) -> None:
         await self._read_many([name])

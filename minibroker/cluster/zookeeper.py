@@ -129,7 +129,7 @@ class ZooKeeperTree:
                 await self._connected.wait()
                 await self._create_chroot()
         except (TimeoutError, CoordinationError):
-            await self.close()
+            self._stop_client()  # takes as long as kazoo's try to connect; nobody waits for it
             raise CoordinationError(
                 f"no answer from ZooKeeper at {self._connect} within "
                 f"{self._connection_timeout_ms} ms: is it running, and is zookeeper.connect right?"
@@ -147,10 +147,20 @@ class ZooKeeperTree:
 
     async def close(self) -> None:
         """End the session; a server that does not answer is given CLOSE_TIMEOUT_S."""
+        if self._client is None:
+            return
+        stopped = self._stop_client()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await stopped.wait()
+        except TimeoutError:
+            _log.warning("ZooKeeper at %s did not confirm the end of the session", self._connect)
+
+    def _stop_client(self) -> asyncio.Event:
+        """Let a thread of its own stop kazoo, which blocks; the event says that it is done."""
         client, self._client = self._client, None
         self._connected.clear()
-        if client is None:
-            return
+        self._watches.clear()
         stopped = asyncio.Event()
 
         def stop() -> None:
@@ -160,12 +170,7 @@ class ZooKeeperTree:
             self._hop(stopped.set)
 
         threading.Thread(target=stop, name="zookeeper-close", daemon=True).start()
-        try:
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await stopped.wait()
-        except TimeoutError:
-            _log.warning("ZooKeeper at %s did not confirm the end of the session", self._connect)
-        self._watches.clear()
+        return stopped
 
     def _hop(self, callback: Callable[..., object], *arguments: object) -> None:
         """From a kazoo thread to the loop; nothing to tell a loop that is closed."""

@@ -1,0 +1,342 @@
+"""ZooKeeper away, wrong, slow or back again: what a serving broker does."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.clock import SystemClock
+from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.image import Endpoint
+from minibroker.cluster.tree import SessionEvent
+from minibroker.cluster.zookeeper import ZooKeeperTree
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
+from tests.support.peers import ZooKeeper
+from tests.support.processes import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.java
+SESSION_TIMEOUT_MS = 10_000
+WAIT_S = 30
+
+
+@pytest.fixture
+def zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
+    """A ZooKeeper of this test's own."""
+    server = ZooKeeper(tmp_path / "zookeeper")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def tree(zookeeper: ZooKeeper) -> AsyncIterator[ZooKeeperTree]:
+    """An open client."""
+    opened = ZooKeeperTree(zookeeper.connect + "/root", session_timeout_ms=SESSION_TIMEOUT_MS)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+class Sessions:
+    """Collects session events and waits for one."""
+
+    def __init__(self, tree: ZooKeeperTree) -> None:
+        self.seen: list[SessionEvent] = []
+        self._changed = asyncio.Event()
+        tree.on_session(self._on_session)
+
+    def _on_session(self, event: SessionEvent) -> None:
+        self.seen.append(event)
+        self._changed.set()
+
+    async def wait_for(self, event: SessionEvent) -> None:
+        """Return when the event has been seen."""
+        async with asyncio.timeout(WAIT_S):
+            while event not in self.seen:
+                await self._changed.wait()
+                self._changed.clear()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "127.0.0.1:{port}/chroot", "no.invalid:1"])
+async def test_wrong_address_is_one_sentence_in_time(address: str) -> None:
+    tree = ZooKeeperTree(address.format(port=free_port()), connection_timeout_ms=500)
+    started = time.monotonic()
+    with pytest.raises(CoordinationError, match=r"no answer from ZooKeeper at .* within 500 ms"):
+        await tree.open()
+    assert time.monotonic() - started < 2
+
+
+async def test_port_that_never_answers_is_one_sentence_in_time() -> None:
+    writers: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: writers.append(writer), "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        tree = ZooKeeperTree(f"127.0.0.1:{port}", connection_timeout_ms=500)
+        started = time.monotonic()
+        with pytest.raises(CoordinationError, match="within 500 ms"):
+            await tree.open()
+        assert time.monotonic() - started < 2
+        for writer in writers:
+            writer.close()
+            await writer.wait_closed()
+
+
+async def test_nonsense_address_is_named() -> None:
+    with pytest.raises(CoordinationError, match=r"zookeeper\.connect=host:port:what"):
+        await ZooKeeperTree("host:port:what", connection_timeout_ms=500).open()
+
+
+async def test_short_outage_keeps_the_session(zookeeper: ZooKeeper, tree: ZooKeeperTree) -> None:
+    """Back within the session's time: operations are refused at once meanwhile, then go on."""
+    sessions = Sessions(tree)
+    await tree.create("/me", ephemeral=True)
+    watched = asyncio.Event()
+    await tree.watch("/data", watched.set)
+    session_id = tree.session_id
+    zookeeper.stop()
+    await sessions.wait_for(SessionEvent.SUSPENDED)
+    started = time.monotonic()
+    with pytest.raises(CoordinationError, match="cannot be reached now"):
+        await tree.get("/me")
+    with pytest.raises(CoordinationError):
+        await tree.get_many(["/me", "/data"])
+    with pytest.raises(CoordinationError):
+        await tree.watch("/other", watched.set)
+    assert time.monotonic() - started < 0.1
+    zookeeper.start()
+    await sessions.wait_for(SessionEvent.RESUMED)
+    assert tree.session_id == session_id
+    stat = await tree.exists("/me")
+    assert stat is not None
+    assert stat.ephemeral_owner == session_id
+    async with asyncio.timeout(WAIT_S):
+        await watched.wait()  # fires once after a reconnection
+        watched.clear()
+        await tree.create("/data")
+        await watched.wait()  # and is armed again
+
+
+async def test_unanswered_operation_ends(zookeeper: ZooKeeper, tree: ZooKeeperTree) -> None:
+    """A server that hangs with its port open: the caller hears within the operation's time."""
+    assert zookeeper.process is not None
+    zookeeper.process.popen.send_signal(signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        with pytest.raises(CoordinationError):
+            await tree.get("/")
+        assert time.monotonic() - started < 10
+    finally:
+        zookeeper.process.popen.send_signal(signal.SIGCONT)
+
+
+class OneCluster:
+    """A cluster with its tree, and its listener's silence."""
+
+    def __init__(self, address: str, broker_id: int = 0) -> None:
+        self.tree = ZooKeeperTree(address, session_timeout_ms=SESSION_TIMEOUT_MS)
+        self.cluster = Cluster(
+            broker_id=broker_id,
+            tree=self.tree,
+            clock=SystemClock(),
+            endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
+            registration_timeout_s=SESSION_TIMEOUT_MS / 1000 + 5,
+        )
+        self.sessions = Sessions(self.tree)
+
+
+async def wait_registered(tree: ZooKeeperTree, path: str, owner: int) -> None:
+    """Return when the node is there and belongs to this session."""
+    changed = asyncio.Event()
+    cancel = await tree.watch(path, changed.set)
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            stat = await tree.exists(path)
+            if stat is not None and stat.ephemeral_owner == owner:
+                break
+            await changed.wait()
+            changed.clear()
+    cancel()
+
+
+async def test_expired_session_is_renewed_with_everything_it_held(
+    zookeeper: ZooKeeper,
+) -> None:
+    """The session is ended from outside: broker id, controller and watches come back."""
+    one = OneCluster(zookeeper.connect)
+    await one.cluster.start()
+    await one.cluster.create_topic("before")
+    first_id = await one.cluster.next_producer_id()  # type: ignore[misc]
+    first_epoch = one.cluster.image.controller_epoch
+    old_session = one.tree.session_id
+
+    await end_session(zookeeper, one.tree)
+    await one.sessions.wait_for(SessionEvent.RENEWED)
+
+    assert one.tree.session_id != old_session
+    await wait_registered(one.tree, "/brokers/ids/0", one.tree.session_id)
+    await wait_registered(one.tree, "/controller", one.tree.session_id)
+    async with one.cluster._context.lock:  # the follower has finished its step
+        pass
+    assert one.cluster.is_controller
+    assert one.cluster.image.controller_epoch == first_epoch + 1
+    assert "before" in one.cluster.image.topics
+    topic = await one.cluster.create_topic("after")
+    assert topic.partitions[0].controller_epoch == first_epoch + 1
+    assert one.cluster.next_producer_id() == first_id + 1
+    await one.cluster.close()
+
+
+async def end_session(zookeeper: ZooKeeper, tree: ZooKeeperTree) -> None:
+    """Take over the session by its id and password and close it."""
+    from kazoo.client import KazooClient  # noqa: PLC0415
+
+    def take_over_and_close() -> None:
+        thief = KazooClient(
+            zookeeper.connect,
+            client_id=(tree._client._session_id, tree._client._session_passwd),
+        )
+        thief.start()
+        thief.stop()
+        thief.close()
+
+    await asyncio.to_thread(take_over_and_close)
+
+
+async def test_outage_while_serving(zookeeper: ZooKeeper) -> None:
+    """Reading goes on, ids that are at hand are given, writes are retriable errors; all heals."""
+    one = OneCluster(zookeeper.connect)
+    await one.cluster.start()
+    await one.cluster.create_topic("t")
+    first = await one.cluster.next_producer_id()  # type: ignore[misc]
+    zookeeper.stop()
+    await one.sessions.wait_for(SessionEvent.SUSPENDED)
+
+    assert one.cluster.image.topics["t"].partitions[0].leader == 0
+    assert one.cluster.next_producer_id() == first + 1
+    with pytest.raises(CoordinationError):
+        await one.cluster.create_topic("u")
+    with pytest.raises(CoordinationError):
+        await one.cluster.alter_config("topics", "t", {"retention.ms": "1"})
+    for _ in range(998):
+        one.cluster.next_producer_id()
+    with pytest.raises(KafkaError) as caught:
+        await one.cluster.next_producer_id()  # type: ignore[misc]
+    assert caught.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    zookeeper.start()
+    await one.sessions.wait_for(SessionEvent.RESUMED)
+    await one.cluster.create_topic("u")
+    assert await one.cluster.next_producer_id() == first + 1000  # type: ignore[misc]
+    await one.cluster.close()
+
+
+async def test_closing_while_zookeeper_is_away_ends(zookeeper: ZooKeeper) -> None:
+    one = OneCluster(zookeeper.connect)
+    await one.cluster.start()
+    zookeeper.stop()
+    await one.sessions.wait_for(SessionEvent.SUSPENDED)
+    started = time.monotonic()
+    await one.cluster.close()
+    assert time.monotonic() - started < 7
+
+
+async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
+    first, second = OneCluster(zookeeper.connect), OneCluster(zookeeper.connect)
+    await first.cluster.start()
+    second.cluster._registration_timeout_s = 0.5
+    with pytest.raises(
+        CoordinationError,
+        match=r"broker id 0 is registered by another process \(127.0.0.1:9092\)",
+    ):
+        await second.cluster.start()
+    assert first.cluster.is_controller
+    await first.cluster.close()
+
+
+_KILLED = """
+import asyncio, os, sys
+from minibroker.clock import SystemClock
+from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.image import Endpoint
+from minibroker.cluster.zookeeper import ZooKeeperTree
+
+async def main() -> None:
+    tree = ZooKeeperTree(sys.argv[1], session_timeout_ms=2000)
+    cluster = Cluster(broker_id=0, tree=tree, clock=SystemClock(),
+                      endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)])
+    await cluster.start()
+    await cluster.create_topic("t")
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+async def test_restart_after_kill_9_waits_for_the_old_session(zookeeper: ZooKeeper) -> None:
+    """Kafka fails with "node exists" here; we wait for the old registration to end."""
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", _KILLED, zookeeper.connect], check=False
+    )
+    assert done.returncode == -9
+    again = OneCluster(zookeeper.connect)
+    await again.cluster.start()
+    assert again.cluster.is_controller
+    partition = again.cluster.image.topics["t"].partitions[0]
+    assert (partition.leader, partition.leader_epoch) == (0, 0)
+    await again.cluster.close()
+
+
+async def test_two_brokers_see_each_other(zookeeper: ZooKeeper) -> None:
+    """Registration, topics, configs and deletion travel; the second takes over as controller."""
+    first, second = OneCluster(zookeeper.connect, 1), OneCluster(zookeeper.connect, 2)
+    await first.cluster.start()
+    await second.cluster.start()
+    assert second.cluster.image.controller_id == 1
+    assert set(second.cluster.image.brokers) == {1, 2}
+    await first.cluster._updater.wait_for_topic("none", lambda topic: topic is None, WAIT_S)
+
+    created = await second.cluster.create_topic("t", 2, assignment={0: [2], 1: [1]})
+    assert [one.leader for one in created.partitions] == [2, 1]
+    assert first.cluster.image.topics["t"].topic_id == created.topic_id
+    grown = await second.cluster.create_partitions("t", 3, [[2]])
+    assert grown.partitions[2].leader == 2
+
+    heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+    first.cluster.subscribe(ConfigQueue(heard))
+    await second.cluster.alter_config("topics", "t", {"retention.ms": "7"})
+    async with asyncio.timeout(WAIT_S):
+        assert await heard.get() == ("topics", "t")
+    assert first.cluster.config_of("topics", "t") == {"retention.ms": "7"}
+
+    await first.cluster.close()
+    await second.cluster._updater.wait_for_topic(
+        "t", lambda topic: topic is not None and topic.partitions[1].leader == -1, WAIT_S
+    )
+    assert second.cluster.is_controller
+    assert second.cluster.image.topics["t"].partitions[1].offline == [1]
+    await second.cluster.delete_topic("t")
+    await second.cluster.close()
+
+
+class ConfigQueue:
+    """A listener that hears of configs only."""
+
+    def __init__(self, queue: asyncio.Queue[tuple[str, str]]) -> None:
+        self.queue = queue
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        self.queue.put_nowait((entity_type, entity_name))
+
+    def __getattr__(self, name: str) -> object:
+        return lambda *_: None
