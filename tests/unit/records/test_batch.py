@@ -1,3 +1,5 @@
+"""The header of a v2 batch: read, walked over, patched in place; what is no header is refused."""
+
 from __future__ import annotations
 
 import struct

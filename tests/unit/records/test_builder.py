@@ -1,3 +1,5 @@
+"""Batches built by us, compared with a builder that shares no code with ours."""
+
 from __future__ import annotations
 
 import pytest

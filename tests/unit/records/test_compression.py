@@ -1,3 +1,5 @@
+"""Every codec both ways, its framing, and that nothing unfolds beyond its limit."""
+
 from __future__ import annotations
 
 import gzip

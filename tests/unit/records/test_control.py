@@ -1,3 +1,5 @@
+"""Transaction markers: written, read back, and the control records that are none."""
+
 from __future__ import annotations
 
 import pytest

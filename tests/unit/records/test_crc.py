@@ -1,3 +1,5 @@
+"""CRC-32C, and that its package is not imported as a whole."""
+
 from __future__ import annotations
 
 import subprocess

@@ -1,3 +1,5 @@
+"""What each Produce version may carry."""
+
 from __future__ import annotations
 
 import struct

@@ -1,3 +1,5 @@
+"""Records inside batches: ours against aiokafka's and kafka-python's, whole, malformed and lying."""
+
 from __future__ import annotations
 
 import struct

@@ -1,3 +1,5 @@
+"""The history of leader epochs: assignment, end offsets, truncation, the checkpoint text."""
+
 from __future__ import annotations
 
 import pytest

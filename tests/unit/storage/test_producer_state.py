@@ -1,3 +1,5 @@
+"""Rows P3 to P6 on one partition: sequences, epochs, transactions, rollback, snapshots."""
+
 from __future__ import annotations
 
 import struct

@@ -1,3 +1,5 @@
+"""Every check before an append, in its order, with every codec where the codec matters."""
+
 from __future__ import annotations
 
 import struct
