@@ -1,0 +1,78 @@
+"""A TCP proxy that keeps every request and its answer, for recording golden bytes.
+
+One thread per connection, one exchange at a time: it reads a frame from the client, passes it on,
+reads the answer and passes that back. So pipelining is lost, order is not. `needs_answer` is false
+for a request that gets none (acks = 0).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.support.probe import receive_exactly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Recorded(NamedTuple):
+    """One exchange, both frames without their length; no answer: None."""
+
+    request: bytes
+    answer: bytes | None
+
+
+class RecordingProxy:
+    """Listens on a free port of 127.0.0.1 and talks to `target_port` there."""
+
+    def __init__(self, needs_answer: Callable[[bytes], bool]) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self.listener.getsockname()[1]
+        self.target_port = 0
+        self.exchanges: list[Recorded] = []
+        self.needs_answer = needs_answer
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT."""
+        return f"127.0.0.1:{self.port}"
+
+    def take(self) -> list[Recorded]:
+        """What was recorded since the last call."""
+        found, self.exchanges = self.exchanges, []
+        return found
+
+    def close(self) -> None:
+        """No new connections; those that are open end with their clients."""
+        self.listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with (
+            client,
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.target_port)) as broker,
+        ):
+            while True:
+                request = _receive(client)
+                broker.sendall(len(request).to_bytes(4, "big") + request)
+                answer = None
+                if self.needs_answer(request):
+                    answer = _receive(broker)
+                    client.sendall(len(answer).to_bytes(4, "big") + answer)
+                self.exchanges.append(Recorded(request, answer))
+
+
+def _receive(connection: socket.socket) -> bytes:
+    return receive_exactly(connection, int.from_bytes(receive_exactly(connection, 4), "big"))
