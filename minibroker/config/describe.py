@@ -51,7 +51,22 @@ class Entry(NamedTuple):
 def topic_entries(
     dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None = None
 ) -> list[Entry]:
-    """Every setting of a topic whose own values are `overrides`, or only the wanted ones."""
+    """Every setting of a topic whose own values are `overrides`, or only the wanted ones.
+
+    The list of a topic without values of its own is remembered (CreateTopics answers it each time):
+    read only.
+    """
+    if overrides or wanted is not None:
+        return _topic_entries(dynamic, overrides, wanted)
+    remembered = dynamic.plain_topic_entries
+    if remembered is None:
+        remembered = dynamic.plain_topic_entries = _topic_entries(dynamic, overrides, wanted)
+    return remembered
+
+
+def _topic_entries(
+    dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None
+) -> list[Entry]:
     defaults = dynamic.topic_default.values
     entries = []
     for name, key in _selected(TOPIC_KEYS, overrides, wanted):

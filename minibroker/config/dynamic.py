@@ -24,18 +24,20 @@ from minibroker.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minibroker.config.describe import Entry
+
+    class ConfigListener(Protocol):
+        """Who wants to know of changes. Called at once, on the loop."""
+
+        def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+            """Broker keys changed their value; `config` has the new ones."""
+
+        def on_topic_config(self, topic: str | None) -> None:
+            """This topic's values changed; None: those of every topic (a broker default did)."""
+
+
 CLUSTER_DEFAULT: Final = "<default>"
 _log: Final = logging.getLogger(__name__)
-
-
-class ConfigListener(Protocol):
-    """Who wants to know of changes. Called at once, on the loop."""
-
-    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """Broker keys changed their value; `config` has the new ones."""
-
-    def on_topic_config(self, topic: str | None) -> None:
-        """This topic's values changed; None: those of every topic (a broker default did)."""
 
 
 class DynamicConfig:
@@ -50,6 +52,8 @@ class DynamicConfig:
         self._topics: dict[str, dict[str, str]] = {}
         self._resolved: dict[str, TopicConfig] = {}
         self.topic_default = TopicConfig(broker_topic_values(static))
+        self.plain_topic_entries: list[Entry] | None = None
+        """What `describe.topic_entries` answers for a topic that sets nothing; None: not asked."""
         """What holds for every topic that sets nothing."""
         self._listeners: list[ConfigListener] = []
 
@@ -121,6 +125,7 @@ class DynamicConfig:
         if not changed:
             return
         self.broker = config
+        self.plain_topic_entries = None
         topic_values = broker_topic_values(config)
         topics_changed = topic_values != self.topic_default.values
         if topics_changed:

@@ -99,7 +99,8 @@ async def _create(
     if replication_factor == _DEFAULT:
         replication_factor = config.default_replication_factor
     replicas = cluster.plan_topic(name, partition_count, replication_factor, assignment)
-    check_values(services, TOPIC, name, configs)
+    if configs:
+        check_values(services, TOPIC, name, configs)
     if not request.validate_only:
         created = await cluster.create_topic(
             name, partition_count, replication_factor, assignment=assignment, configs=configs
