@@ -56,7 +56,7 @@ BROKER_KEYS: Final[dict[str, ConfigKey]] = key_table(
     OPERATIONS_KEYS,
     SECURITY_KEYS,
     METADATA_KEYS,
-    NEWER_KEYS,
+    ((*row, "medium", "read-only", True) for row in NEWER_KEYS),
     _OURS,
     _RUN_TIME_ONLY,
 )

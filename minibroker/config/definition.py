@@ -19,7 +19,7 @@ Source: Kafka ConfigDef (types, trimming, the shape of its complaints).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from minibroker.errors import ConfigError
 
@@ -35,22 +35,36 @@ _SCIENTIFIC_FROM: Final = 1e7  # Double.toString turns to scientific notation fr
 _SCIENTIFIC_BELOW: Final = 1e-3  # and below here
 
 Value: TypeAlias = "bool | int | float | str | list[str] | None"
+ShortRow: TypeAlias = "tuple[str, str, str | None, str]"
 Row: TypeAlias = (
     "tuple[str, str, str | None, str, str, str] | tuple[str, str, str | None, str, str, str, bool]"
 )
 
 
-class ConfigKey(NamedTuple):
-    """One key. `default` is text as Kafka prints it; None where Kafka has no value."""
+class ConfigKey:
+    """One key. A plain class: four hundred of them are made at every start."""
 
-    name: str
-    type: str
-    default: str | None
-    allowed: str
-    importance: str
-    update_mode: str
-    is_hidden: bool = False
-    """Accepted, but described only where it is set (Kafka: internal; here also what 4.x added)."""
+    __slots__ = ("allowed", "default", "importance", "is_hidden", "name", "type", "update_mode")
+
+    def __init__(  # noqa: PLR0917  the columns of the tables
+        self,
+        name: str,
+        type: str,  # noqa: A002  Kafka's word for it
+        default: str | None,
+        allowed: str,
+        importance: str,
+        update_mode: str,
+        is_hidden: bool = False,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.default = default
+        """Text as Kafka prints it; None where Kafka has no value."""
+        self.allowed = allowed
+        self.importance = importance
+        self.update_mode = update_mode
+        self.is_hidden = is_hidden
+        """Accepted, but described only where it is set (Kafka's internal keys, what 4.x added)."""
 
     @property
     def is_sensitive(self) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from minibroker.config.definition import Row
+    from minibroker.config.definition import ShortRow
 
-_ROWS: Final[tuple[tuple[str, str, str | None, str], ...]] = (
+KEYS: Final[tuple[ShortRow, ...]] = (
     ("remote.log.index.file.cache.ttl.ms", "long", "900000", "-1.."),
     ("remote.log.manager.follower.thread.pool.size", "int", "2", "1.."),
     ("log.remote.copy.lag.ms", "long", "0", "-1.."),
@@ -130,5 +130,3 @@ _ROWS: Final[tuple[tuple[str, str, str | None, str], ...]] = (
     ("add.partitions.to.txn.retry.backoff.max.ms", "int", "100", "0.."),
     ("add.partitions.to.txn.retry.backoff.ms", "int", "20", "1.."),
 )
-
-KEYS: Final[tuple[Row, ...]] = tuple((*row, "medium", "read-only", True) for row in _ROWS)
