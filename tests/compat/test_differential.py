@@ -1,7 +1,7 @@
 """The same scenario against Apache Kafka and against minibroker: equal answers. Kafka is right.
 
-Versions that Kafka 3.9.1 serves are judged by it, newer ones by Kafka 4.4.0. COMPAT_SUBJECT=4.4.0 puts
-that Kafka in minibroker's place: it judges the scenarios, and shows where the two Kafkas differ.
+Versions that Kafka 3.9.1 serves are judged by it, newer ones by Kafka 4.4.0. COMPAT_SUBJECT=4.4.0
+puts that Kafka in minibroker's place: it judges the scenarios, and shows where the two differ.
 """
 
 from __future__ import annotations

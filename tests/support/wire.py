@@ -1,8 +1,8 @@
 """A raw client: any request at any version, or any bytes at all, over one blocking socket.
 
 Headers are written out here by hand; only the bodies go through a codec. Requests are named by
-their spec (`create_topics`) and given as plain values: nested structs are mappings, what is left out
-has the protocol's default. Answers come back the same way.
+their spec (`create_topics`) and given as plain values: nested structs are mappings, what is left
+out has the protocol's default. Answers come back the same way.
 """
 
 from __future__ import annotations

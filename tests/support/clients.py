@@ -1,0 +1,259 @@
+"""The real clients of the tests, behind one face: produce values, read every value back.
+
+Each writes `prefix0 … prefix(count-1)` to a topic with acks=all, idempotent, in any of the five
+codecs, and reads a whole topic from its beginning by assigning the partitions itself (no group).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.support import java
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+DEADLINE_SECONDS = 60.0
+POLL_SECONDS = 0.2
+FLUSH_EVERY = 1000
+
+
+class Client(NamedTuple):
+    """One client library or tool."""
+
+    name: str
+    produce: Callable[[str, str, str, str, int], None]
+    """(address, topic, codec, prefix, count): returns when all are acknowledged."""
+    consume: Callable[[str, str, int], list[str]]
+    """(address, topic, count): the values found, at least `count` of them or what came in time."""
+    needs_java: bool = False
+
+    @property
+    def missing(self) -> str | None:
+        """Why it cannot run here, or None."""
+        if self.needs_java:
+            return java.missing_java()
+        if self.name == "kcat" and shutil.which("kcat") is None:
+            return "kcat is not installed (Debian: apt install kcat)"
+        return None
+
+
+# --- confluent-kafka (librdkafka) ---------------------------------------------------------------
+
+
+def confluent_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
+    """librdkafka, idempotent."""
+    from confluent_kafka import Producer  # noqa: PLC0415  # heavy, and each run may use another
+
+    failures: list[str] = []
+
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    producer = Producer(
+        {
+            "bootstrap.servers": address,
+            "compression.codec": codec,
+            "enable.idempotence": True,
+            "linger.ms": 2,
+        }
+    )
+    for n in range(count):
+        producer.produce(topic, key=f"k{n}", value=f"{prefix}{n}", on_delivery=delivered)
+        producer.poll(0)
+    left = producer.flush(DEADLINE_SECONDS)
+    assert not left, f"{left} records were not acknowledged"
+    assert not failures, failures[:3]
+
+
+def confluent_consume(address: str, topic: str, count: int) -> list[str]:
+    """librdkafka with assigned partitions."""
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition  # noqa: PLC0415
+
+    consumer = Consumer(
+        {"bootstrap.servers": address, "group.id": "reader", "enable.auto.commit": False}
+    )
+    try:
+        known = consumer.list_topics(topic, timeout=DEADLINE_SECONDS).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in known])
+        values: list[str] = []
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while time.monotonic() < deadline:
+            messages = consumer.consume(FLUSH_EVERY, timeout=POLL_SECONDS)
+            for message in messages:
+                assert message.error() is None, message.error()
+                values.append(message.value().decode())
+            if not messages and len(values) >= count:
+                break
+        return values
+    finally:
+        consumer.close()
+
+
+# --- kafka-python -------------------------------------------------------------------------------
+
+
+def kafka_python_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
+    """kafka-python, idempotent."""
+    from kafka import KafkaProducer  # noqa: PLC0415
+
+    producer = KafkaProducer(
+        bootstrap_servers=address,
+        compression_type=None if codec == "none" else codec,
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=2,
+    )
+    try:
+        sent = [
+            producer.send(topic, key=b"k%d" % n, value=f"{prefix}{n}".encode())
+            for n in range(count)
+        ]
+        producer.flush(DEADLINE_SECONDS)
+        for future in sent:
+            future.get(DEADLINE_SECONDS)
+    finally:
+        producer.close()
+
+
+def kafka_python_consume(address: str, topic: str, count: int) -> list[str]:
+    """kafka-python with assigned partitions and no group."""
+    from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415
+
+    consumer = KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
+    try:
+        places = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic)]
+        consumer.assign(places)
+        consumer.seek_to_beginning(*places)
+        values: list[str] = []
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while time.monotonic() < deadline:
+            found = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+            values += [record.value.decode() for records in found.values() for record in records]
+            if not found and len(values) >= count:
+                break
+        return values
+    finally:
+        consumer.close()
+
+
+# --- aiokafka -----------------------------------------------------------------------------------
+
+
+def aiokafka_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
+    """aiokafka, idempotent."""
+    from aiokafka import AIOKafkaProducer  # noqa: PLC0415
+
+    async def produce() -> None:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=address,
+            compression_type=None if codec == "none" else codec,
+            enable_idempotence=True,
+            linger_ms=2,
+        )
+        await producer.start()
+        try:
+            sent = [
+                await producer.send(topic, key=b"k%d" % n, value=f"{prefix}{n}".encode())
+                for n in range(count)
+            ]
+            await asyncio.wait_for(asyncio.gather(*sent), DEADLINE_SECONDS)
+        finally:
+            await producer.stop()
+
+    asyncio.run(produce())
+
+
+def aiokafka_consume(address: str, topic: str, count: int) -> list[str]:
+    """aiokafka with assigned partitions and no group."""
+    from aiokafka import AIOKafkaConsumer, TopicPartition  # noqa: PLC0415
+
+    async def consume() -> list[str]:
+        consumer = AIOKafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
+        await consumer.start()
+        try:
+            await consumer._client.force_metadata_update()
+            await consumer._client.set_topics([topic])
+            places = [
+                TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic)
+            ]
+            consumer.assign(places)
+            await consumer.seek_to_beginning(*places)
+            values: list[str] = []
+            deadline = time.monotonic() + DEADLINE_SECONDS
+            while time.monotonic() < deadline:
+                found = await consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
+                values += [r.value.decode() for records in found.values() for r in records]
+                if not found and len(values) >= count:
+                    break
+            return values
+        finally:
+            await consumer.stop()
+
+    return asyncio.run(consume())
+
+
+# --- kcat ---------------------------------------------------------------------------------------
+
+
+def kcat_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
+    """kcat -P, one line a record, idempotent."""
+    text = "".join(f"k{n}:{prefix}{n}\n" for n in range(count))
+    options = ["-K:", "-X", "enable.idempotence=true", "-z", codec]
+    _kcat("-P", "-b", address, "-t", topic, *options, stdin=text)
+
+
+def kcat_consume(address: str, topic: str, count: int) -> list[str]:
+    """kcat -C from the beginning to the end."""
+    del count
+    return _kcat("-C", "-b", address, "-t", topic, "-o", "beginning", "-e", "-q").splitlines()
+
+
+def _kcat(*arguments: str, stdin: str = "") -> str:
+    done = subprocess.run(
+        ["kcat", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"kcat ended with {done.returncode}: {done.stderr[-2000:]}"
+    return done.stdout
+
+
+# --- Java ---------------------------------------------------------------------------------------
+
+
+def java_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
+    """Kafka's own client 4.4.0, idempotent."""
+    _java("produce", address, topic, codec, prefix, str(count))
+
+
+def java_consume(address: str, topic: str, count: int) -> list[str]:
+    """Kafka's own client 4.4.0 with assigned partitions."""
+    return _java("consume", address, topic, str(count)).splitlines()
+
+
+def _java(*arguments: str) -> str:
+    return java.run_java(java.KAFKA_44, str(java.SOURCES / "Records.java"), *arguments)
+
+
+CLIENTS = (
+    Client("confluent-kafka", confluent_produce, confluent_consume),
+    Client("kafka-python", kafka_python_produce, kafka_python_consume),
+    Client("aiokafka", aiokafka_produce, aiokafka_consume),
+    Client("kcat", kcat_produce, kcat_consume),
+    Client("Java 4.4.0", java_produce, java_consume, needs_java=True),
+)
+
+
+def expected(prefix: str, count: int) -> list[str]:
+    """The values that `produce` wrote."""
+    return [f"{prefix}{n}" for n in range(count)]
