@@ -1,4 +1,4 @@
-"""Batches, snapshots and epoch checkpoints that Apache Kafka 3.9.1 left behind, read by our code."""
+"""Batches, snapshots and epoch checkpoints that Apache Kafka 3.9.1 left, read by our code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_every_client_and_codec_was_recorded() -> None:
 
 
 @pytest.mark.parametrize("path", SAME_RECORDS, ids=name_of)
-def test_f1_records_of_every_client_and_codec(path: Path) -> None:
+def test_F1_records_of_every_client_and_codec(path: Path) -> None:
     data = path.read_bytes()
     client, codec = path.stem.rsplit("-", 1)
     [(position, header)] = iterate_headers(data)
@@ -65,7 +65,7 @@ def test_built_batches_equal_recorded_ones(path: Path) -> None:
 
 
 def replay(path: Path) -> tuple[ProducerState, list[tuple[int, bool]]]:
-    """Producer state as recovery builds it, and (marker's offset, is aborted) of ended transactions."""
+    """Producer state as recovery builds it; (marker's offset, is aborted) of ended transactions."""
     data = path.read_bytes()
     state = ProducerState(path.stem)
     ended = []
@@ -83,7 +83,7 @@ def replay(path: Path) -> tuple[ProducerState, list[tuple[int, bool]]]:
 
 
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
-def test_p4_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
+def test_P4_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
     state, _ = replay(path)
     written = path.with_suffix(".snapshot").read_bytes()
     assert state.to_snapshot() == written
@@ -93,7 +93,7 @@ def test_p4_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
     assert loaded.first_unstable_offset == (4 if path.stem.endswith("transactions") else None)
 
 
-def test_p6_transactions_of_a_real_producer() -> None:
+def test_P6_transactions_of_a_real_producer() -> None:
     state, ended = replay(DIRECTORY / "librdkafka-transactions.log")
     assert ended == [(1, False), (3, True)]
     assert state.first_unstable_offset == 0

@@ -1,4 +1,4 @@
-"""Records inside batches: ours against aiokafka's and kafka-python's, whole, malformed and lying."""
+"""Records inside batches: ours against aiokafka's and kafka-python's, and malformed ones."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_offsets_start_at_the_base_offset() -> None:
     assert [record.offset for record in decode_records(data)] == [100, 101, 102]
 
 
-def test_t3_append_time_is_the_time_of_every_record() -> None:
+def test_T3_append_time_is_the_time_of_every_record() -> None:
     data = batch(
         Item(b"a"), Item(b"b", timestamp_ms=TIMESTAMP + 5), attributes=APPEND_TIME, timestamp_ms=7
     )

@@ -124,7 +124,7 @@ def test_the_requests_own_memory_is_patched() -> None:
     assert read_header(memory).base_offset == 100
 
 
-def test_t3_append_time_replaces_the_producers_timestamp() -> None:
+def test_T3_append_time_replaces_the_producers_timestamp() -> None:
     for codec in CODECS:
         records, header = check(build_batch(RECORDS, codec=codec), rules(is_append_time=True))
         assert_stored(records, header, codec)
@@ -133,7 +133,7 @@ def test_t3_append_time_replaces_the_producers_timestamp() -> None:
         assert {record.timestamp for record in decode_records(records)} == {NOW}
 
 
-def test_t3_append_time_topics_have_no_limits() -> None:
+def test_T3_append_time_topics_have_no_limits() -> None:
     applied = rules(
         is_append_time=True, message_timestamp_before_max_ms=0, message_timestamp_after_max_ms=0
     )
@@ -143,7 +143,7 @@ def test_t3_append_time_topics_have_no_limits() -> None:
 
 @pytest.mark.parametrize("is_append_time", [False, True])
 @pytest.mark.parametrize("codec", CODECS)
-def test_t3_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -> None:
+def test_T3_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -> None:
     """In a topic of CreateTime, Kafka takes such a batch if it has a timestamp, and clears the
     flag."""
     data = build_batch(RECORDS, codec=codec, append_time_ms=NOW - 1)
@@ -172,7 +172,7 @@ def test_t3_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -
         (5, 5, (-1, -1), []),
     ],
 )
-def test_t4_timestamps_too_far_from_now(
+def test_T4_timestamps_too_far_from_now(
     codec: str, before: int, after: int, timestamps: tuple[int, int], refused_ones: list[int]
 ) -> None:
     data = build_batch([Record(0, timestamp, b"k", b"v") for timestamp in timestamps], codec=codec)

@@ -227,7 +227,7 @@ def is_recompressed(topic: str, name: str) -> bool:
 
 @pytest.mark.java
 @pytest.mark.parametrize("topic", TOPICS)
-def test_t3_t4_same_verdict_as_kafka(kafka_39: KafkaPeer, topic: str) -> None:
+def test_T3_T4_same_verdict_as_kafka(kafka_39: KafkaPeer, topic: str) -> None:
     rules = topic_rules(TOPICS[topic])
     talk = Dialogue(kafka_39.host, kafka_39.port, scenario="validator", api="produce", version=9)
     wrong = []
