@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.context import ClusterContext
 
-_CLEANED_TYPES: Final = frozenset({"clients", "users", "ips"})
+_CLEANED_TYPES: Final = frozenset({"clients", "users", "ips", *paths.UNANNOUNCED_CONFIG_TYPES})
 """Types whose empty nodes are removed; an empty topic or broker config stays."""
 
 
@@ -53,7 +53,7 @@ class Configs:
                     break
             if not config and entity_type in _CLEANED_TYPES:
                 await self._clean(path)
-            if self._context.tree.is_shared:
+            if self._context.tree.is_shared and entity_type in paths.CONFIG_TYPES:
                 await self._context.tree.create(
                     paths.CONFIG_CHANGE_PREFIX,
                     encode_config_change(entity_type, entity_name),
@@ -94,7 +94,7 @@ class Configs:
 
     async def load(self) -> None:
         """Read every config into the image. Call it under the cluster's lock."""
-        for entity_type in paths.CONFIG_TYPES:
+        for entity_type in (*paths.CONFIG_TYPES, *paths.UNANNOUNCED_CONFIG_TYPES):
             names = await self._entities(entity_type)
             known = self._context.updater.image.configs.get(entity_type, {})
             names += [name for name in known if name not in names]  # deleted meanwhile
@@ -107,7 +107,10 @@ class Configs:
                 self._context.updater.apply_config(entity_type, name, config)
 
     async def _entities(self, entity_type: str) -> list[str]:
-        names = await self._context.tree.children(f"{paths.CONFIG}/{entity_type}")
+        try:
+            names = await self._context.tree.children(f"{paths.CONFIG}/{entity_type}")
+        except NoNode:
+            return []  # a type whose node nobody needed yet
         if entity_type != "users":
             return names
         pairs = []

@@ -24,6 +24,9 @@ PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
 
 CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
 """Entity types under /config (Kafka's ConfigType.ALL)."""
+UNANNOUNCED_CONFIG_TYPES: Final = ("client-metrics", "groups")
+"""Entity types that Kafka keeps in KRaft only. Their nodes are made when needed, their changes are
+not announced: a Kafka 3.9 broker gets stuck at a notification of a type it does not know."""
 DEFAULT_ENTITY: Final = "<default>"
 """Name of the entity that stands for all of its type which have no value of their own."""
 
