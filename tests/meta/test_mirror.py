@@ -11,6 +11,19 @@ UNIT = ROOT / "tests" / "unit"
 # Modules whose tests stand elsewhere, and where: each is shown better there than alone.
 TESTED_ELSEWHERE = {
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
+    **{
+        f"minibroker/config/tables/{name}.py": "tests/compat/test_config_tables.py: beside Kafka's own"
+        for name in (
+            "groups",
+            "metadata",
+            "network",
+            "newer",
+            "operations",
+            "replication",
+            "security",
+            "storage",
+        )
+    },
 }
 
 
