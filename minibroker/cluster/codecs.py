@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PRODUCER_ID_MAX: Final = 2**63 - 1
 _KNOWN_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 FEATURE_NODE: Final = b'{"features":{},"version":2,"status":1}'
 
 
@@ -62,7 +63,7 @@ class ConfigChange(NamedTuple):
 
 
 def _dump(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return _encode(value).encode("utf-8")
 
 
 def _load(path: str, data: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Rules both homes keep (`tests/unit/cluster/test_tree_contract.py` runs against b
 
 - Every node has a value (bytes; empty and absent are the same), a version that starts at 0 and
   grows by one with each `set`, and children. `version=-1` means "whatever it is".
-- A sequence node gets ten digits appended: how many children its parent was ever given before it.
+- A sequence node gets ten digits appended that grow and never come again below the same parent.
 - An ephemeral node has no children and disappears with the session that made it.
 - `multi` is all or nothing. Its parents must exist; it makes none.
 - A watch stays until it is cancelled (ZooKeeper's fire once; the ZooKeeper home re-arms them). It
@@ -18,6 +18,7 @@ Rules both homes keep (`tests/unit/cluster/test_tree_contract.py` runs against b
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     """Ends a watch."""
 
 ANY_VERSION: Final = -1
+_LEGAL_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+")
 BATCH_OPERATIONS_MAX: Final = 500
 """Operations in one `multi` that this package issues: 500 times ~400 bytes stay far below
 ZooKeeper's 1 MiB limit of one request."""
@@ -75,35 +77,49 @@ class Stat(NamedTuple):
     """Session that made it, 0 when it is not ephemeral."""
 
 
-class Create(NamedTuple):
+class Create:
     """Operation of a `multi`; its result is the created path."""
 
-    path: str
-    data: bytes = b""
-    ephemeral: bool = False
-    sequence: bool = False
+    __slots__ = ("data", "ephemeral", "path", "sequence")
+
+    def __init__(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequence: bool = False
+    ) -> None:
+        self.path = path
+        self.data = data
+        self.ephemeral = ephemeral
+        self.sequence = sequence
 
 
-class Set(NamedTuple):
+class Set:
     """Operation of a `multi`; its result is the new version."""
 
-    path: str
-    data: bytes
-    version: int = ANY_VERSION
+    __slots__ = ("data", "path", "version")
+
+    def __init__(self, path: str, data: bytes, version: int = ANY_VERSION) -> None:
+        self.path = path
+        self.data = data
+        self.version = version
 
 
-class Delete(NamedTuple):
+class Delete:
     """Operation of a `multi`; its result is the path."""
 
-    path: str
-    version: int = ANY_VERSION
+    __slots__ = ("path", "version")
+
+    def __init__(self, path: str, version: int = ANY_VERSION) -> None:
+        self.path = path
+        self.version = version
 
 
-class Check(NamedTuple):
+class Check:
     """Operation of a `multi`: the node exists and has this version; its result is the path."""
 
-    path: str
-    version: int = ANY_VERSION
+    __slots__ = ("path", "version")
+
+    def __init__(self, path: str, version: int = ANY_VERSION) -> None:
+        self.path = path
+        self.version = version
 
 
 if TYPE_CHECKING:
@@ -200,14 +216,7 @@ def child_path(path: str, name: str) -> str:
 
 def check_path(path: str) -> None:
     """Raise ValueError for a path that ZooKeeper would refuse."""
-    if path == "/":
-        return
-    names = path.split("/")
-    if (
-        len(names) < 2
-        or names[0]
-        or any(name in {"", ".", ".."} or "\0" in name for name in names[1:])
-    ):
+    if path != "/" and not _LEGAL_PATH.fullmatch(path):
         raise ValueError(f"not a path of the tree: {path!r}")
 
 

@@ -103,7 +103,7 @@ async def draw_from_kafka(port: int) -> list[int]:
 
 @pytest.mark.java
 @pytest.mark.slow
-async def test_P2_no_id_twice_over_three_brokers_and_two_kills(  # noqa: N802
+async def test_P2_no_id_twice_over_three_brokers_and_two_kills(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     connect = f"{zookeeper.connect}/producer-ids"

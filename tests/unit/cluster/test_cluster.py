@@ -433,7 +433,7 @@ async def test_proposed_cluster_id_counts_only_in_a_new_tree(new_tree: Callable[
         await cluster.close()
 
 
-async def test_P1_producer_ids_come_from_any_started_cluster(cluster: Cluster) -> None:  # noqa: N802
+async def test_P1_producer_ids_come_from_any_started_cluster(cluster: Cluster) -> None:
     first = cluster.next_producer_id()
     assert not isinstance(first, int)
     assert await first == 0

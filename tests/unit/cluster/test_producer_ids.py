@@ -26,13 +26,13 @@ async def draw(ids: ProducerIds) -> int:
     return drawn if isinstance(drawn, int) else await drawn
 
 
-async def test_P1_ids_are_fresh_and_start_at_zero(tree: Tree) -> None:  # noqa: N802
+async def test_P1_ids_are_fresh_and_start_at_zero(tree: Tree) -> None:
     ids = ProducerIds(tree, 0)
     assert [await draw(ids) for _ in range(3)] == [0, 1, 2]
     await ids.close()
 
 
-async def test_P2_block_is_taken_as_kafka_writes_it(tree: Tree) -> None:  # noqa: N802
+async def test_P2_block_is_taken_as_kafka_writes_it(tree: Tree) -> None:
     assert await take_block(tree, 7) == ProducerIdBlock(7, 0, 999)
     data, stat = await tree.get(PRODUCER_ID_BLOCK)
     assert data == b'{"version":1,"broker":7,"block_start":"0","block_end":"999"}'
@@ -42,7 +42,7 @@ async def test_P2_block_is_taken_as_kafka_writes_it(tree: Tree) -> None:  # noqa
     assert json.loads(data)["block_start"] == "1000"
 
 
-async def test_P2_two_brokers_never_share_an_id(tree: Tree) -> None:  # noqa: N802
+async def test_P2_two_brokers_never_share_an_id(tree: Tree) -> None:
     first, second = ProducerIds(tree, 1), ProducerIds(tree, 2)
 
     async def draw_many(ids: ProducerIds) -> list[int]:
@@ -55,7 +55,7 @@ async def test_P2_two_brokers_never_share_an_id(tree: Tree) -> None:  # noqa: N8
     await second.close()
 
 
-async def test_P2_restart_skips_ids_and_repeats_none(new_tree: Callable[[], Tree]) -> None:  # noqa: N802
+async def test_P2_restart_skips_ids_and_repeats_none(new_tree: Callable[[], Tree]) -> None:
     drawn = []
     for _ in range(3):
         tree = new_tree()

@@ -128,14 +128,16 @@ async def test_get_many_keeps_order_and_tells_missing(tree: Tree) -> None:
     assert await tree.get_many([]) == []
 
 
-async def test_sequence_numbers_count_all_children_ever(tree: Tree) -> None:
-    """ZooKeeper's rule: the number is how many children the parent was given before."""
+async def test_sequence_numbers_grow_and_never_return(tree: Tree) -> None:
+    """Not deletion, nor another prefix, nor plain children in between bring a number back."""
     await tree.create("/q")
     assert await tree.create("/q/n-", b"x", sequence=True) == "/q/n-0000000000"
     await tree.create("/q/plain")
-    assert await tree.create("/q/n-", sequence=True) == "/q/n-0000000002"
-    await tree.delete("/q/n-0000000002")
-    assert await tree.create("/q/m-", sequence=True) == "/q/m-0000000003"
+    second = await tree.create("/q/n-", sequence=True)
+    await tree.delete(second)
+    third = await tree.create("/q/m-", sequence=True)
+    assert "0000000000" < second.removeprefix("/q/n-") < third.removeprefix("/q/m-")
+    assert len(third) == len("/q/m-") + 10
     assert (await tree.get("/q/n-0000000000"))[0] == b"x"
 
 
@@ -179,6 +181,7 @@ async def test_multi_does_all_and_answers_each(tree: Tree) -> None:
     [
         (Create("/a"), NodeExists, "/a"),
         (Create("/x/y"), NoNode, "/x"),
+        (Create("/"), NodeExists, "/"),
         (Set("/a", b"2", 7), BadVersion, "/a"),
         (Set("/x", b"2"), NoNode, "/x"),
         (Delete("/full"), NotEmpty, "/full"),
@@ -303,14 +306,14 @@ async def test_what_was_acknowledged_is_there_for_the_next_client(
     await first.open()
     await first.create("/a/b", b"kept", make_parents=True)
     await first.set("/a", b"too")
-    await first.create("/a/n", sequence=True)
+    numbered = await first.create("/a/n", sequence=True)
     await first.close()
     second = new_tree()
     await second.open()
     assert (await second.get("/a/b"))[0] == b"kept"
     data, stat = await second.get("/a")
     assert (data, stat.version) == (b"too", 1)
-    assert await second.create("/a/n", sequence=True) == "/a/n0000000002"
+    assert await second.create("/a/n", sequence=True) > numbered
     await second.close()
 
 
