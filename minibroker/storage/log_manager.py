@@ -197,6 +197,18 @@ class LogManager:
             if log.name.topic == topic:
                 log.update_config(config, rules)
 
+    def truncate(self, topic: str, partition: int, offset: int) -> bool:
+        """Remove everything from `offset` on; False where there was nothing. Raises StorageError.
+
+        The recovery point is checkpointed before the log grows again: an old one beyond the cut
+        would vouch for bytes that were never synced.
+        """
+        log = self.logs[TopicPartition(topic, partition)]
+        if not log.truncate_to(offset):
+            return False
+        self.checkpoint_now()
+        return True
+
     def delete(self, topic: str, partition: int) -> Callable[[], None] | None:
         """Take the partition out of service and rename its directory; the returned task removes it,
         on any thread. None where there is no such log. Raises StorageError.
@@ -215,7 +227,9 @@ class LogManager:
     def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
         """The logs in one of `directories`."""
         prefix = directory.path + "/"
-        return [log for log in self.logs.values() if log.directory.rpartition("/")[0] + "/" == prefix]
+        return [
+            log for log in self.logs.values() if log.directory.rpartition("/")[0] + "/" == prefix
+        ]
 
     def space_of(self, directory: LogDirectory) -> tuple[int, int]:
         """Total and usable bytes of the file system under a directory. Raises StorageError."""

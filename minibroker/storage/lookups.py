@@ -28,15 +28,17 @@ class TimestampOffset(NamedTuple):
 def find_by_timestamp(
     segments: Segments, timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
-    """The first record at or behind `start_offset` with a timestamp ≥ `timestamp` (ms), None: there
-    is none.
+    """The first record at or behind `start_offset` with a timestamp ≥ `timestamp` (ms), if any.
 
-    The first segment whose largest timestamp reaches it is searched, no other. Raises
-    CorruptionError, OSError.
+    Segments whose largest timestamp is smaller are passed by. Differs from Kafka, which searches only
+    the first one that is left: where that timestamp belongs to a record below the log's start, Kafka
+    answers "none" although later segments have one. Raises CorruptionError, OSError.
     """
-    for segment in segments:
+    for segment in segments.since(start_offset):
         if largest_timestamp(segment) >= timestamp:
-            return _find_in_segment(segment, timestamp, start_offset)
+            found = _find_in_segment(segment, timestamp, start_offset)
+            if found is not None:
+                return found
     return None
 
 

@@ -54,7 +54,7 @@ class AppendInfo(NamedTuple):
     """What Produce answers. Offsets inclusive; `append_time_ms` -1 for CreateTime.
 
     `duplicate`: the batch was there already, nothing was appended, the offsets are the first
-    append's.
+    append's, and `append_time_ms` is that one's largest timestamp (Kafka answers so).
     """
 
     first_offset: int
@@ -96,9 +96,10 @@ class PartitionLog(ReadableLog):
         log_end_offset: int,
         recovery_point: int,
         snapshot_offset: int,
+        has_new_names: bool,
     ) -> None:
         """`snapshot_offset`: of the newest producer snapshot, 0: none. `rules` are those of
-        `config`.
+        `config`. `has_new_names`: names in the directory may not be durable yet.
         """
         super().__init__(
             disk,
@@ -118,7 +119,7 @@ class PartitionLog(ReadableLog):
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []
         self._staged_bytes = 0
-        self._directory_changed = log_end_offset != recovery_point or log_end_offset == 0
+        self._directory_changed = has_new_names
         self.dropped_count = 0
         """How often a failed write took staged appends back. Who staged one and finds another
         number before the answer leaves knows that the append was lost.
@@ -163,6 +164,9 @@ class PartitionLog(ReadableLog):
             or last_offset > self._active.max_offset
         ):
             self._make_room(header.base_offset, last_offset, max_timestamp, size, now_ms)
+        if leader_epoch > self.epochs.latest_epoch:
+            # Before producer state changes: this writes a file, which may fail.
+            self._begin_epoch(leader_epoch, header.base_offset)
         if header.producer_id >= 0:
             if header.is_control:
                 return self._append_marker(records, header)
@@ -171,12 +175,11 @@ class PartitionLog(ReadableLog):
                 return AppendInfo(
                     repeated.first_offset,
                     repeated.last_offset,
-                    repeated.timestamp if self._rules.is_append_time else -1,
+                    # As Kafka: the first append's time, in a topic of CreateTime too.
+                    repeated.timestamp,
                     self.log_start_offset,
                     True,
                 )
-        if leader_epoch > self.epochs.latest_epoch:
-            self._begin_epoch(leader_epoch, header.base_offset)
         self._staged.append(records)
         self._staged_appends.append((last_offset, max_timestamp, size))
         self._next_offset = last_offset + 1
@@ -383,13 +386,11 @@ class PartitionLog(ReadableLog):
         """
         self.write_staged()
         end = self.log_end_offset if up_to is None else up_to
-        dirty = [
-            segment
-            for segment in self.segments.since(self.recovery_point)
-            if segment.base_offset < end
-        ]
-        if end <= self.recovery_point:
-            dirty = []
+        with_directory = self._directory_changed
+        dirty: list[Segment] = []
+        if end > self.recovery_point or with_directory:
+            reached = self.segments.since(min(self.recovery_point, end))
+            dirty = [one for one in reached if one.base_offset < end or one is self._active]
         try:
             for segment in dirty:
                 segment.write_indexes()
@@ -399,7 +400,6 @@ class PartitionLog(ReadableLog):
         if dirty:
             paths.append(producer_files.snapshot_path(self.directory, self._snapshot_offset))
             paths.append(f"{self.directory}/{names.LEADER_EPOCHS}")
-        with_directory = self._directory_changed
         self._directory_changed = False
         return FlushTask(self, paths, end, with_directory)
 
@@ -421,7 +421,11 @@ class PartitionLog(ReadableLog):
         self.flush_task()()
 
     def truncate_to(self, offset: int) -> bool:
-        """Remove everything from `offset` on; False: there was nothing. Raises StorageError."""
+        """Remove everything from `offset` on; False: there was nothing. Raises StorageError.
+
+        The recovery point goes back, so the checkpoint has to be written next
+        (`LogManager.truncate` does both).
+        """
         self.write_staged()
         if offset >= self.log_end_offset:
             return False
@@ -466,6 +470,7 @@ class PartitionLog(ReadableLog):
         """The log ends at `offset` now: producers, epochs and recovery point follow."""
         self.log_end_offset = self._next_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
+        self._directory_changed = True
         self._forget_room()
         if self.epochs.truncate_from_end(offset):
             self._write_epochs()

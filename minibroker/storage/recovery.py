@@ -95,6 +95,7 @@ class _Loader:
         self.checkpointed = checkpointed
         self.segments = Segments()
         self.epochs = LeaderEpochs()
+        self.has_new_names = not checkpointed.is_clean
 
     def load(self, rules: AppendRules) -> PartitionLog:
         found = self.files.list_files(self.directory)
@@ -113,6 +114,8 @@ class _Loader:
             self._write_epochs()
         snapshots = self._clean_snapshots(found, log_end)
         known = max(self.checkpointed.recovery_point, 0)
+        if known > log_end:  # of a log that was truncated since: says nothing of what is there now
+            known = self.segments.last.base_offset
         return PartitionLog(
             self.disk,
             self.clock,
@@ -126,6 +129,7 @@ class _Loader:
             log_end_offset=log_end,
             recovery_point=log_end if self._is_clean else max(min(known, log_end), log_start),
             snapshot_offset=snapshots,
+            has_new_names=self.has_new_names,
         )
 
     @property
@@ -172,6 +176,7 @@ class _Loader:
         if names.LEADER_EPOCHS not in self.files.list_files(self.directory):
             self.files.create(f"{self.directory}/{names.LEADER_EPOCHS}")
         self.segments.add(fresh)
+        self.has_new_names = True
         return log_start
 
     def _remove(self, segment: Segment) -> None:

@@ -72,6 +72,8 @@ class FaultyFiles(Files):
         self._synced, self._names = {}, {}
         for directory, _, _ in os.walk(self.root):
             self._note_names(directory)
+        for inode in self._pins:
+            self._synced[inode] = self._content(inode)
 
     def _note_names(self, directory: str) -> None:
         """The directory was synced: these names are durable; a file not seen yet is as it is."""
@@ -86,7 +88,7 @@ class FaultyFiles(Files):
         inode = os.stat(path).st_ino
         if inode not in self._pins:
             self._pins[inode] = os.open(path, os.O_RDONLY)
-            self._synced[inode] = b"" if self.call_count else self._content(inode)
+            self._synced[inode] = b""
         return inode
 
     def _content(self, inode: int) -> bytes:
