@@ -12,7 +12,7 @@ UNIT = ROOT / "tests" / "unit"
 TESTED_ELSEWHERE = {
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
     **{
-        f"minibroker/config/tables/{name}.py": "tests/compat/test_config_tables.py: Kafka tells its own"
+        f"minibroker/config/tables/{name}.py": "tests/compat/test_config_tables.py: beside Kafka"
         for name in (
             "groups",
             "metadata",
