@@ -25,10 +25,10 @@ class StructEmitter:
         self.never_flexible = not message.is_flexible(self.scope.last)
         self.always_flexible = message.is_flexible(self.scope.first)
 
-    def class_lines(self, constants: Lines, doc: str) -> Lines:
+    def class_lines(self, base: str, constants: Lines, doc: str) -> Lines:
         """The whole class; `constants` are the class attributes of a root struct."""
         name = self.names[self.struct]
-        lines = [f"class {name}(Message):", f'    """{doc}"""', ""]
+        lines = [f"class {name}({base}):", f'    """{doc}"""', ""]
         slots = ", ".join(f'"{field.name}"' for field in self.struct.fields)
         one = "," if len(self.struct.fields) == 1 else ""
         lines += [f"    __slots__ = ({slots}{one})", *indented(constants), ""]

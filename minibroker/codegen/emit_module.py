@@ -1,5 +1,7 @@
 """A spec file as a whole Python module: imports, layouts, one class per struct."""
 
+from typing import NamedTuple
+
 from minibroker.codegen.emit import StructEmitter, layout_name
 from minibroker.codegen.ladder import Lines
 from minibroker.codegen.spec import Api, Message, StoredRecord, Struct
@@ -8,7 +10,18 @@ from minibroker.codegen.text import banner, sentence
 _IMPORTABLE = {
     "minibroker.protocol.message": ("Message", "not_carried", "null_not_carried"),
     "minibroker.protocol.primitives": ("ZERO_UUID", "Buffer", "Reader", "Writer"),
+    "minibroker.protocol.versioned": ("VersionedMessage",),
 }
+
+
+class ClassPlan(NamedTuple):
+    """A class of the module; `constants` are the class attributes of a root struct."""
+
+    message: Message
+    struct: Struct
+    doc: str
+    base: str
+    constants: Lines
 
 
 def api_source(api: Api) -> str:
@@ -20,14 +33,11 @@ def api_source(api: Api) -> str:
         "\n".join(body),
     )
     names = _class_names(api.request, api.response)
-    classes: list[tuple[Message, Struct, Lines, str]] = []
+    plans: list[ClassPlan] = []
     for message, side in ((api.request, "Request"), (api.response, "Answer")):
         constants = [f"API_KEY = {api.key}", *_constants(message)]
-        for struct in message.structs:
-            is_root = struct is message.root
-            doc = f"{side} of {api.api}." if is_root else sentence(struct.doc)
-            classes.append((message, struct, constants if is_root else [], doc))
-    return _module(lines, classes, names)
+        plans += _plans(message, f"{side} of {api.api}.", "Message", constants)
+    return _module(lines, plans, names)
 
 
 def stored_source(record: StoredRecord) -> str:
@@ -38,19 +48,20 @@ def stored_source(record: StoredRecord) -> str:
         "\n".join(_notes(record.version_notes)),
     )
     names = _class_names(*record.messages)
-    classes = [
-        (
-            message,
-            struct,
-            _constants(message) if struct is message.root else [],
-            "The record itself; its version is the int16 in front of it."
-            if struct is message.root
-            else sentence(struct.doc),
-        )
-        for message in record.messages
+    doc = "The record itself; its version is the int16 in front of it."
+    plans: list[ClassPlan] = []
+    for message in record.messages:
+        plans += _plans(message, doc, "VersionedMessage", _constants(message))
+    return _module(lines, plans, names)
+
+
+def _plans(message: Message, doc: str, base: str, constants: Lines) -> list[ClassPlan]:
+    return [
+        ClassPlan(message, struct, doc, base, constants)
+        if struct is message.root
+        else ClassPlan(message, struct, sentence(struct.doc), "Message", [])
         for struct in message.structs
     ]
-    return _module(lines, classes, names)
 
 
 def _constants(message: Message) -> Lines:
@@ -66,28 +77,27 @@ def _notes(version_notes: dict[str, str]) -> Lines:
     return ["", "Versions:", *(f"{version}: {note}" for version, note in version_notes.items())]
 
 
-def _module(
-    lines: Lines, classes: list[tuple[Message, Struct, Lines, str]], names: dict[Struct, str]
-) -> str:
+def _module(lines: Lines, plans: list[ClassPlan], names: dict[Struct, str]) -> str:
     layouts: set[str] = set()
     body: Lines = []
     written: set[str] = set()
-    for message, struct, constants, doc in classes:
-        if names[struct] in written:  # both sides use it
+    for plan in plans:
+        if names[plan.struct] in written:  # both sides use it
             continue
-        written.add(names[struct])
-        emitter = StructEmitter(message, struct, names, layouts)
-        body += ["", "", *emitter.class_lines(constants, doc)]
+        written.add(names[plan.struct])
+        emitter = StructEmitter(plan.message, plan.struct, names, layouts)
+        body += ["", "", *emitter.class_lines(plan.base, plan.constants, plan.doc)]
     text = "\n".join(body)
     if layouts:
         lines += ["from struct import Struct", ""]
     for module, importable in _IMPORTABLE.items():
         used = [name for name in importable if _mentions(text, name)]
-        lines.append(f"from {module} import {', '.join(used)}")
+        if used:
+            lines.append(f"from {module} import {', '.join(used)}")
     if layouts:
         lines.append("")
         lines += [f'{layout_name(codes)} = Struct(">{codes}")' for codes in sorted(layouts)]
-    return "\n".join(lines) + text + "\n"
+    return "\n".join(lines) + "\n" + text + "\n"
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -3,8 +3,8 @@
 `protocol_specs/layouts.json` holds a digest of every version of every message: names, order, types,
 null, tags and defaults of its fields. A test compares it with the specs, so that no edit changes a
 version that clients speak. `python -m minibroker.codegen --freeze` adds versions that are new and
-never replaces a digest. (The list is a file, and not a look at the previous commit, so that it works
-in a source archive and over several commits at once.)
+never replaces a digest. (The list is a file, and not a look at the previous commit, so that it
+works in a source archive and over several commits at once.)
 """
 
 import hashlib

@@ -21,6 +21,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _IH = Struct(">ih")
 _QH = Struct(">qh")
 
+
 class AddOffsetsToTxnRequest(Message):
     """Request of AddOffsetsToTxn."""
 

@@ -23,6 +23,7 @@ _IH = Struct(">ih")
 _QH = Struct(">qh")
 _QHZ = Struct(">qh?")
 
+
 class AddPartitionsToTxnTopic(Message):
     """Partitions of this transaction, grouped by topic."""
 

@@ -18,6 +18,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IH = Struct(">ih")
 _II = Struct(">ii")
 
+
 class Listener(Message):
     """Where the new voter listens as a controller."""
 

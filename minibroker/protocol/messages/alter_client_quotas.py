@@ -17,6 +17,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _DZ = Struct(">d?")
 
+
 class EntityData(Message):
     """Parts the entity is made of, e.g. user and client-id."""
 

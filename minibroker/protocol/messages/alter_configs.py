@@ -14,6 +14,7 @@ Generated from protocol_specs/apis/33_alter_configs.json by `python -m minibroke
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
 
+
 class AlterableConfig(Message):
     """New set; keys not listed fall back to their defaults."""
 

@@ -23,6 +23,7 @@ _IHII = Struct(">ihii")
 _II = Struct(">ii")
 _IQ = Struct(">iq")
 
+
 class BrokerState(Message):
     """Brokers that shall be in the ISR; from v3 on."""
 

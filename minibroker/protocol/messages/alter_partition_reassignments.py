@@ -19,6 +19,7 @@ _IZ = Struct(">i?")
 _IZH = Struct(">i?h")
 _IH = Struct(">ih")
 
+
 class ReassignablePartition(Message):
     """One move per partition."""
 

@@ -18,6 +18,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class AlterReplicaLogDirTopic(Message):
     """Replicas that shall move there, grouped by topic."""
 

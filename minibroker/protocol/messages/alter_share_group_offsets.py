@@ -15,6 +15,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IH = Struct(">ih")
 _IQ = Struct(">iq")
 
+
 class AlterShareGroupOffsetsRequestPartition(Message):
     """New offset by partition."""
 

@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _BI = Struct(">bi")
 
+
 class ScramCredentialDeletion(Message):
     """Credentials to take away."""
 

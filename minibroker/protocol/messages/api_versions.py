@@ -22,6 +22,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _HH = Struct(">hh")
 _HHH = Struct(">hhh")
 
+
 class ApiVersionsRequest(Message):
     """Request of ApiVersions."""
 

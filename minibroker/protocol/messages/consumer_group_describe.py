@@ -17,6 +17,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _II = Struct(">ii")
 
+
 class ConsumerGroupDescribeRequest(Message):
     """Request of ConsumerGroupDescribe."""
 

@@ -18,6 +18,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IH = Struct(">ih")
 _II = Struct(">ii")
 
+
 class TopicPartitions(Message):
     """Partitions the member holds now, grouped by topic; null = as before."""
 

@@ -19,6 +19,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _BB = Struct(">bb")
 
+
 class AclCreation(Message):
     """Entries to add; an existing one counts as added."""
 

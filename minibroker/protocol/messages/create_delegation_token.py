@@ -19,6 +19,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _QQQ = Struct(">qqq")
 
+
 class CreatableRenewers(Message):
     """Principals besides the owner that may prolong the token."""
 

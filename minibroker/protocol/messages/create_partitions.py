@@ -19,6 +19,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IZ = Struct(">i?")
 
+
 class CreatePartitionsAssignment(Message):
     """Replicas of the added partitions, in order; null lets the broker choose."""
 

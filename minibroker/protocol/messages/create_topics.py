@@ -25,6 +25,7 @@ _ZBZ = Struct(">?b?")
 _IZ = Struct(">i?")
 _IH = Struct(">ih")
 
+
 class CreatableReplicaAssignment(Message):
     """Replicas chosen by hand, one entry per partition without gaps; empty lets the broker choose."""
 

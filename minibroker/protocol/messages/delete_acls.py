@@ -19,6 +19,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _BB = Struct(">bb")
 
+
 class DeleteAclsFilter(Message):
     """What to remove: an entry goes when any filter matches it."""
 

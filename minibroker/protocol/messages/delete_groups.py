@@ -15,6 +15,7 @@ Generated from protocol_specs/apis/42_delete_groups.json by `python -m minibroke
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
 
+
 class DeleteGroupsRequest(Message):
     """Request of DeleteGroups."""
 

@@ -19,6 +19,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _IQ = Struct(">iq")
 _IQH = Struct(">iqh")
 
+
 class DeleteRecordsPartition(Message):
     """New start per partition."""
 

@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class DeleteShareGroupOffsetsRequestTopic(Message):
     """Topics whose offsets shall go, all partitions of each."""
 

@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class PartitionData(Message):
     """One entry per share partition."""
 

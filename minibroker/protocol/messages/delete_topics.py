@@ -18,6 +18,7 @@ Generated from protocol_specs/apis/20_delete_topics.json by `python -m minibroke
 from minibroker.protocol.message import Message, not_carried, null_not_carried
 from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 
+
 class DeleteTopicState(Message):
     """Topics to delete, each by name or by id, not both."""
 

@@ -20,6 +20,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _BB = Struct(">bb")
 _IH = Struct(">ih")
 
+
 class DescribeAclsRequest(Message):
     """Request of DescribeAcls."""
 

@@ -20,6 +20,7 @@ _ZB = Struct(">?b")
 _ZBZ = Struct(">?b?")
 _IH = Struct(">ih")
 
+
 class DescribeClusterRequest(Message):
     """Request of DescribeCluster."""
 

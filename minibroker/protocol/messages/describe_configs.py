@@ -22,6 +22,7 @@ _ZZ = Struct(">??")
 _ZZZ = Struct(">???")
 _ZBZ = Struct(">?b?")
 
+
 class DescribeConfigsResource(Message):
     """Things whose settings are wanted."""
 

@@ -19,6 +19,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _QQQ = Struct(">qqq")
 
+
 class DescribeDelegationTokenOwner(Message):
     """Owners whose tokens are wanted; null = whatever the caller may see."""
 

@@ -18,6 +18,7 @@ Generated from protocol_specs/apis/15_describe_groups.json by `python -m minibro
 from minibroker.protocol.message import Message, not_carried
 from minibroker.protocol.primitives import Reader, Writer
 
+
 class DescribeGroupsRequest(Message):
     """Request of DescribeGroups."""
 

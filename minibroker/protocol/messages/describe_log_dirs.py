@@ -24,6 +24,7 @@ _IQQZ = Struct(">iqq?")
 _QQ = Struct(">qq")
 _QQZ = Struct(">qq?")
 
+
 class DescribableLogDirTopic(Message):
     """Partitions to report on, grouped by topic; null = everything."""
 

@@ -15,6 +15,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _IH = Struct(">ih")
 _QIIQIQ = Struct(">qiiqiq")
 
+
 class TopicRequest(Message):
     """Partitions to look at, grouped by topic."""
 

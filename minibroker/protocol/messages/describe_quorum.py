@@ -20,6 +20,7 @@ _IH = Struct(">ih")
 _IIQ = Struct(">iiq")
 _QQQ = Struct(">qqq")
 
+
 class RequestPartitionData(Message):
     """One entry per partition asked about."""
 

@@ -18,6 +18,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IQIH = Struct(">iqih")
 _IQIQH = Struct(">iqiqh")
 
+
 class DescribeShareGroupOffsetsRequestTopic(Message):
     """Partitions wanted, grouped by topic; null = all the group has state for."""
 

@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _HIII = Struct(">hiii")
 
+
 class TopicRequest(Message):
     """Topics wanted; empty = all the caller may describe. Answered in order of name."""
 

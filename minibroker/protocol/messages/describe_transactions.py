@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IQQH = Struct(">iqqh")
 
+
 class DescribeTransactionsRequest(Message):
     """Request of DescribeTransactions."""
 

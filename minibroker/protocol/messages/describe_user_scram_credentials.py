@@ -15,6 +15,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _BI = Struct(">bi")
 _IH = Struct(">ih")
 
+
 class UserName(Message):
     """Whose credentials to list; null or empty = everybody's."""
 

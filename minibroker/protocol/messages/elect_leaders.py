@@ -18,6 +18,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class TopicPartitions(Message):
     """Partitions to elect for, grouped by topic; null = all."""
 

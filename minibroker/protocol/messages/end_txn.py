@@ -23,6 +23,7 @@ _IH = Struct(">ih")
 _IHQH = Struct(">ihqh")
 _QHZ = Struct(">qh?")
 
+
 class EndTxnRequest(Message):
     """Request of EndTxn."""
 

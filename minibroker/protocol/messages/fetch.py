@@ -50,6 +50,7 @@ _IQQI = Struct(">iqqi")
 _QI = Struct(">qi")
 _QQ = Struct(">qq")
 
+
 class ReplicaState(Message):
     """Tagged: who fetches, when it is a follower (KIP-903)."""
 

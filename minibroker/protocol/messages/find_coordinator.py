@@ -22,6 +22,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class FindCoordinatorRequest(Message):
     """Request of FindCoordinator."""
 

@@ -15,6 +15,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IH = Struct(">ih")
 _IIZ = Struct(">ii?")
 
+
 class GetTelemetrySubscriptionsRequest(Message):
     """Request of GetTelemetrySubscriptions."""
 

@@ -20,6 +20,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class HeartbeatRequest(Message):
     """Request of Heartbeat."""
 

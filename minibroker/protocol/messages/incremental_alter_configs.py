@@ -13,6 +13,7 @@ Generated from protocol_specs/apis/44_incremental_alter_configs.json by `python 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
 
+
 class AlterableConfig(Message):
     """Single changes; a key may appear once only."""
 

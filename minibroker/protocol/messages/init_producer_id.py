@@ -25,6 +25,7 @@ _IHQHQH = Struct(">ihqhqh")
 _IQH = Struct(">iqh")
 _IQHZZ = Struct(">iqh??")
 
+
 class InitProducerIdRequest(Message):
     """Request of InitProducerId."""
 

@@ -15,6 +15,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IH = Struct(">ih")
 _IIQ = Struct(">iiq")
 
+
 class PartitionData(Message):
     """State to begin with, per partition."""
 

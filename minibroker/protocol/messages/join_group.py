@@ -27,6 +27,7 @@ _HI = Struct(">hi")
 _IHI = Struct(">ihi")
 _II = Struct(">ii")
 
+
 class JoinGroupRequestProtocol(Message):
     """Assignors the member can work with, favourite first; all members must share one."""
 

@@ -21,6 +21,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class MemberIdentity(Message):
     """Members that leave; from v3 on."""
 

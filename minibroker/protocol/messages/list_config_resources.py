@@ -17,6 +17,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class ListConfigResourcesRequest(Message):
     """Request of ListConfigResources."""
 

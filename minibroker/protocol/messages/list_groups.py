@@ -21,6 +21,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class ListGroupsRequest(Message):
     """Request of ListGroups."""
 

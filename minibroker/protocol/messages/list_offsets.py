@@ -33,6 +33,7 @@ _IQI = Struct(">iqi")
 _QQ = Struct(">qq")
 _QQI = Struct(">qqi")
 
+
 class ListOffsetsPartition(Message):
     """One lookup per partition."""
 

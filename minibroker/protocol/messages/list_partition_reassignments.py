@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class ListPartitionReassignmentsTopics(Message):
     """Partitions to look at, grouped by topic; null = all."""
 

@@ -18,6 +18,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class ListTransactionsRequest(Message):
     """Request of ListTransactions."""
 

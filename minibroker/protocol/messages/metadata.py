@@ -32,6 +32,7 @@ _ZZZ = Struct(">???")
 _HII = Struct(">hii")
 _HIII = Struct(">hiii")
 
+
 class MetadataRequestTopic(Message):
     """Topics wanted; null = all (v0: empty = all), empty = none, just the cluster."""
 

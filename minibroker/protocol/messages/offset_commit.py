@@ -29,6 +29,7 @@ _IQ = Struct(">iq")
 _IQI = Struct(">iqi")
 _IQQ = Struct(">iqq")
 
+
 class OffsetCommitRequestPartition(Message):
     """One offset per partition."""
 

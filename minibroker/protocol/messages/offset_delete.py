@@ -15,6 +15,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _HI = Struct(">hi")
 _IH = Struct(">ih")
 
+
 class OffsetDeleteRequestPartition(Message):
     """One entry per offset to delete."""
 

@@ -27,6 +27,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IQ = Struct(">iq")
 _IQI = Struct(">iqi")
 
+
 class OffsetFetchRequestTopic(Message):
     """Partitions wanted, grouped by topic; null (v2 and up) = all that have an offset. Up to v7."""
 

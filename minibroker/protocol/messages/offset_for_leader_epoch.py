@@ -23,6 +23,7 @@ _HIQ = Struct(">hiq")
 _II = Struct(">ii")
 _III = Struct(">iii")
 
+
 class OffsetForLeaderPartition(Message):
     """One lookup per partition."""
 

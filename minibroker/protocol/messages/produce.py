@@ -33,6 +33,7 @@ _IHQQ = Struct(">ihqq")
 _IHQQQ = Struct(">ihqqq")
 _II = Struct(">ii")
 
+
 class PartitionProduceData(Message):
     """Batches to append, grouped by partition."""
 

@@ -15,6 +15,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 _IZB = Struct(">i?b")
 _IH = Struct(">ih")
 
+
 class PushTelemetryRequest(Message):
     """Request of PushTelemetry."""
 

@@ -17,6 +17,7 @@ _II = Struct(">ii")
 _IQ = Struct(">iq")
 _QQBH = Struct(">qqbh")
 
+
 class PartitionData(Message):
     """One entry per share partition."""
 

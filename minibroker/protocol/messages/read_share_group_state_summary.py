@@ -20,6 +20,7 @@ _II = Struct(">ii")
 _IIQ = Struct(">iiq")
 _IIQI = Struct(">iiqi")
 
+
 class PartitionData(Message):
     """One entry per share partition."""
 

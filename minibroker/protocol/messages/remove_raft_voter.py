@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class RemoveRaftVoterRequest(Message):
     """Request of RemoveRaftVoter."""
 

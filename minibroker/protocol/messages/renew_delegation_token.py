@@ -18,6 +18,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _HQI = Struct(">hqi")
 
+
 class RenewDelegationTokenRequest(Message):
     """Request of RenewDelegationToken."""
 

@@ -14,6 +14,7 @@ Generated from protocol_specs/apis/36_sasl_authenticate.json by `python -m minib
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
 
+
 class SaslAuthenticateRequest(Message):
     """Request of SaslAuthenticate."""
 

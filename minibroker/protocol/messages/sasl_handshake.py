@@ -13,6 +13,7 @@ Generated from protocol_specs/apis/17_sasl_handshake.json by `python -m minibrok
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
 
+
 class SaslHandshakeRequest(Message):
     """Request of SaslHandshake."""
 

@@ -21,6 +21,7 @@ _IH = Struct(">ih")
 _II = Struct(">ii")
 _QQ = Struct(">qq")
 
+
 class AcknowledgementBatch(Message):
     """Outcomes of records acquired earlier, in order of offset without overlap."""
 

@@ -24,6 +24,7 @@ _IIIIIIBZ = Struct(">iiiiiib?")
 _QQ = Struct(">qq")
 _QQH = Struct(">qqh")
 
+
 class AcknowledgementBatch(Message):
     """Outcomes of records acquired earlier, in order of offset without overlap."""
 

@@ -20,6 +20,7 @@ _IH = Struct(">ih")
 _II = Struct(">ii")
 _IQ = Struct(">iq")
 
+
 class StreamsGroupDescribeRequest(Message):
     """Request of StreamsGroupDescribe."""
 

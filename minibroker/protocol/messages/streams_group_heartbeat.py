@@ -22,6 +22,7 @@ _IIII = Struct(">iiii")
 _IIIQ = Struct(">iiiq")
 _IQ = Struct(">iq")
 
+
 class KeyValue(Message):
     """Topic settings to create it with."""
 

@@ -21,6 +21,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class SyncGroupRequestAssignment(Message):
     """Shares of all members, from the leader; empty from everybody else."""
 

@@ -26,6 +26,7 @@ _IQI = Struct(">iqi")
 _QH = Struct(">qh")
 _QHI = Struct(">qhi")
 
+
 class TxnOffsetCommitRequestPartition(Message):
     """One offset per partition."""
 

@@ -14,6 +14,7 @@ from minibroker.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
 
+
 class UnregisterBrokerRequest(Message):
     """Request of UnregisterBroker."""
 

@@ -20,6 +20,7 @@ _HZ = Struct(">h?")
 _HB = Struct(">hb")
 _IH = Struct(">ih")
 
+
 class FeatureUpdateKey(Message):
     """Features to change; naming one twice is refused."""
 

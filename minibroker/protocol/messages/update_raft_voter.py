@@ -16,6 +16,7 @@ _HH = Struct(">hh")
 _IH = Struct(">ih")
 _II = Struct(">ii")
 
+
 class Listener(Message):
     """Where the voter listens as a controller from now on."""
 

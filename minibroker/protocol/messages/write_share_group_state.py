@@ -20,6 +20,7 @@ _IIIQ = Struct(">iiiq")
 _IIIQI = Struct(">iiiqi")
 _QQBH = Struct(">qqbh")
 
+
 class StateBatch(Message):
     """Ranges whose state changed."""
 

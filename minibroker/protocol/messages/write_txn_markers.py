@@ -20,6 +20,7 @@ _IB = Struct(">ib")
 _IH = Struct(">ih")
 _QHZ = Struct(">qh?")
 
+
 class WritableTxnMarkerTopic(Message):
     """Partitions to mark, grouped by topic."""
 

@@ -7,12 +7,13 @@ Generated from protocol_specs/stored/aborted_txn.json by `python -m minibroker.c
 
 from struct import Struct
 
-from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
 _QQQQ = Struct(">qqqq")
 
-class AbortedTxn(Message):
+
+class AbortedTxn(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("producer_id", "first_offset", "last_offset", "last_stable_offset")

@@ -9,10 +9,12 @@ from struct import Struct
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
 _IIB = Struct(">iib")
 
-class ConsumerGroupCurrentMemberAssignmentKey(Message):
+
+class ConsumerGroupCurrentMemberAssignmentKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group_id", "member_id")
@@ -95,7 +97,7 @@ class TopicPartitions(Message):
             writer.append(b"\x00")
 
 
-class ConsumerGroupCurrentMemberAssignmentValue(Message):
+class ConsumerGroupCurrentMemberAssignmentValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("member_epoch", "previous_member_epoch", "state", "assigned_partitions", "partitions_pending_revocation")

@@ -7,8 +7,10 @@ Generated from protocol_specs/stored/consumer_group_member_metadata.json by `pyt
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
-class ConsumerGroupMemberMetadataKey(Message):
+
+class ConsumerGroupMemberMetadataKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group_id", "member_id")
@@ -104,7 +106,7 @@ class ClassicMemberMetadata(Message):
         writer.append(b"\x00")
 
 
-class ConsumerGroupMemberMetadataValue(Message):
+class ConsumerGroupMemberMetadataValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("instance_id", "rack_id", "client_id", "client_host", "subscribed_topic_names", "subscribed_topic_regex", "rebalance_timeout_ms", "server_assignor", "classic_member_metadata")

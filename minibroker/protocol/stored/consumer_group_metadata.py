@@ -5,10 +5,11 @@
 Generated from protocol_specs/stored/consumer_group_metadata.json by `python -m minibroker.codegen`; do not edit.
 """
 
-from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
-class ConsumerGroupMetadataKey(Message):
+
+class ConsumerGroupMetadataKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group_id",)
@@ -33,7 +34,7 @@ class ConsumerGroupMetadataKey(Message):
         writer.string(self.group_id)
 
 
-class ConsumerGroupMetadataValue(Message):
+class ConsumerGroupMetadataValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("epoch", "metadata_hash")

@@ -7,8 +7,10 @@ Generated from protocol_specs/stored/consumer_group_partition_metadata.json by `
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
-class ConsumerGroupPartitionMetadataKey(Message):
+
+class ConsumerGroupPartitionMetadataKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group_id",)
@@ -115,7 +117,7 @@ class TopicMetadata(Message):
         writer.append(b"\x00")
 
 
-class ConsumerGroupPartitionMetadataValue(Message):
+class ConsumerGroupPartitionMetadataValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("topics",)

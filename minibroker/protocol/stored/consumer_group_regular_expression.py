@@ -7,12 +7,13 @@ Generated from protocol_specs/stored/consumer_group_regular_expression.json by `
 
 from struct import Struct
 
-from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
 _QQ = Struct(">qq")
 
-class ConsumerGroupRegularExpressionKey(Message):
+
+class ConsumerGroupRegularExpressionKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group_id", "regular_expression")
@@ -42,7 +43,7 @@ class ConsumerGroupRegularExpressionKey(Message):
         writer.string(self.regular_expression)
 
 
-class ConsumerGroupRegularExpressionValue(Message):
+class ConsumerGroupRegularExpressionValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("topics", "version", "timestamp")

@@ -7,8 +7,10 @@ Generated from protocol_specs/stored/consumer_group_target_assignment_member.jso
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
-class ConsumerGroupTargetAssignmentMemberKey(Message):
+
+class ConsumerGroupTargetAssignmentMemberKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group_id", "member_id")
@@ -70,7 +72,7 @@ class TopicPartition(Message):
         writer.append(b"\x00")
 
 
-class ConsumerGroupTargetAssignmentMemberValue(Message):
+class ConsumerGroupTargetAssignmentMemberValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("topic_partitions",)

@@ -5,10 +5,11 @@
 Generated from protocol_specs/stored/consumer_group_target_assignment_metadata.json by `python -m minibroker.codegen`; do not edit.
 """
 
-from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
-class ConsumerGroupTargetAssignmentMetadataKey(Message):
+
+class ConsumerGroupTargetAssignmentMetadataKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group_id",)
@@ -33,7 +34,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message):
         writer.string(self.group_id)
 
 
-class ConsumerGroupTargetAssignmentMetadataValue(Message):
+class ConsumerGroupTargetAssignmentMetadataValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("assignment_epoch", "assignment_timestamp")

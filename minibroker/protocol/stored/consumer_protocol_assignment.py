@@ -13,6 +13,8 @@ Generated from protocol_specs/stored/consumer_protocol_assignment.json by `pytho
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
+
 
 class TopicPartition(Message):
     """Partitions the member shall read, grouped by topic."""
@@ -44,7 +46,7 @@ class TopicPartition(Message):
         writer.numbers(self.partitions, "i")
 
 
-class ConsumerProtocolAssignment(Message):
+class ConsumerProtocolAssignment(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("assigned_partitions", "user_data")

@@ -13,6 +13,8 @@ Generated from protocol_specs/stored/consumer_protocol_subscription.json by `pyt
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
+
 
 class TopicPartition(Message):
     """Partitions the member holds while it joins again, grouped by topic."""
@@ -44,7 +46,7 @@ class TopicPartition(Message):
         writer.numbers(self.partitions, "i")
 
 
-class ConsumerProtocolSubscription(Message):
+class ConsumerProtocolSubscription(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("topics", "user_data", "owned_partitions", "generation_id", "rack_id")

@@ -5,10 +5,11 @@
 Generated from protocol_specs/stored/control_record.json by `python -m minibroker.codegen`; do not edit.
 """
 
-from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
-class ControlRecordKey(Message):
+
+class ControlRecordKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("type",)
@@ -33,7 +34,7 @@ class ControlRecordKey(Message):
         writer.int16(self.type)
 
 
-class EndTxnMarker(Message):
+class EndTxnMarker(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("coordinator_epoch",)

@@ -16,10 +16,12 @@ from struct import Struct
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
 _II = Struct(">ii")
 
-class GroupMetadataKey(Message):
+
+class GroupMetadataKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group",)
@@ -149,7 +151,7 @@ class MemberMetadata(Message):
             writer.append(b"\x00")
 
 
-class GroupMetadataValue(Message):
+class GroupMetadataValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("protocol_type", "generation", "protocol", "leader", "current_state_timestamp", "members")

@@ -14,13 +14,14 @@ Generated from protocol_specs/stored/offset_commit.json by `python -m minibroker
 
 from struct import Struct
 
-from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import ZERO_UUID, Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
 _QI = Struct(">qi")
 _QQ = Struct(">qq")
 
-class OffsetCommitKey(Message):
+
+class OffsetCommitKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("group", "topic", "partition")
@@ -55,7 +56,7 @@ class OffsetCommitKey(Message):
         writer.int32(self.partition)
 
 
-class OffsetCommitValue(Message):
+class OffsetCommitValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")

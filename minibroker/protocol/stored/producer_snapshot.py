@@ -13,8 +13,10 @@ from struct import Struct
 
 from minibroker.protocol.message import Message
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
 _QHIQIQIQ = Struct(">qhiqiqiq")
+
 
 class ProducerEntry(Message):
     """Producers that wrote lately, in no particular order."""
@@ -78,7 +80,7 @@ class ProducerEntry(Message):
         ))
 
 
-class ProducerSnapshot(Message):
+class ProducerSnapshot(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("crc", "producer_entries")

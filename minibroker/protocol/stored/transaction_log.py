@@ -13,11 +13,13 @@ from struct import Struct
 
 from minibroker.protocol.message import Message, not_carried
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.versioned import VersionedMessage
 
 _QHIB = Struct(">qhib")
 _QQ = Struct(">qq")
 
-class TransactionLogKey(Message):
+
+class TransactionLogKey(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("transactional_id",)
@@ -88,7 +90,7 @@ class PartitionsSchema(Message):
             writer.append(b"\x00")
 
 
-class TransactionLogValue(Message):
+class TransactionLogValue(VersionedMessage):
     """The record itself; its version is the int16 in front of it."""
 
     __slots__ = ("producer_id", "previous_producer_id", "next_producer_id", "producer_epoch", "next_producer_epoch", "transaction_timeout_ms", "transaction_status", "transaction_partitions", "transaction_last_update_timestamp_ms", "transaction_start_timestamp_ms", "client_transaction_version")

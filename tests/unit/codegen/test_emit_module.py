@@ -54,5 +54,5 @@ def test_structs_of_one_name_but_other_fields_get_the_side_in_front(tmp_path: Pa
 def test_a_stored_record_has_no_api_key() -> None:
     source = stored_source(StoredRecord(SPECS / "stored" / "offset_commit.json"))
     assert "API_KEY" not in source
-    assert "class OffsetCommitKey(Message):" in source
-    assert "class OffsetCommitValue(Message):" in source
+    assert "class OffsetCommitKey(VersionedMessage):" in source
+    assert "class OffsetCommitValue(VersionedMessage):" in source

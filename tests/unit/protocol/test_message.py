@@ -131,4 +131,5 @@ def test_one_message_module_brings_in_no_other() -> None:
         f"{package}.messages",
         f"{package}.messages.produce",
         f"{package}.primitives",
+        f"{package}.writer",
     ]
