@@ -73,7 +73,8 @@ def handle(context: RequestContext, request: DescribeConfigsRequest) -> Describe
     """One result per resource, in the order of the request."""
     results = []
     for resource in request.resources:
-        code, message = 0, None
+        # Kafka sends an empty text, not null, where it has nothing to say.
+        code, message = 0, ""
         configs: list[DescribeConfigsResourceResult] = []
         try:
             if resource.resource_type == BROKER_LOGGER:
@@ -82,7 +83,7 @@ def handle(context: RequestContext, request: DescribeConfigsRequest) -> Describe
                 entries = _entries(context.services, resource)
                 configs = [_result(entry, resource, request, context.version) for entry in entries]
         except KafkaError as error:
-            code, message = int(error.code), error.detail
+            code, message = int(error.code), error.detail or ""
         results.append(
             DescribeConfigsResult(
                 error_code=code,

@@ -106,7 +106,7 @@ def test_loggers_groups_and_client_metrics() -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "code", "message"),
     [
-        (2, "nowhere", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
+        (2, "nowhere", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
         (4, "one", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: one"),
         (8, "", ErrorCode.INVALID_REQUEST, "Broker id must not be empty"),
         (8, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
