@@ -146,7 +146,7 @@ def own_configs(talk: Dialogue, topic: str) -> dict[str, str]:
 def settled(talk: Dialogue, topic: str, expected: dict[str, str]) -> None:
     """Wait until the broker applied the change, and write down what is set."""
     talk.wait_until(lambda: own_configs(talk, topic) == expected, f"{topic} with {expected}")
-    talk.note("now", own_configs(talk, topic))
+    talk.note(f"now {expected}", own_configs(talk, topic))
 
 
 @scenario("alter_configs")
