@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 CLUSTER_DEFAULT: Final = "<default>"
+_SHARED_MAX: Final = 256  # different sets of topic values that are remembered
 _log: Final = logging.getLogger(__name__)
 
 
@@ -51,6 +52,7 @@ class DynamicConfig:
         self.cluster_default: dict[str, str] = {}
         self._topics: dict[str, dict[str, str]] = {}
         self._resolved: dict[str, TopicConfig] = {}
+        self._shared: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
         self.topic_default = TopicConfig(broker_topic_values(static))
         self.plain_topic_entries: list[Entry] | None = None
         """What `describe.topic_entries` answers for a topic that sets nothing; None: not asked."""
@@ -131,14 +133,25 @@ class DynamicConfig:
         if topics_changed:
             self.topic_default = TopicConfig(topic_values)
             self._resolved.clear()
+            self._shared.clear()
         for listener in self._listeners:
             listener.on_broker_config(config, changed)
             if topics_changed:
                 listener.on_topic_config(None)
 
     def _resolve(self, name: str) -> TopicConfig:
+        """Topics that set the same share one instance too: 1.2 KB each is a lot for thousands."""
+        overrides = self._topics[name]
+        key = tuple(sorted(overrides.items()))
+        resolved = self._shared.get(key)
+        if resolved is not None:
+            return resolved
         try:
-            return topic_config(self._topics[name], self.topic_default)
+            resolved = topic_config(overrides, self.topic_default)
         except ConfigError as error:
             _log.error("topic %s goes by the broker's defaults: %s", name, error)
             return self.topic_default
+        if len(self._shared) >= _SHARED_MAX:
+            self._shared.clear()
+        self._shared[key] = resolved
+        return resolved

@@ -64,6 +64,8 @@ def test_topics_are_resolved_once_and_share_what_they_do_not_set() -> None:
     dynamic.set_topic("a", {"retention.ms": "5"})
     first = dynamic.topic("a")
     assert dynamic.topic("a") is first
+    dynamic.set_topic("c", {"retention.ms": "5"})
+    assert dynamic.topic("c") is first
     dynamic.set_cluster_default({"log.retention.ms": "9"})
     assert dynamic.topic("a").retention_ms == 5
     assert dynamic.topic("b").retention_ms == 9
@@ -101,3 +103,11 @@ def test_a_value_that_cannot_be_leaves_the_old_ones_in_force(
     assert listener.told == ["t"]
     assert "Invalid value none for configuration log.segment.bytes" in caplog.text
     assert "topic t" in caplog.text
+
+
+def test_the_memory_of_shared_values_is_bounded() -> None:
+    dynamic, _ = make()
+    for number in range(600):
+        dynamic.set_topic("t", {"retention.ms": str(number)})
+        assert dynamic.topic("t").retention_ms == number
+    assert len(dynamic._shared) <= 256
