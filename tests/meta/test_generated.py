@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SPEC_FILES = sorted((ROOT / "protocol_specs").glob("*/*.json"))
+SPECS = ROOT / "protocol_specs"
+SPEC_FILES = [*sorted(SPECS.glob("*/*.json")), SPECS / "errors.json", SPECS / "layouts.json"]
 
 
 def test_generated_is_fresh() -> None:

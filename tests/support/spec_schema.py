@@ -29,7 +29,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 def problems(path: Path) -> list[str]:
     """What is wrong with one spec file, each with its place in the file; empty when nothing is."""
     schema = json.loads((SPECS / "schema.json").read_text())
-    kind = "api" if path.parent.name == "apis" else "stored"
+    kind = {"apis": "api", "stored": "stored"}.get(path.parent.name, path.stem)
     return list(_check(schema["$defs"][kind], json.loads(path.read_text()), "", schema))
 
 
