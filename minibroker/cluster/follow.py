@@ -11,6 +11,7 @@ In the embedded home nobody else writes: nothing is watched and the task does no
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ from minibroker.cluster.codecs import (
 )
 from minibroker.cluster.tree import BadVersion, NoNode, SessionEvent, TreeError
 from minibroker.errors import CoordinationError, KafkaError
+from minibroker.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from minibroker.cluster.configs import Configs
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.election import Election
     from minibroker.cluster.registration import Registration
     from minibroker.cluster.tree import Cancel
+    from minibroker.ids import TopicId
 
 CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
 """Age at which a config change notification is removed by whoever sees it (as Kafka does)."""
@@ -133,14 +136,14 @@ class TreeFollower:
                     self._context.log.info("could not refresh %s: %s", thing, error)
                     self._dirty.add(thing)
                     await self._pause()
+                except Exception:  # a listener's fault: the rest of the cluster is still followed
+                    self._context.log.exception("could not apply %s", thing)
 
     async def _pause(self) -> None:
         """Wait for news of the session, or a moment."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(RETRY_DELAY_S):
                 await self._wake.wait()
-        except TimeoutError:
-            pass
         self._wake.clear()
 
     async def _refresh(self, thing: str) -> None:
@@ -256,7 +259,7 @@ class TreeFollower:
             for _ in range(max(assignment.replicas, default=-1) + 1):
                 path, value = next(next_path), next(states)
                 decoded.append((decode_state(path, value[0]), value[1].version) if value else None)
-            await self._apply_topic_config(name)
+            await self._meet_topic(name, assignment.topic_id)
             updater.apply_topic(updater.build_topic(name, assignment, decoded))
         if self._election.is_controller:
             try:
@@ -264,9 +267,14 @@ class TreeFollower:
             except BadVersion:  # somebody wrote a state between our read and our write
                 self._dirty.update(f"{_TOPIC_PREFIX}{name}" for name in topics)
 
-    async def _apply_topic_config(self, name: str) -> None:
-        """A topic made by another process: its config was written before it, unannounced."""
-        if self._task is not None and name not in self._context.updater.image.topics:
+    async def _meet_topic(self, name: str, topic_id: TopicId | None) -> None:
+        """Before a topic that another process made: its config was written first, unannounced."""
+        known = self._context.updater.image.topics.get(name)
+        if known is not None and topic_id is not None:
+            if known.topic_id in (topic_id, ZERO_TOPIC_ID):
+                return
+            self._context.updater.remove_topic(name)  # deleted and made again in between
+        if self._task is not None:
             await self._configs.refresh("topics", name)
 
     async def _watch_topic(self, name: str) -> None:

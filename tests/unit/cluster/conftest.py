@@ -10,11 +10,13 @@ import pytest
 from minibroker.clock import SystemClock
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.zookeeper import ZooKeeperTree
+from tests.support.cluster import Recorder, new_cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.tree import Tree
     from tests.support.peers import ZooKeeper
 
@@ -38,3 +40,24 @@ async def tree(new_tree: Callable[[], Tree]) -> AsyncIterator[Tree]:
     await opened.open()
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def heard() -> Recorder:
+    """The listener of `cluster`."""
+    return Recorder()
+
+
+@pytest.fixture
+def cluster_tree(new_tree: Callable[[], Tree]) -> Tree:
+    """The tree of `cluster`, opened by it."""
+    return new_tree()
+
+
+@pytest.fixture
+async def cluster(cluster_tree: Tree, heard: Recorder) -> AsyncIterator[Cluster]:
+    """A started cluster of one broker, id 0."""
+    started = new_cluster(cluster_tree, heard)
+    await started.start()
+    yield started
+    await started.close()

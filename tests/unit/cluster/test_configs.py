@@ -1,4 +1,4 @@
-"""Configs of kinds that Kafka keeps in KRaft only: beside the others, but never announced."""
+"""Config nodes over both homes: changed, announced, cleaned up; kinds that only KRaft knows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.cluster.tree import Tree
+    from tests.support.cluster import Recorder
 
 
 def make_cluster(tree: Tree) -> Cluster:
@@ -46,3 +47,47 @@ async def test_kafka_3_9_is_not_told_of_kinds_it_does_not_know(
     await cluster.alter_config("client-metrics", "m", {"interval.ms": None})
     assert await tree.children("/config/client-metrics") == []
     await cluster.close()
+
+
+async def test_alter_config_changes_removes_and_replaces(
+    cluster: Cluster, cluster_tree: Tree, heard: Recorder
+) -> None:
+    heard.take()
+    await cluster.alter_config("brokers", "0", {"a": "1", "b": "2"})
+    assert await cluster.alter_config("brokers", "0", {"a": None, "c": "ü"}) == {
+        "b": "2",
+        "c": "ü",
+    }
+    assert cluster.config_of("brokers", "0") == {"b": "2", "c": "ü"}
+    data, stat = await cluster_tree.get("/config/brokers/0")
+    assert data == '{"version":1,"config":{"b":"2","c":"ü"}}'.encode()
+    assert stat.version == 1
+    assert await cluster.alter_config("brokers", "0", {"d": "4"}, replace=True) == {"d": "4"}
+    assert heard.take() == [("config", "brokers", "0")] * 3
+    await cluster.alter_config("brokers", "0", {}, replace=True)
+    assert (await cluster_tree.get("/config/brokers/0"))[0] == b'{"version":1,"config":{}}'
+
+
+async def test_changes_are_announced_where_others_listen(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    await cluster.alter_config("clients", "<default>", {"producer_byte_rate": "1"})
+    names = await cluster_tree.children("/config/changes")
+    if not cluster_tree.is_shared:
+        assert names == []
+        return
+    assert names == ["config_change_0000000000"]
+    data, _ = await cluster_tree.get(f"/config/changes/{names[0]}")
+    assert data == b'{"version":2,"entity_path":"clients/<default>"}'
+
+
+async def test_empty_quota_nodes_go_away(cluster: Cluster, cluster_tree: Tree) -> None:
+    """Kafka's rule: an empty (user, client) node takes its empty parents with it."""
+    await cluster.alter_config("users", "u/clients/c", {"producer_byte_rate": "1"})
+    await cluster.alter_config("users", "v/clients/c", {"producer_byte_rate": "1"})
+    await cluster.alter_config("users", "v", {"request_percentage": "1"})
+    await cluster.alter_config("users", "u/clients/c", {"producer_byte_rate": None})
+    await cluster.alter_config("users", "v/clients/c", {"producer_byte_rate": None})
+    assert await cluster_tree.children("/config/users") == ["v"]
+    assert await cluster_tree.children("/config/users/v") == []
+    assert cluster.image.configs["users"] == {"v": {"request_percentage": "1"}}

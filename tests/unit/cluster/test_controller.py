@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import pytest
 
 from minibroker.cluster.codecs import PartitionState
 from minibroker.cluster.controller import new_topic_id, next_state
 from minibroker.cluster.image import NO_LEADER, PartitionImage
 from minibroker.ids import topic_id_to_text
+from tests.support.cluster import Recorder, new_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.cluster.tree import Tree
 
 
 def partition(leader: int, isr: list[int], *, epoch: int = 4, known: bool = True) -> PartitionImage:
@@ -54,3 +63,36 @@ def test_topic_ids_are_random_uuids_whose_text_starts_well() -> None:
     assert len(ids) == 2000
     assert not any(topic_id_to_text(one).startswith("-") for one in ids)
     assert all(one[6] >> 4 == 4 and one[8] >> 6 == 2 for one in ids)
+
+
+async def test_topic_without_id_gets_one(new_tree: Callable[[], Tree]) -> None:
+    """Old tools and brokers wrote topics without an id and without states."""
+    tree = new_tree()
+    await tree.open()
+    await tree.create(
+        "/brokers/topics/old", b'{"version":1,"partitions":{"0":[0]}}', make_parents=True
+    )
+    await tree.close()
+    tree = new_tree()
+    cluster = new_cluster(tree, Recorder())
+    await cluster.start()
+    topic = cluster.image.topics["old"]
+    assert topic.topic_id in cluster.image.topic_by_id
+    assert topic.partitions[0].leader == 0
+    value = json.loads((await tree.get("/brokers/topics/old"))[0])
+    assert value["version"] == 3
+    assert len(value["topic_id"]) == 22
+    await cluster.close()
+
+
+async def test_deletion_that_broke_off_is_finished_at_start(new_tree: Callable[[], Tree]) -> None:
+    tree = new_tree()
+    first = new_cluster(tree, Recorder())
+    await first.start()
+    await first.create_topic("t")
+    await tree.create("/admin/delete_topics/t")
+    await first.close()
+    second = new_cluster(new_tree(), Recorder())
+    await second.start()
+    assert second.image.topics == {}
+    await second.close()

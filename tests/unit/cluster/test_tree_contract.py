@@ -17,10 +17,7 @@ from minibroker.cluster.tree import (
     NoNode,
     NotEmpty,
     Set,
-    check_path,
-    delete_subtree,
     ensure_node,
-    parent_of,
 )
 from minibroker.errors import CoordinationError
 
@@ -283,17 +280,6 @@ async def test_no_change_is_missed_between_call_and_read(tree: Tree) -> None:
         await asyncio.gather(write(), read())
 
 
-async def test_delete_subtree_removes_any_size_and_accepts_nothing(tree: Tree) -> None:
-    await delete_subtree(tree, "/nothing")
-    await tree.create("/a")
-    await tree.create("/keep")
-    for one in range(0, 600, 100):
-        await tree.multi([Create(f"/a/{child}") for child in range(one, one + 100)])
-    await tree.create("/a/5/deep", b"x")
-    await delete_subtree(tree, "/a")
-    assert await tree.children("/") == ["keep"]
-
-
 async def test_flush_returns(tree: Tree) -> None:
     await tree.create("/a")
     await tree.flush()
@@ -326,14 +312,3 @@ async def test_closed_tree_answers_a_coordination_error(new_tree: Callable[[], T
         await closed.get("/")
     with pytest.raises(CoordinationError):
         await closed.create("/a")
-
-
-@pytest.mark.parametrize("path", ["", "a", "/a/", "//", "/a//b", "/a/./b", "/..", "/a\0"])
-def test_check_path_refuses(path: str) -> None:
-    with pytest.raises(ValueError, match="not a path"):
-        check_path(path)
-
-
-def test_parent_of() -> None:
-    assert parent_of("/a/b") == "/a"
-    assert parent_of("/a") == "/"

@@ -1,0 +1,59 @@
+"""Clusters for tests of `minibroker/cluster`: a listener that writes down what it hears."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.clock import SystemClock
+from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.image import Endpoint
+
+if TYPE_CHECKING:
+    import pytest
+
+    from minibroker.cluster.image import TopicImage
+    from minibroker.cluster.tree import Tree
+    from minibroker.error_codes import ErrorCode
+    from minibroker.errors import KafkaError
+
+
+class Recorder:
+    """A listener that writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[object, ...]] = []
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        self.events.append(("created", topic.name, len(topic.partitions)))
+
+    def on_topic_deleted(self, topic: TopicImage) -> None:
+        self.events.append(("deleted", topic.name))
+
+    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
+        self.events.append(("added", topic.name, old_count, len(topic.partitions)))
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        self.events.append(("leadership", topic.name, partition))
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        self.events.append(("config", entity_type, entity_name))
+
+    def take(self) -> list[tuple[object, ...]]:
+        """What was heard since the last time."""
+        events, self.events = self.events, []
+        return events
+
+
+def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0) -> Cluster:
+    cluster = Cluster(
+        broker_id=broker_id,
+        tree=tree,
+        clock=SystemClock(),
+        endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
+    )
+    cluster.subscribe(listener)
+    return cluster
+
+
+def code_of(caught: pytest.ExceptionInfo[KafkaError]) -> tuple[ErrorCode, str | None]:
+    return caught.value.code, caught.value.detail

@@ -1,0 +1,92 @@
+"""Who is the controller: winning, losing, and writing only while it is true; over both homes."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.clock import SystemClock
+from minibroker.cluster.codecs import encode_controller
+from minibroker.cluster.context import ClusterContext
+from minibroker.cluster.controller import Controller
+from minibroker.cluster.election import Election
+from minibroker.cluster.image import NO_CONTROLLER, MetadataImage
+from minibroker.cluster.tree import Create
+from minibroker.cluster.updates import ImageUpdater
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
+
+if TYPE_CHECKING:
+    from minibroker.cluster.tree import Tree
+
+
+def election_of(tree: Tree, broker_id: int) -> tuple[Election, MetadataImage, ClusterContext]:
+    image = MetadataImage()
+    context = ClusterContext(
+        broker_id=broker_id,
+        tree=tree,
+        updater=ImageUpdater(image),
+        clock=SystemClock(),
+        log=logging.getLogger(__name__),
+    )
+    return Election(context), image, context
+
+
+async def test_first_wins_second_follows_and_takes_over(tree: Tree) -> None:
+    first, first_image, _ = election_of(tree, 1)
+    second, second_image, _ = election_of(tree, 2)
+    assert await first.run()
+    assert not await first.run()
+    assert not await second.run()
+    assert (second_image.controller_id, second_image.controller_epoch) == (1, 1)
+    assert (first.is_controller, second.is_controller) == (True, False)
+    await first.resign()
+    await first.resign()
+    assert first_image.controller_id == NO_CONTROLLER
+    assert await second.run()
+    assert (second_image.controller_id, second_image.controller_epoch) == (2, 2)
+    assert (await tree.get("/controller_epoch"))[0] == b"2"
+
+
+async def test_controller_of_kafka_is_respected(tree: Tree) -> None:
+    await tree.create("/controller", encode_controller(9, 0))
+    await tree.create("/controller_epoch", b"41")
+    election, image, _ = election_of(tree, 1)
+    assert not await election.run()
+    assert (image.controller_id, image.controller_epoch) == (9, 41)
+    await tree.delete("/controller")
+    assert await election.run()
+    assert image.controller_epoch == 42
+
+
+async def test_victory_whose_answer_was_lost_is_won_again(tree: Tree) -> None:
+    await tree.create("/controller", encode_controller(1, 0), ephemeral=True)
+    election, image, _ = election_of(tree, 1)
+    assert await election.run()
+    assert image.controller_id == 1
+
+
+async def test_deposed_controller_cannot_write(tree: Tree) -> None:
+    """Somebody raised the epoch: the guard stops the write, where others can be."""
+    election, _, context = election_of(tree, 1)
+    await election.run()
+    controller = Controller(context, election)
+    await controller.multi([Create("/a")])
+    await tree.set("/controller_epoch", b"7")
+    if not tree.is_shared:
+        assert election.guard() == []
+        return
+    with pytest.raises(KafkaError) as caught:
+        await controller.multi([Create("/b")])
+    assert caught.value.code is ErrorCode.NOT_CONTROLLER
+    assert not election.is_controller
+    assert await tree.exists("/b") is None
+
+
+async def test_broken_epoch_is_named(tree: Tree) -> None:
+    await tree.create("/controller_epoch", b"many")
+    election, _, _ = election_of(tree, 1)
+    with pytest.raises(CoordinationError, match="controller_epoch"):
+        await election.run()

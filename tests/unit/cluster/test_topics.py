@@ -1,0 +1,233 @@
+"""Creating, growing and deleting topics, over both homes: what is written, refused and told."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from tests.support.cluster import code_of
+
+if TYPE_CHECKING:
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.cluster.tree import Tree
+    from tests.support.cluster import Recorder
+
+
+async def test_create_topic_writes_all_and_tells(
+    cluster: Cluster, cluster_tree: Tree, heard: Recorder
+) -> None:
+    topic = await cluster.create_topic("t", 2, 1, configs={"retention.ms": "5"})
+    assert cluster.image.topics["t"] is topic
+    assert cluster.image.topic_by_id[topic.topic_id] is topic
+    assert cluster.config_of("topics", "t") == {"retention.ms": "5"}
+    for partition in topic.partitions:
+        assert (partition.leader, partition.leader_epoch) == (0, 0)
+        assert partition.replicas == partition.isr == [0]
+        assert (partition.offline, partition.partition_epoch) == ([], 0)
+    assert heard.take()[-1] == ("created", "t", 2)
+    value = json.loads((await cluster_tree.get("/brokers/topics/t"))[0])
+    assert value["partitions"] == {"0": [0], "1": [0]}
+    state, _ = await cluster_tree.get("/brokers/topics/t/partitions/1/state")
+    assert state == b'{"controller_epoch":1,"leader":0,"version":1,"leader_epoch":0,"isr":[0]}'
+    config, _ = await cluster_tree.get("/config/topics/t")
+    assert config == b'{"version":1,"config":{"retention.ms":"5"}}'
+
+
+async def test_large_topic_is_created_in_steps(cluster: Cluster, heard: Recorder) -> None:
+    topic = await cluster.create_topic("large", 600)
+    assert len(topic.partitions) == 600
+    assert all(one.leader == 0 and one.partition_epoch == 0 for one in topic.partitions)
+    assert heard.take()[0] == ("created", "large", 600)
+
+
+async def test_create_topic_over_a_left_over_config(cluster: Cluster, cluster_tree: Tree) -> None:
+    await cluster_tree.create("/config/topics/t", b'{"version":1,"config":{"a":"b"}}')
+    await cluster.create_topic("t", configs={"c": "d"})
+    assert (await cluster_tree.get("/config/topics/t"))[0] == b'{"version":1,"config":{"c":"d"}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "the empty string is not allowed"),
+        (".", "'.' is not allowed"),
+        ("..", "'..' is not allowed"),
+        ("a" * 250, f"the length of '{'a' * 250}' is longer than the max allowed length 249"),
+        (
+            "a/b",
+            "'a/b' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'",
+        ),
+        (
+            "ä",
+            "'ä' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+        ),
+        (
+            "a\n",
+            "'a\n' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'",
+        ),
+    ],
+)
+async def test_illegal_topic_names_are_refused(cluster: Cluster, name: str, reason: str) -> None:
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic(name)
+    assert code_of(caught) == (
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        f"Topic name is invalid: {reason}",
+    )
+
+
+async def test_topic_that_exists_or_collides_is_refused(cluster: Cluster) -> None:
+    await cluster.create_topic("a.b")
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("a.b")
+    assert code_of(caught) == (ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'a.b' already exists.")
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("a_b")
+    assert code_of(caught) == (
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        "Topic 'a_b' collides with existing topics: a.b",
+    )
+    assert set(cluster.image.topics) == {"a.b"}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "detail"),
+    [
+        ({0: [0], 2: [0]}, "partitions should be a consecutive 0-based integer sequence"),
+        ({0: [0], 1: [0, 1]}, "All partitions should have the same number of replicas"),
+        (
+            {0: [0, 0]},
+            "Duplicate replica assignment found: Map(0 -> ArrayBuffer(0, 0))",
+        ),
+        ({0: []}, "A partition needs at least one replica"),
+    ],
+)
+async def test_bad_assignments_are_refused(
+    cluster: Cluster, assignment: dict[int, list[int]], detail: str
+) -> None:
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("t", assignment=assignment)
+    assert code_of(caught) == (ErrorCode.INVALID_REPLICA_ASSIGNMENT, detail)
+    assert cluster.image.topics == {}
+
+
+async def test_assignment_to_an_absent_broker_waits_for_it(cluster: Cluster) -> None:
+    """Kafka accepts it; the partition has no leader and an offline replica."""
+    topic = await cluster.create_topic("t", assignment={0: [0, 5], 1: [5, 6]})
+    assert (topic.partitions[0].leader, topic.partitions[0].isr) == (0, [0])
+    assert topic.partitions[0].offline == [5]
+    assert (topic.partitions[1].leader, topic.partitions[1].offline) == (-1, [5, 6])
+
+
+async def test_plan_topic_writes_nothing(cluster: Cluster, heard: Recorder) -> None:
+    assert cluster.plan_topic("t", 3) == [[0], [0], [0]]
+    assert cluster.image.topics == {}
+    assert [event for event in heard.take() if event[0] == "created"] == []
+
+
+async def test_create_partitions_adds_and_tells(
+    cluster: Cluster, cluster_tree: Tree, heard: Recorder
+) -> None:
+    before = await cluster.create_topic("t")
+    heard.take()
+    topic = await cluster.create_partitions("t", 3)
+    assert topic.topic_id == before.topic_id
+    assert [one.leader for one in topic.partitions] == [0, 0, 0]
+    assert heard.take() == [("added", "t", 1, 3)]
+    value = json.loads((await cluster_tree.get("/brokers/topics/t"))[0])
+    assert value["partitions"] == {"0": [0], "1": [0], "2": [0]}
+    assert await cluster_tree.children("/brokers/topics/t/partitions") == ["0", "1", "2"]
+    await cluster.create_partitions("t", 4, [[0]])
+    assert len(cluster.image.topics["t"].partitions) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "assignment", "code", "detail"),
+    [
+        (
+            "none",
+            3,
+            None,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "The topic 'none' does not exist.",
+        ),
+        ("t", 2, None, ErrorCode.INVALID_PARTITIONS, "Topic already has 2 partitions."),
+        (
+            "t",
+            1,
+            None,
+            ErrorCode.INVALID_PARTITIONS,
+            "Topic currently has 2 partitions, which is higher than the requested 1.",
+        ),
+        (
+            "t",
+            3,
+            [[0], [0]],
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Increasing the number of partitions by 1 but 2 assignments provided.",
+        ),
+        (
+            "t",
+            3,
+            [[9]],
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Unknown broker(s) in replica assignment: 9.",
+        ),
+        (
+            "t",
+            3,
+            [[]],
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Cannot have replication factor of 0 for partition id 2.",
+        ),
+        (
+            "t",
+            3,
+            [[0, 0]],
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Duplicate brokers not allowed in replica assignment: 0, 0 for partition id 2.",
+        ),
+    ],
+)
+async def test_create_partitions_refuses(
+    *,
+    cluster: Cluster,
+    name: str,
+    total: int,
+    assignment: list[list[int]] | None,
+    code: ErrorCode,
+    detail: str,
+) -> None:
+    await cluster.create_topic("t", 2)
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_partitions(name, total, assignment)
+    assert code_of(caught) == (code, detail)
+
+
+async def test_delete_topic_removes_all_and_tells(
+    cluster: Cluster, cluster_tree: Tree, heard: Recorder
+) -> None:
+    topic = await cluster.create_topic("t", 3, configs={"a": "b"})
+    heard.take()
+    await cluster.delete_topic("t")
+    assert heard.take() == [("deleted", "t")]
+    assert cluster.image.topics == {}
+    assert topic.topic_id not in cluster.image.topic_by_id
+    assert cluster.config_of("topics", "t") == {}
+    assert await cluster_tree.children("/brokers/topics") == []
+    assert await cluster_tree.children("/config/topics") == []
+    assert await cluster_tree.children("/admin/delete_topics") == []
+    with pytest.raises(KafkaError) as caught:
+        await cluster.delete_topic("t")
+    assert code_of(caught) == (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "Topic `t` to delete does not exist",
+    )
+    again = await cluster.create_topic("t")
+    assert again.topic_id != topic.topic_id
