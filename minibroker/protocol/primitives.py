@@ -55,7 +55,7 @@ class Reader:
     __slots__ = ("buffer", "end", "position")
 
     def __init__(self, buffer: Buffer, position: int = 0) -> None:
-        self.buffer = memoryview(buffer)
+        self.buffer = buffer if type(buffer) is memoryview else memoryview(buffer)
         self.position = position
         self.end = len(buffer)
 
@@ -189,7 +189,10 @@ class Reader:
         if end > self.end or size_bytes > STRING_BYTES_MAX:
             raise truncated(f"a string of {size_bytes} bytes", position, self.end)
         self.position = end
-        return str(self.buffer[position:end], "utf-8", "replace")
+        try:
+            return self.buffer[position:end].tobytes().decode()
+        except UnicodeDecodeError:
+            return str(self.buffer[position:end], "utf-8", "replace")
 
     def string(self) -> str:
         """String with an int16 length; null is refused."""
@@ -212,6 +215,10 @@ class Reader:
 
     def compact_nullable_string(self) -> str | None:
         """String with a varint length, or None."""
+        position = self.position
+        if position < self.end and not self.buffer[position]:
+            self.position = position + 1
+            return None
         size_bytes = self._length()
         return None if size_bytes < 0 else self._text(size_bytes)
 
