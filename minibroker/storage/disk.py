@@ -42,18 +42,16 @@ class Handles:
         self._open: OrderedDict[str, int] = OrderedDict()
         self.limit = limit
 
-    def get(self, path: str) -> int:
-        """A handle to read and write; valid until the next call here. Raises OSError."""
+    def get(self, path: str, *, create: bool = False) -> int:
+        """A handle to read and write; valid until the next call here. Raises OSError.
+
+        `create` makes an absent file.
+        """
         handle = self._open.get(path)
         if handle is None:
-            return self._add(path, self._files.open(path))
+            return self._add(path, self._files.open(path, create=create))
         self._open.move_to_end(path)
         return handle
-
-    def create(self, path: str) -> int:
-        """As `get`, and an absent file is made."""
-        handle = self._open.get(path)
-        return self._add(path, self._files.open(path, create=True)) if handle is None else handle
 
     def _add(self, path: str, handle: int) -> int:
         self._open[path] = handle

@@ -57,7 +57,7 @@ class IndexFile:
 
     def create(self) -> None:
         """Make the file if there is none. Raises OSError."""
-        self._disk.handles.create(self.path)
+        self._disk.handles.get(self.path, create=True)
 
     def _add(self, entry: bytes) -> None:
         self._tail += entry
@@ -74,7 +74,9 @@ class IndexFile:
         size = self.ENTRY_BYTES
         files = self._disk.files
         fresh = bytes(self._tail[(self._written - self._tail_first) * size :])
-        files.write_all(self._disk.handles.create(self.path), [fresh], self._written * size)
+        files.write_all(
+            self._disk.handles.get(self.path, create=True), [fresh], self._written * size
+        )
         self._written = self.entry_count
         if len(self._tail) > 2 * TAIL_ENTRIES * size:
             del self._tail[: -TAIL_ENTRIES * size]
@@ -139,7 +141,7 @@ class IndexFile:
     def cut(self, entry_count: int) -> None:
         """Keep the first `entry_count` entries, in memory and in the file. Raises OSError."""
         if entry_count < self._written or self._odd_bytes:
-            handle = self._disk.handles.create(self.path)
+            handle = self._disk.handles.get(self.path, create=True)
             kept = min(self._written, entry_count)
             self._disk.files.truncate(handle, kept * self.ENTRY_BYTES)
             self._written = kept

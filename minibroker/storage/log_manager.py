@@ -163,9 +163,11 @@ class LogManager:
         if log is None:
             directory = self._emptiest_directory()
             path = f"{directory.path}/{names.partition_directory(topic, partition)}"
+            is_new = True
             try:
                 self.disk.files.make_directory(path)
             except FileExistsError:
+                is_new = False
                 _log.warning("%s was there already and is taken over", path)
             except OSError as error:
                 raise StorageError(f"cannot create {path}: {error.strerror}") from error
@@ -177,6 +179,7 @@ class LogManager:
                 config=config,
                 rules=self.rules_of(config),
                 checkpointed=Checkpointed(),
+                is_new=is_new,
             )
             self.logs[name] = log
         log.assign_topic_id(topic_id)

@@ -183,6 +183,12 @@ class ReadableLog:
             raise self._failed("read", error) from error
 
     def _read(self, offset: int, max_bytes: int, end_offset: int, min_one_batch: bool) -> LogRead:
+        segment = self._active
+        if offset == segment.tail_offset and end_offset >= self.log_end_offset:
+            position = segment.tail_position
+            size = segment.size_bytes - position
+            if size <= max_bytes:
+                return LogRead(segment.read(position, size), segment.base_offset, position, False)
         segment = self.segments.floor(offset) or self.segments.first
         found = segment.find_batch(offset)
         while found is None:

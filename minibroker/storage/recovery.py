@@ -30,6 +30,7 @@ from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
+from minibroker.storage.tasks import CreateTask
 from minibroker.storage.validator import AppendRules
 
 if TYPE_CHECKING:
@@ -60,13 +61,18 @@ def load_log(
     config: "TopicConfig",
     rules: AppendRules,
     checkpointed: Checkpointed,
+    is_new: bool = False,
 ) -> PartitionLog:
     """Open the log in `directory`, which exists; recover it if it was not closed cleanly.
+
+    `is_new`: the directory was made just now and is empty; then nothing is looked for.
 
     Raises StorageError where files cannot be read or changed.
     """
     try:
-        loader = _Loader(disk, clock, name, directory, config=config, checkpointed=checkpointed)
+        loader = _Loader(
+            disk, clock, name, directory, config=config, checkpointed=checkpointed, is_new=is_new
+        )
         return loader.load(rules)
     except (OSError, CorruptionError) as error:
         raise StorageError(f"cannot load {name} from {directory}: {error}") from error
@@ -84,7 +90,9 @@ class _Loader:
         *,
         config: "TopicConfig",
         checkpointed: Checkpointed,
+        is_new: bool,
     ) -> None:
+        self.is_new = is_new
         self.disk = disk
         self.files = disk.files
         self.now_ms = clock.now_ms()
@@ -98,7 +106,7 @@ class _Loader:
         self.has_new_names = not checkpointed.is_clean
 
     def load(self, rules: AppendRules) -> PartitionLog:
-        found = self.files.list_files(self.directory)
+        found = [] if self.is_new else self.files.list_files(self.directory)
         if any(name.endswith((names.DELETED, names.CLEANED, names.SWAP)) for name in found):
             finish_interrupted_work(self.disk, self.directory)
             found = self.files.list_files(self.directory)
@@ -172,9 +180,8 @@ class _Loader:
                 self._remove(segment)
             self.epochs.clear()
         fresh = self._new_segment(log_start)
-        fresh.create()
-        if names.LEADER_EPOCHS not in self.files.list_files(self.directory):
-            self.files.create(f"{self.directory}/{names.LEADER_EPOCHS}")
+        paths = [*fresh.begin_empty(), f"{self.directory}/{names.LEADER_EPOCHS}"]
+        self.disk.run_later(CreateTask(self.files, paths))
         self.segments.add(fresh)
         self.has_new_names = True
         return log_start

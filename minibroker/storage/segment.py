@@ -35,6 +35,9 @@ _log = logging.getLogger(__name__)
 _UNKNOWN: Final = -2
 """A timestamp or size not looked up yet; no file has it."""
 
+_NO_TAIL: Final = 1 << 63
+"""`tail_offset` of a segment that was not written to: no offset reaches it."""
+
 _PREFIX: Final = Struct(">qiib")
 _PREFIX_BYTES: Final = 27
 """From the base offset to the last offset delta: what the search for an offset reads of a batch."""
@@ -80,6 +83,8 @@ class Segment:
         "directory",
         "log_path",
         "roll_jitter_ms",
+        "tail_offset",
+        "tail_position",
     )
 
     def __init__(
@@ -99,6 +104,9 @@ class Segment:
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
         self.bytes_since_index_entry = 0
+        # Where the last write began: consumers that keep up ask for just that.
+        self.tail_offset = _NO_TAIL
+        self.tail_position = 0
         self._size_bytes = _UNKNOWN
         self._first_timestamp = _UNKNOWN
         self._max_timestamp = _UNKNOWN
@@ -106,15 +114,16 @@ class Segment:
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
 
-    def create(self) -> None:
-        """Make the empty files of a new segment. Raises OSError."""
-        files = self._disk.files
-        files.create(self.log_path)
-        files.create(self.path(names.OFFSET_INDEX))
-        files.create(self.path(names.TIME_INDEX))
+    def begin_empty(self) -> list[str]:
+        """Begin as a new, empty segment; no file is touched.
+
+        Returns the files that belong to it, for a worker to make: whoever writes first makes the
+        file it writes to, so nothing waits for that.
+        """
         self._size_bytes = 0
         self._first_timestamp = NO_TIMESTAMP
         self._max_timestamp = NO_TIMESTAMP
+        return [self.log_path, self.path(names.OFFSET_INDEX), self.path(names.TIME_INDEX)]
 
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
@@ -142,6 +151,11 @@ class Segment:
 
     def _open_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Both indexes; made again from `.log` where one is missing or cannot be right."""
+        if self._size_bytes == 0:
+            offset_index, time_index = self._unchecked_indexes()
+            offset_index.cut(0)
+            time_index.cut(0)
+            return offset_index, time_index
         if self.open_sound_indexes():
             return self.offset_index, self.time_index
         offset_index, time_index = self._unchecked_indexes()
@@ -232,7 +246,10 @@ class Segment:
     @property
     def modified_ms(self) -> int:
         """When `.log` was last written, ms. Raises OSError."""
-        return self._disk.files.modified_ms(self.log_path)
+        try:
+            return self._disk.files.modified_ms(self.log_path)
+        except FileNotFoundError:
+            return self.created_ms  # a new segment, and the worker has not made the file yet
 
     @property
     def max_offset(self) -> int:
@@ -316,7 +333,12 @@ class Segment:
         before it) replaces the look into the index. Raises CorruptionError, OSError.
         """
         size = self.size_bytes
-        position = self.offset_index.lookup(offset)[1] if from_position is None else from_position
+        if from_position is not None:
+            position = from_position
+        elif offset >= self.tail_offset:
+            position = self.tail_position
+        else:
+            position = self.offset_index.lookup(offset)[1]
         pread = self._disk.files.pread
         chunk, chunk_at = b"", position
         while position < size:
@@ -385,7 +407,8 @@ class Segment:
     def cut(self, position: int) -> None:
         """Cut `.log` at `position`, where a batch ends; not the indexes. Raises OSError."""
         self._disk.windows.forget(self.log_path)
-        self._disk.files.truncate(self._disk.handles.create(self.log_path), position)
+        self.tail_offset = _NO_TAIL
+        self._disk.files.truncate(self._disk.handles.get(self.log_path, create=True), position)
         self._size_bytes = position
 
     def truncate_to(self, offset: int, now_ms: int) -> None:

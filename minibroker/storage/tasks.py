@@ -1,10 +1,11 @@
-"""Work that may block, packed so that a worker thread can do it: fsync, removal of files.
+"""Work that may block, packed so that a worker thread can do it: new files, fsync, removal.
 
 A log hands these to `Disk.run_later`. They open the files by name themselves, so that no handle of
 the loop's thread is used elsewhere; a file that was removed meanwhile needs no sync.
 """
 
 import logging
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from minibroker.errors import StorageError
@@ -12,9 +13,62 @@ from minibroker.storage import names
 from minibroker.storage.files import Files
 
 if TYPE_CHECKING:
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.storage.writable_log import WritableLog
 
 _log = logging.getLogger(__name__)
+
+
+_epochs_lock = Lock()
+"""Two workers must not write the same temporary file."""
+
+
+class CreateTask:
+    """Makes the files of a new segment or partition; those that are there already stay."""
+
+    __slots__ = ("_files", "_paths")
+
+    def __init__(self, files: Files, paths: list[str]) -> None:
+        self._files = files
+        self._paths = paths
+
+    def __call__(self) -> None:
+        for path in self._paths:
+            try:
+                self._files.create(path)
+            except FileNotFoundError:
+                return  # the partition was deleted meanwhile
+            except OSError as error:
+                _log.warning("cannot create %s: %s", path, error)
+
+
+class EpochsTask:
+    """Replaces `leader-epoch-checkpoint` by the newest content the log has for it.
+
+    Not synced, which `FlushTask` does; until then recovery finds epochs in the batches themselves.
+    """
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: "WritableLog") -> None:
+        self._log = log
+
+    def __call__(self) -> None:
+        try:
+            self.write()
+        except OSError as error:
+            if not self._log.is_deleted:
+                _log.warning("cannot write %s: %s", self._log.epochs_path, error)
+
+    def write(self) -> None:
+        """Raises OSError."""
+        log = self._log
+        with _epochs_lock:
+            content = log.epochs_content
+            if content is None or log.is_deleted:
+                return
+            log.files.write_atomically(log.epochs_path, content, sync=False)
+            if log.epochs_content is content:
+                log.epochs_content = None
 
 
 class FlushTask:
@@ -26,7 +80,7 @@ class FlushTask:
     __slots__ = ("_log", "_paths", "_with_directory", "end")
 
     def __init__(
-        self, log: "PartitionLog", paths: list[str], end: int, with_directory: bool
+        self, log: "WritableLog", paths: list[str], end: int, with_directory: bool
     ) -> None:
         self._log = log
         self._paths = paths
@@ -39,6 +93,7 @@ class FlushTask:
         if log.is_deleted:
             return
         try:
+            EpochsTask(log).write()
             for path in self._paths:
                 try:
                     log.files.sync_path(path)

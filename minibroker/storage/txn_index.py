@@ -57,7 +57,7 @@ class TxnIndex:
     def append(self, aborted: AbortedTransaction) -> None:
         """Write one entry at the end of the file, which is made by the first. Raises OSError."""
         files = self._disk.files
-        handle = self._disk.handles.create(self.path)
+        handle = self._disk.handles.get(self.path, create=True)
         entry = _ENTRY.pack(_VERSION, *aborted)
         files.write_all(handle, [entry], files.size_of(handle))
 

@@ -1,8 +1,8 @@
 """kill -9 at random moments: every batch whose write returned is there once, in order.
 
-A child appends batches as fast as it can (idempotent, several sizes, small segments, so that it rolls,
-flushes and checkpoints all the time) and reports after each `write_staged` the offset that is written. The
-parent kills it after a random number of reports, opens the directory and compares.
+A child appends batches as fast as it can (idempotent, several sizes, small segments, so that it
+rolls, flushes and checkpoints all the time) and reports after each `write_staged` the offset that
+is written. The parent kills it after a random number of reports, opens the directory and compares.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ offset = log.log_end_offset
 turn = 0
 while True:
     for _ in range({BATCHES_AT_ONCE}):
-        sent = batch(value_at(offset), timestamp_ms=NOW_MS + offset, producer_id=1, producer_epoch=0,
+        sent = batch(value_at(offset), timestamp_ms=NOW_MS + offset, producer_id=1,
+        producer_epoch=0,
                      sequence=offset)
         log.append(sent, 0, NOW_MS)
         offset += 1

@@ -1,9 +1,9 @@
 """The power goes at every call: what was flushed is there once, in order, and the log goes on.
 
-A scripted life of a broker (create, append, roll, flush, checkpoint, truncate the tail, clean stop) runs on
-`FaultyFiles`; the power is cut at call number 1, 2, 3, … until the script ends without meeting it. After each
-cut the disk holds what had been synced, and of unsynced bytes nothing, some or all. Then the directory is
-opened with healthy files.
+A scripted life of a broker (create, append, roll, flush, checkpoint, truncate the tail, clean stop)
+runs on `FaultyFiles`; the power is cut at call number 1, 2, 3, … until the script ends without
+meeting it. After each cut the disk holds what had been synced, and of unsynced bytes nothing, some
+or all. Then the directory is opened with healthy files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The log against a list: append, roll, flush, truncate, delete from the start, reopen, kill, power cut.
+"""The log against a list: append, roll, flush, truncate, delete from the start, reopen, kill, power
+cut.
 
-The model is a plain list of values and the number of them that must survive a power cut. After every
-step the log answers every offset, the ends and a lookup by time as the list does.
+The model is a plain list of values and the number of them that must survive a power cut. After
+every step the log answers every offset, the ends and a lookup by time as the list does.
 """
 
 from __future__ import annotations

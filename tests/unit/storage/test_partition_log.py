@@ -41,7 +41,7 @@ def bases(log: PartitionLog) -> list[int]:
     return log.segments.base_offsets
 
 
-# --- append ------------------------------------------------------------------------------------------
+# --- append -------------------------------------------------------------------------------------
 
 
 def test_offsets_are_dense_and_bytes_are_the_request_s_with_offset_and_epoch(
@@ -124,13 +124,14 @@ def test_the_first_batch_of_an_epoch_is_noted_in_the_checkpoint(
     assert log.end_offset_for_epoch(3) == (3, 4)
 
 
-# --- a write that fails --------------------------------------------------------------------------------
+# --- a write that fails -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", ["no room", "short, then no room"])
 def test_a_failed_write_is_taken_back_and_a_later_one_succeeds(tmp_path: Path, fault: str) -> None:
-    """The disk is full in the middle of three staged batches: nothing of them is there, and the same
-    producer sends them again."""
+    """The disk is full in the middle of three staged batches: nothing of them is there, and the
+    same producer sends them again.
+    """
     (tmp_path / "d").mkdir()
     files = FaultyFiles(str(tmp_path / "d"))
     manager = open_manager(str(tmp_path / "d"), files=files)
@@ -181,7 +182,7 @@ def test_an_index_that_cannot_be_written_does_not_fail_the_append(tmp_path: Path
     files.forget_pins()
 
 
-# --- roll ----------------------------------------------------------------------------------------------
+# --- roll ---------------------------------------------------------------------------------------
 
 
 def test_F2_a_segment_is_rolled_when_the_next_batch_would_pass_segment_bytes(
@@ -224,8 +225,9 @@ def test_F2_records_without_a_time_age_by_the_broker_s_clock(
 
 
 def test_F2_a_full_index_rolls_the_segment(new_log: NewLog) -> None:
-    """Eight offset entries fit in 64 bytes, but the time index is full with four (12 bytes each, one
-    place kept for the roll), so the batch behind the fourth entry begins a new segment."""
+    """Eight offset entries fit in 64 bytes, but the time index is full with four (12 bytes each,
+    one place kept for the roll), so the batch behind the fourth entry begins a new segment.
+    """
     log = new_log(segment_index_bytes=64, index_interval_bytes=0)
     for number in range(12):
         log.append(batch(b"x" * 50, timestamp_ms=NOW_MS + number), 0, NOW_MS)
@@ -264,7 +266,7 @@ def test_rolling_an_empty_segment_changes_nothing(new_log: NewLog) -> None:
     assert bases(log) == [0]
 
 
-# --- read ----------------------------------------------------------------------------------------------
+# --- read ---------------------------------------------------------------------------------------
 
 
 def test_every_offset_is_found_in_every_segment(new_log: NewLog) -> None:
@@ -346,7 +348,7 @@ def test_a_slice_wider_than_a_window_is_whole(new_log: NewLog) -> None:
     assert bytes(read.records[-1000:-1]) == b"b" * 999
 
 
-# --- lookups -------------------------------------------------------------------------------------------
+# --- lookups ------------------------------------------------------------------------------------
 
 
 def test_T7_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog) -> None:
@@ -378,7 +380,9 @@ def test_T7_no_record_is_late_enough(new_log: NewLog) -> None:
 
 
 def test_T8_version_0_answers_from_segments(new_log: NewLog, clock: ManualClock) -> None:
-    """Three segments last written at seconds 10, 20 and 30 of the epoch; the log's end counts as now."""
+    """Three segments last written at seconds 10, 20 and 30 of the epoch; the log's end counts as
+    now.
+    """
     log = new_log(segment_bytes=2 * SIZE)
     for _ in range(5):
         append(log, b"x" * 100)
@@ -400,7 +404,7 @@ def test_R6_size_is_the_sum_of_the_log_files(new_log: NewLog) -> None:
     assert log.size_bytes == 5 * SIZE
 
 
-# --- truncate, close -----------------------------------------------------------------------------------
+# --- truncate, close ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("offset", range(8))

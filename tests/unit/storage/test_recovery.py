@@ -244,8 +244,9 @@ def test_lost_checkpoints_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_deletion_and_compaction_go(tmp_path: Path) -> None:
-    """A finished `.swap` replaces the segment it covers; `.cleaned` and `.deleted` files go; an index
-    without its log goes."""
+    """A finished `.swap` replaces the segment it covers; `.cleaned` and `.deleted` files go; an
+    index without its log goes.
+    """
     directory = write_values(tmp_path, clean=True)
     first, second = sorted(path.stem for path in directory.glob("*.log"))[:2]
     for suffix in ("log", "index", "timeindex"):
@@ -290,11 +291,16 @@ def test_the_log_start_offset_survives(tmp_path: Path) -> None:
     manager.close()
 
 
+class UnreadableFiles(Files):
+    """Partition directories cannot be listed."""
+
+    __slots__ = ()
+
+    def list_files(self, path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
+
+
 def test_a_directory_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    directory = write_values(tmp_path, clean=True)
-    shutil.rmtree(directory)
-    (directory).mkdir()
-    (directory / "00000000000000000000.log").mkdir()
-    (directory / "00000000000000000000.index").mkdir()
-    with pytest.raises(StorageError, match="t-0"):
-        start(tmp_path)
+    write_values(tmp_path, clean=True)
+    with pytest.raises(StorageError, match="cannot load t-0 from .*Permission denied"):
+        start(tmp_path, files=UnreadableFiles())

@@ -140,7 +140,9 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
 
 
 def _forget_session(connect: str) -> None:
-    """Remove the killed broker's ephemeral nodes, which would go with its session some seconds later."""
+    """Remove the killed broker's ephemeral nodes, which would go with its session some seconds
+    later.
+    """
     client = KazooClient(connect)
     client.start()
     for path in ("/brokers/ids/0", "/controller"):

@@ -1,0 +1,426 @@
+"""The writing half of a partition's log: append, write, roll, flush.
+
+Last station of a Produce request. `append` checks a batch (`validator`), asks the
+producer state whether it is new, numbers it and *stages* it: no system call, the request's own
+bytes are kept by reference. `write_staged`, once per socket read, hands everything staged to the
+system in one call, and only then may a reader see it, and only then may the answers leave.
+
+Invariants. `log_start_offset` ≤ `recovery_point` ≤ `log_end_offset` ≤ next offset to assign; the
+last two differ by what is staged. Staged batches all belong to the active segment. A write that
+fails or comes back short leaves no trace: the file is cut back, offsets and producer state return
+to what is written, a later append may succeed.
+
+In a crash everything behind `recovery_point` may be lost or torn; `recovery` restores the log from
+what is there. One thread (the loop's) uses a log; only closures made by `flush_task` and
+`mark_deleted` run on others.
+
+Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from minibroker.clock import Clock
+from minibroker.errors import CorruptionError
+from minibroker.ids import TopicPartition
+from minibroker.records.batch import BatchHeader
+from minibroker.records.control import read_marker
+from minibroker.storage import names, producer_files
+from minibroker.storage.disk import Disk
+from minibroker.storage.epochs import LeaderEpochs
+from minibroker.storage.files import BUFFERS_MAX, Files
+from minibroker.storage.index_file import TAIL_ENTRIES
+from minibroker.storage.readable_log import ReadableLog
+from minibroker.storage.segment import Segment, roll_jitter_ms
+from minibroker.storage.segments import Segments
+from minibroker.storage.tasks import (
+    CreateTask,
+    EpochsTask,
+    FlushTask,
+)
+from minibroker.storage.txn_index import aborted_transaction
+from minibroker.storage.validator import AppendRules, validate
+
+if TYPE_CHECKING:
+    from minibroker.config.topic import TopicConfig
+
+_log = logging.getLogger(__name__)
+
+STAGED_BYTES_MAX: Final = 1 << 20
+"""More than this is written without waiting for the end of the socket read."""
+
+_ALWAYS_ASK: Final = -2
+"""`_roll_after` where the age of the segment has to be computed first."""
+
+
+class AppendInfo(NamedTuple):
+    """What Produce answers. Offsets inclusive; `append_time_ms` -1 for CreateTime.
+
+    `duplicate`: the batch was there already, nothing was appended, the offsets are the first
+    append's, and `append_time_ms` is that one's largest timestamp (Kafka answers so).
+    """
+
+    first_offset: int
+    last_offset: int
+    append_time_ms: int
+    log_start_offset: int
+    duplicate: bool
+
+
+class WritableLog(ReadableLog):
+    """One partition's log. Made by `recovery.load_log` (also for a new, empty directory)."""
+
+    __slots__ = (
+        "_directory_changed",
+        "_index_room",
+        "_next_offset",
+        "_roll_after",
+        "_room",
+        "_rules",
+        "_snapshot_offset",
+        "_staged",
+        "_staged_appends",
+        "_staged_bytes",
+        "dropped_count",
+        "epochs_content",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        clock: Clock,
+        name: TopicPartition,
+        directory: str,
+        *,
+        config: "TopicConfig",
+        rules: AppendRules,
+        segments: Segments,
+        epochs: LeaderEpochs,
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+        snapshot_offset: int,
+        has_new_names: bool,
+    ) -> None:
+        """`snapshot_offset`: of the newest producer snapshot, 0: none. `rules` are those of
+        `config`. `has_new_names`: names in the directory may not be durable yet.
+        """
+        super().__init__(
+            disk,
+            clock,
+            name,
+            directory,
+            config=config,
+            segments=segments,
+            epochs=epochs,
+            log_start_offset=log_start_offset,
+            log_end_offset=log_end_offset,
+            recovery_point=recovery_point,
+        )
+        self._rules = rules
+        self._snapshot_offset = snapshot_offset
+        self._next_offset = log_end_offset
+        self._staged: list[memoryview] = []
+        self._staged_appends: list[tuple[int, int, int]] = []
+        self._staged_bytes = 0
+        self._directory_changed = has_new_names
+        self.dropped_count = 0
+        """How often a failed write took staged appends back. Who staged one and finds another
+        number before the answer leaves knows that the append was lost.
+        """
+        self.epochs_content: bytes | None = None
+        """What `leader-epoch-checkpoint` has to become, None: it is that already."""
+        self._forget_room()
+
+    def _forget_room(self) -> None:
+        """Make the next append look at the active segment again."""
+        self._room = self._index_room = 0
+        self._roll_after = _ALWAYS_ASK
+
+    def update_config(self, config: "TopicConfig", rules: AppendRules) -> None:
+        self.config = config
+        self._rules = rules
+        self._forget_room()
+
+    # --- append ---------------------------------------------------------------------------------
+
+    def append(
+        self,
+        records: memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        origin: Literal["client", "coordinator"] = "client",
+    ) -> AppendInfo:
+        """Number and stage the batch in `records` (writable; valid until `write_staged`).
+
+        Nothing is on disk and no reader sees it before `write_staged` returned. Raises KafkaError
+        (the batch is refused, see `validator` and `producer_state`), StorageError.
+        """
+        records, header = validate(
+            records, self._rules, self._next_offset, leader_epoch, now_ms, self.name, origin
+        )
+        last_offset = header.base_offset + header.last_offset_delta
+        max_timestamp = header.max_timestamp
+        size = header.size_bytes
+        if (
+            size > self._room
+            or max_timestamp > self._roll_after
+            or len(self._staged_appends) >= self._index_room
+            or last_offset > self._active.max_offset
+        ):
+            self._make_room(header.base_offset, last_offset, max_timestamp, size, now_ms)
+        if leader_epoch > self.epochs.latest_epoch:
+            # Before producer state changes: this writes a file, which may fail.
+            self.epochs.assign(leader_epoch, header.base_offset)
+            self._epochs_changed()
+        if header.producer_id >= 0:
+            if header.is_control:
+                return self._append_marker(records, header)
+            repeated = (self._producers or self.producer_state).append(header, origin)
+            if repeated is not None:
+                return AppendInfo(
+                    repeated.first_offset,
+                    repeated.last_offset,
+                    # As Kafka: the first append's time, in a topic of CreateTime too.
+                    repeated.timestamp,
+                    self.log_start_offset,
+                    True,
+                )
+        self._staged.append(records)
+        self._staged_appends.append((last_offset, max_timestamp, size))
+        self._next_offset = last_offset + 1
+        self._room -= size
+        self._staged_bytes += size
+        if self._staged_bytes > STAGED_BYTES_MAX:
+            self.write_staged()
+        append_time_ms = max_timestamp if self._rules.is_append_time else -1
+        return AppendInfo(
+            header.base_offset, last_offset, append_time_ms, self.log_start_offset, False
+        )
+
+    def _append_marker(self, records: memoryview, header: BatchHeader) -> AppendInfo:
+        """Write the control batch that ends a transaction, and note an abort in the index."""
+        self.write_staged()
+        marker = read_marker(records, 0, header)
+        completed = None
+        if marker is not None:
+            completed = self.producer_state.append_marker(header, marker, "coordinator")
+        offset = header.base_offset
+        self._staged.append(records)
+        self._staged_appends.append((offset, header.max_timestamp, header.size_bytes))
+        self._next_offset = offset + 1
+        self._room -= header.size_bytes
+        self._staged_bytes += header.size_bytes
+        self.write_staged()
+        if completed is not None and completed.is_aborted:
+            try:
+                self._active.txn_index.append(aborted_transaction(completed))
+            except OSError as error:
+                raise self._failed("write the transaction index of", error) from error
+        return AppendInfo(offset, offset, -1, self.log_start_offset, False)
+
+    @property
+    def epochs_path(self) -> str:
+        return f"{self.directory}/{names.LEADER_EPOCHS}"
+
+    def _epochs_changed(self) -> None:
+        """Have the checkpoint written by the worker; `flush_task` and `close` make sure of it."""
+        self.epochs_content = self.epochs.to_text().encode("ascii")
+        self._disk.run_later(EpochsTask(self))
+
+    def write_staged(self) -> None:
+        """Write everything staged in one call; from here on readers see it.
+
+        Raises StorageError (no room, an I/O error): then none of it was appended, the file ends
+        where it ended, producers may send the same batches again.
+        """
+        buffers = self._staged
+        if not buffers:
+            return
+        segment = self._active
+        try:
+            handle = self._disk.handles.get(segment.log_path, create=True)
+            position = segment.size_bytes
+            if len(buffers) <= BUFFERS_MAX:
+                written = self._disk.files.pwritev(handle, buffers, position)
+            else:
+                written = 0
+            if written != self._staged_bytes:
+                self._write_rest(handle, position, written)
+        except OSError as error:
+            self._drop_staged()
+            raise self._failed("append to", error) from error
+        segment.tail_offset = self.log_end_offset
+        segment.tail_position = position
+        has_new_entry = False
+        for last_offset, max_timestamp, size in self._staged_appends:
+            if segment.note_append(
+                last_offset, max_timestamp, size, self.config.index_interval_bytes
+            ):
+                has_new_entry = True
+        self.log_end_offset = self._next_offset
+        self._staged = []
+        self._staged_appends = []
+        self._staged_bytes = 0
+        if self._producers is not None:
+            self._producers.commit()
+        if has_new_entry:
+            self._after_index_entry()
+
+    def _write_rest(self, handle: int, position: int, written: int) -> None:
+        """Finish a short write, or one of more buffers than a call takes. Raises OSError."""
+        files = self._disk.files
+        buffers = self._staged
+        first = 0
+        while first < len(buffers) and written >= len(buffers[first]):
+            written -= len(buffers[first])
+            position += len(buffers[first])
+            first += 1
+        if written:
+            rest = buffers[first][written:]
+            position += files.write_all(handle, [rest], position + written) + written
+            first += 1
+        for start in range(first, len(buffers), BUFFERS_MAX):
+            position += files.write_all(handle, buffers[start : start + BUFFERS_MAX], position)
+
+    def _drop_staged(self) -> None:
+        """Return to what is written: file, offsets, producers, epochs."""
+        self.dropped_count += 1
+        self._staged = []
+        self._staged_appends = []
+        self._staged_bytes = 0
+        self._next_offset = self.log_end_offset
+        self._forget_room()
+        if self._producers is not None:
+            self._producers.rollback()
+        if self.epochs.truncate_from_end(self.log_end_offset):
+            self._epochs_changed()
+        segment = self._active
+        try:
+            segment.cut(segment.size_bytes)
+        except OSError as error:
+            # The next append writes over the same place, and recovery cuts what it finds there.
+            _log.warning("cannot cut %s after a failed append: %s", segment.log_path, error)
+
+    def _after_index_entry(self) -> None:
+        """Count the room in the indexes; write entries when a page of them has gathered."""
+        segment = self._active
+        self._index_room = segment.index_room(self.config.segment_index_bytes)
+        if segment.unwritten_entry_count >= TAIL_ENTRIES:
+            try:
+                segment.write_indexes()
+            except OSError as error:
+                # The records are written; entries stay in memory and are tried again.
+                _log.warning("cannot write the index of %s: %s", segment.log_path, error)
+
+    # --- roll -----------------------------------------------------------------------------------
+
+    def _make_room(
+        self, base_offset: int, last_offset: int, max_timestamp: int, size: int, now_ms: int
+    ) -> None:
+        """Roll if the next append does not belong into the active segment; count its room anew."""
+        self.write_staged()
+        segment = self._active
+        config = self.config
+        try:
+            used = segment.size_bytes
+            room = self._rules.segment_bytes - used
+            index_room = segment.index_room(config.segment_index_bytes)
+            age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
+            is_old = used > 0 and segment.age_ms(now_ms, max_timestamp) > age_ms_max
+            if size > room or is_old or index_room <= 0 or last_offset > segment.max_offset:
+                segment = self.roll(base_offset)
+                used, room = 0, self._rules.segment_bytes
+                index_room = segment.index_room(config.segment_index_bytes)
+                age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
+            first = segment.first_timestamp if used else max_timestamp
+        except (OSError, CorruptionError) as error:
+            raise self._failed("append to", error) from error
+        self._room = room
+        self._index_room = index_room
+        self._roll_after = first + age_ms_max if first >= 0 else _ALWAYS_ASK
+
+    def roll(self, base_offset: int | None = None) -> Segment:
+        """Begin a new segment at `base_offset` (the log's end if not given); it is returned.
+
+        The old one's files get their final form, a producer snapshot is written, and the worker
+        syncs both and moves the recovery point. An empty active segment that starts there stays.
+        Raises StorageError.
+        """
+        self.write_staged()
+        old = self._active
+        start = (
+            self.log_end_offset if base_offset is None else max(base_offset, self.log_end_offset)
+        )
+        if old.base_offset == start:
+            return old
+        new = Segment(
+            self._disk,
+            self.directory,
+            start,
+            created_ms=self._clock.now_ms(),
+            roll_jitter_ms=roll_jitter_ms(self.config),
+        )
+        try:
+            old.become_inactive()
+            self._write_snapshot(start)
+        except OSError as error:
+            raise self._failed("begin a segment of", error) from error
+        self.segments.add(new)
+        self._active = new
+        self._directory_changed = True
+        self._forget_room()
+        self._disk.run_later(CreateTask(self.files, new.begin_empty()))
+        self._disk.run_later(self.flush_task(start))
+        return new
+
+    def _write_snapshot(self, offset: int) -> None:
+        if offset > self._snapshot_offset:
+            files = self._disk.files
+            producer_files.write_snapshot(files, self.directory, offset, self.producer_state)
+            self._snapshot_offset = offset
+
+    # --- flush, truncate, close -----------------------------------------------------------------
+
+    def flush_task(self, up_to: int | None = None) -> Callable[[], None]:
+        """What remains to be done, on any thread, until everything below `up_to` (default: the
+        log's end) is on the disk: fsync of the files, then the recovery point moves. The task
+        raises StorageError; this call too, when entries of the index cannot be written.
+        """
+        self.write_staged()
+        end = self.log_end_offset if up_to is None else up_to
+        with_directory = self._directory_changed
+        dirty: list[Segment] = []
+        if end > self.recovery_point or with_directory:
+            reached = self.segments.since(min(self.recovery_point, end))
+            dirty = [one for one in reached if one.base_offset < end or one is self._active]
+        try:
+            for segment in dirty:
+                segment.write_indexes()
+        except OSError as error:
+            raise self._failed("write the index of", error) from error
+        paths = [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES]
+        if dirty:
+            paths.append(producer_files.snapshot_path(self.directory, self._snapshot_offset))
+            paths.append(self.epochs_path)
+        self._directory_changed = False
+        return FlushTask(self, paths, end, with_directory)
+
+    @property
+    def files(self) -> Files:
+        return self._disk.files
+
+    def note_flush_failed(self) -> None:
+        """The next flush syncs the directory as well."""
+        self._directory_changed = True
+
+    def note_flushed(self, offset: int) -> None:
+        """Everything below `offset` is on the disk. Called by `FlushTask`, from any thread."""
+        reached = min(offset, self.log_end_offset)  # it may have been truncated meanwhile
+        self.recovery_point = max(self.recovery_point, reached)
+
+    def flush(self) -> None:
+        """Everything appended is on the disk when this returns. Raises StorageError."""
+        self.flush_task()()

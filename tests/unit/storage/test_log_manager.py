@@ -1,0 +1,255 @@
+"""LogManager: directories, locks, identity, checkpoints, deletion, strays, clean stop and start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError, StorageError
+from minibroker.ids import TopicId, TopicPartition
+from minibroker.storage.log_manager import LogManager
+from tests.support.logs import (
+    DEFAULTS,
+    TOPIC_ID,
+    ManualClock,
+    abandon,
+    append,
+    open_manager,
+    values_of,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_a_new_partition_has_kafka_s_files(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    log = manager.create_log("payments", 3, TOPIC_ID, DEFAULTS)
+    append(log, b"v", leader_epoch=4)
+    manager.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".kafka_cleanshutdown",
+        ".lock",
+        "cleaner-offset-checkpoint",
+        "log-start-offset-checkpoint",
+        "meta.properties",
+        "payments-3",
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+    ]
+    directory = tmp_path / "payments-3"
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "00000000000000000000.index",
+        "00000000000000000000.log",
+        "00000000000000000000.timeindex",
+        "00000000000000000001.snapshot",
+        "leader-epoch-checkpoint",
+        "partition.metadata",
+    ]
+    assert (directory / "leader-epoch-checkpoint").read_text() == "0\n1\n4 0\n"
+    text = (directory / "partition.metadata").read_text()
+    assert text == "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
+    assert (tmp_path / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":-1}'
+    for name in ("recovery-point", "replication"):
+        checkpoint = (tmp_path / f"{name}-offset-checkpoint").read_text()
+        assert checkpoint == "0\n1\npayments 3 1\n"
+    assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n0\n"
+
+
+def test_the_marker_is_gone_while_the_directory_is_served(tmp_path: Path) -> None:
+    open_manager(str(tmp_path)).close()
+    manager = open_manager(str(tmp_path))
+    assert manager.was_clean
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    abandon(manager)
+    manager = open_manager(str(tmp_path))
+    assert not manager.was_clean
+    manager.close()
+
+
+def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+    for partition in range(6):
+        manager.create_log("t", partition, TOPIC_ID, DEFAULTS)
+    assert len(list((tmp_path / "a").glob("t-*"))) == 3
+    assert len(list((tmp_path / "b").glob("t-*"))) == 3
+    for log in manager.logs.values():
+        append(log, b"v")
+    manager.close()
+    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+    assert [len(values_of(log)) for log in manager.logs.values()] == [1] * 6
+    manager.close()
+
+
+def test_one_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        manager = open_manager(str(tmp_path / name))
+        manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+        manager.close()
+    with pytest.raises(StorageError, match="t-0 is in two places"):
+        open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+
+
+def test_a_directory_in_use_is_refused_within_and_across_processes(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    with pytest.raises(StorageError, match="in use by another process"):
+        open_manager(str(tmp_path))
+    code = (
+        "import sys; from tests.support.logs import open_manager; "
+        "from minibroker.errors import StorageError\n"
+        "try: open_manager(sys.argv[1])\n"
+        "except StorageError as error: print(error)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+
+    def other() -> str:
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout.strip()
+
+    assert "is in use by another process" in other()
+    manager.close()
+    assert other() == ""
+
+
+def test_a_file_in_the_place_of_the_directory_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="is not a directory"):
+        open_manager(str(tmp_path / "file"))
+
+
+def test_one_bad_directory_gives_the_locks_of_the_others_back(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError):
+        open_manager(str(tmp_path / "good"), str(tmp_path / "file"))
+    open_manager(str(tmp_path / "good")).close()
+
+
+@pytest.mark.parametrize(
+    ("broker_id", "cluster_id", "sentence"),
+    [(1, "c", r"belongs to broker\.id 0"), (0, "other", "belongs to cluster c, but")],
+)
+def test_somebody_else_s_directory_is_refused(
+    tmp_path: Path, broker_id: int, cluster_id: str, sentence: str
+) -> None:
+    first = LogManager([str(tmp_path)], clock=ManualClock(), config_of=lambda _: DEFAULTS)
+    first.open()
+    assert first.cluster_id is None
+    first.claim(0, "c")
+    first.close()
+    second = LogManager([str(tmp_path)], clock=ManualClock(), config_of=lambda _: DEFAULTS)
+    second.open()
+    with pytest.raises(StorageError, match=sentence):
+        second.claim(broker_id, cluster_id)
+    abandon(second)
+
+
+def test_a_log_of_another_topic_id_is_refused(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    with pytest.raises(KafkaError) as caught:
+        manager.create_log("t", 0, TopicId(bytes(15) + b"\1"), DEFAULTS)
+    assert caught.value.code is ErrorCode.INCONSISTENT_TOPIC_ID
+    manager.close()
+
+
+def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    append(log, b"v" * 200_000)
+    read = log.read(0, 10**6, end_offset=1, min_one_batch=True)
+    task = manager.delete("t", 0)
+    assert task is not None
+    assert manager.get("t", 0) is None
+    assert not (tmp_path / "t-0").exists()
+    marked = next(tmp_path.glob("t-0.*-delete"))
+    assert len(marked.name) == len("t-0.-delete") + 32
+    task()
+    assert not marked.exists()
+    assert bytes(read.records[-100:-1]) == b"v" * 99
+    assert manager.delete("t", 0) is None
+    manager.create_log("t", 0, TopicId(bytes(range(1, 17))), DEFAULTS)
+    manager.close()
+
+
+def test_a_deletion_that_a_crash_interrupted_goes_on(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"v")
+    assert manager.delete("t", 0) is not None
+    abandon(manager)
+    manager = open_manager(str(tmp_path))
+    assert list(tmp_path.glob("*-delete")) == []
+    assert manager.logs == {}
+    manager.close()
+
+
+def test_strange_directories_are_kept_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    strange = ["lost+found", f"t-0.{'a' * 32}-stray", f"t-1.{'b' * 32}-future", "nodash"]
+    for name in strange:
+        (tmp_path / name).mkdir()
+    manager = open_manager(str(tmp_path))
+    assert sorted(Path(path).name for path in manager.strays) == sorted(strange)
+    assert all(name in caplog.text for name in strange)
+    manager.close()
+    assert all((tmp_path / name).is_dir() for name in strange)
+
+
+def test_high_watermarks_are_kept(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"a", b"b", b"c")
+    manager.report_high_watermarks({TopicPartition("t", 0): 2}.get)
+    manager.close()
+    manager = open_manager(str(tmp_path))
+    assert manager.high_watermarks == {TopicPartition("t", 0): 2}
+    manager.close()
+
+
+def test_nothing_blocking_is_done_by_the_caller_of_create_append_and_delete(tmp_path: Path) -> None:
+    """Files of a new partition, fsync and removal are left to `run_later`."""
+    tasks: list[Callable[[], None]] = []
+    manager = open_manager(str(tmp_path), run_later=tasks.append)
+    log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    assert list((tmp_path / "t-0").iterdir()) == []
+    append(log, b"v")
+    assert [path.suffix for path in (tmp_path / "t-0").iterdir()] == [".log"]
+    while tasks:
+        tasks.pop(0)()
+    assert len(list((tmp_path / "t-0").iterdir())) == 5
+    manager.close()
+
+
+def test_a_thousand_idle_logs_are_small_and_hold_no_handle(tmp_path: Path) -> None:
+    """Less than 4 KB each, measured; and the number of open files does not grow."""
+    import gc  # noqa: PLC0415
+    import tracemalloc  # noqa: PLC0415
+
+    manager = open_manager(str(tmp_path), run_later=lambda _: None)
+    for partition in range(300):
+        manager.create_log("t", partition, TOPIC_ID, DEFAULTS)
+    manager.close()
+    gc.collect()
+    tracemalloc.start()
+    manager = open_manager(str(tmp_path))
+    gc.collect()
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used / 300 < 4096
+    assert len(manager.disk.handles) == 0
+    manager.close()
+
+
+def test_handles_are_bounded(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    manager.disk.handles.limit = 5
+    for turn in range(3):
+        for partition in range(12):
+            append(manager.create_log("t", partition, TOPIC_ID, DEFAULTS), b"%d" % turn)
+            assert len(manager.disk.handles) <= 5
+    assert all(values_of(log) == [b"0", b"1", b"2"] for log in manager.logs.values())
+    manager.close()
