@@ -23,6 +23,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 DEADLINE_SECONDS = 60.0
 POLL_SECONDS = 0.2
 FLUSH_EVERY = 1000
+BATCH_RECORDS = 200  # several batches, and where segments are small several of those
 
 
 class Client(NamedTuple):
@@ -45,6 +46,14 @@ class Client(NamedTuple):
         return None
 
 
+def _partitions_once_known(ask: Callable[[], list[int]]) -> list[int]:
+    """Ask until the broker names partitions: one that just started learns of them a moment later."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not (known := ask()):
+        assert time.monotonic() < deadline, f"no partitions after {DEADLINE_SECONDS} s"
+    return known
+
+
 # --- confluent-kafka (librdkafka) ---------------------------------------------------------------
 
 
@@ -64,6 +73,7 @@ def confluent_produce(address: str, topic: str, codec: str, prefix: str, count: 
             "compression.codec": codec,
             "enable.idempotence": True,
             "linger.ms": 2,
+            "batch.num.messages": BATCH_RECORDS,
         }
     )
     for n in range(count):
@@ -82,7 +92,11 @@ def confluent_consume(address: str, topic: str, count: int) -> list[str]:
         {"bootstrap.servers": address, "group.id": "reader", "enable.auto.commit": False}
     )
     try:
-        known = consumer.list_topics(topic, timeout=DEADLINE_SECONDS).topics[topic].partitions
+        known = _partitions_once_known(
+            lambda: list(
+                consumer.list_topics(topic, timeout=POLL_SECONDS * 50).topics[topic].partitions
+            )
+        )
         consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in known])
         values: list[str] = []
         deadline = time.monotonic() + DEADLINE_SECONDS
@@ -127,7 +141,7 @@ def kafka_python_consume(address: str, topic: str, count: int) -> list[str]:
     kafka = _kafka_python()
     consumer = kafka.KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
     try:
-        known = consumer.partitions_for_topic(topic)
+        known = _partitions_once_known(lambda: list(consumer.partitions_for_topic(topic) or ()))
         places = [kafka.TopicPartition(topic, index) for index in known]
         consumer.assign(places)
         consumer.seek_to_beginning(*places)

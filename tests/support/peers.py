@@ -104,6 +104,7 @@ class KafkaPeer:
         *,
         zookeeper: str | None = None,
         settings: Mapping[str, str] | None = None,
+        log_dir: Path | None = None,
     ) -> None:
         self.version = version
         self.directory = directory
@@ -112,7 +113,7 @@ class KafkaPeer:
         self.host = "127.0.0.1"
         self.port = free_port()
         self.controller_port = free_port()
-        self.log_dir = directory / "logs"
+        self.log_dir = log_dir or directory / "logs"
         self.jars = java.KAFKA_39 if zookeeper else java.KAFKA_44
         self.process: ManagedProcess | None = None
 

@@ -1,0 +1,177 @@
+"""Apache Kafka 3.9.1 on our files: its tools read them, its broker goes on with them, and back.
+
+Both brokers use one ZooKeeper chroot and one log directory, one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from kazoo.client import KazooClient
+
+from tests.support import java
+from tests.support.clients import CLIENTS, CODECS, expected
+from tests.support.peers import KafkaPeer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.broker import Minibroker
+    from tests.support.peers import ZooKeeper
+
+pytestmark = pytest.mark.java
+
+COUNT = 1000
+SETTINGS = {
+    "num.partitions": "1",
+    "log.segment.bytes": "20000",
+    "log.index.interval.bytes": "500",
+    "zookeeper.session.timeout.ms": "2000",
+}
+REGISTRATION = "/brokers/ids/0"
+SESSION_SECONDS = 30
+COMPLAINT = re.compile(
+    r"mismatch|corrupt|exception|error|not found|failed|isn't|does not|non-?consecutive",
+    re.IGNORECASE,
+)
+
+confluent, kafka_python = CLIENTS[0], CLIENTS[1]
+
+
+def write_everything(address: str, prefix: str) -> dict[str, list[str]]:
+    """A topic per codec; topic → values written."""
+    written = {}
+    for codec in CODECS:
+        topic = f"files-{codec}"
+        confluent.produce(address, topic, codec, prefix, COUNT)
+        written[topic] = expected(prefix, COUNT)
+    return written
+
+
+def assert_dump_is_clean(log_dir: Path) -> None:
+    """DumpLogSegments over every segment, index and snapshot of every partition directory."""
+    directories = sorted(path for path in log_dir.glob("*-*") if path.is_dir())
+    assert directories
+    for suffix, options in (
+        ("*.log", ["--deep-iteration", "--verify-index-only"]),
+        ("*.log", ["--deep-iteration", "--print-data-log"]),
+        ("*index", ["--index-sanity-check"]),
+        ("*.snapshot", []),
+    ):
+        files = [str(path) for directory in directories for path in directory.glob(suffix)]
+        if not files:
+            continue
+        text = java.run_java(
+            java.KAFKA_39, "kafka.tools.DumpLogSegments", "--files", ",".join(files), *options
+        )
+        complaints = [line for line in text.splitlines() if COMPLAINT.search(line)]
+        assert not complaints, "\n".join(complaints[:20])
+        assert all(f"Dumping {path}" in text for path in files)
+
+
+def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str) -> None:
+    """Until the session of the broker that is gone has expired: an event of its znode's watch."""
+    gone = threading.Event()
+    client = KazooClient(f"{zookeeper.connect}/{chroot}")
+    client.start()
+    try:
+        if client.exists(REGISTRATION, watch=lambda _: gone.set()):
+            assert gone.wait(SESSION_SECONDS), "the broker's session did not expire"
+    finally:
+        client.stop()
+        client.close()
+
+
+@pytest.fixture
+def new_kafka(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Callable[[str, Path], KafkaPeer]]:
+    """Makes (and starts) Apache Kafka 3.9.1 on a chroot and a log directory."""
+    made: list[KafkaPeer] = []
+
+    def make(chroot: str, log_dir: Path) -> KafkaPeer:
+        peer = KafkaPeer(
+            "3.9.1",
+            tmp_path / f"kafka-{len(made)}",
+            zookeeper=f"{zookeeper.connect}/{chroot}",
+            log_dir=log_dir,
+            settings=SETTINGS,
+        )
+        made.append(peer)
+        peer.start()
+        return peer
+
+    yield make
+    for peer in made:
+        peer.kill()
+
+
+def test_kafkas_dump_reads_every_file(new_broker: Callable[..., Minibroker]) -> None:
+    """Rolled segments and live ones, after a clean stop and after recovery from a kill."""
+    broker = new_broker(settings=SETTINGS)
+    write_everything(broker.address, "first-")
+    broker.stop()
+    assert_dump_is_clean(broker.data_dir)
+    broker.start()
+    write_everything(broker.address, "second-")
+    broker.kill()
+    broker.start()
+    write_everything(broker.address, "third-")
+    broker.stop()
+    assert_dump_is_clean(broker.data_dir)
+    rolled = list((broker.data_dir / "files-none-0").glob("*.log"))
+    assert len(rolled) > 2
+
+
+@pytest.mark.parametrize("stop", ["stop", "kill"])
+def test_kafka_goes_on_where_minibroker_stopped(
+    stop: str,
+    zookeeper: ZooKeeper,
+    new_broker: Callable[..., Minibroker],
+    new_kafka: Callable[[str, Path], KafkaPeer],
+) -> None:
+    """Kafka serves the same records, adds its own, and minibroker serves both afterwards."""
+    chroot = f"ours-first-{stop}"
+    broker = new_broker(zookeeper=f"{zookeeper.connect}/{chroot}", settings=SETTINGS)
+    written = write_everything(broker.address, "ours-")
+    getattr(broker, stop)()
+    wait_until_unregistered(zookeeper, chroot)
+
+    kafka = new_kafka(chroot, broker.data_dir)
+    for topic, values in written.items():
+        assert confluent.consume(kafka.address, topic, len(values)) == values
+    for topic, values in write_everything(kafka.address, "kafkas-").items():
+        written[topic] += values
+    getattr(kafka, stop)()
+    wait_until_unregistered(zookeeper, chroot)
+
+    broker.start()
+    for topic, values in written.items():
+        assert kafka_python.consume(broker.address, topic, len(values)) == values
+    broker.stop()
+    assert_dump_is_clean(broker.data_dir)
+
+
+def test_minibroker_goes_on_where_kafka_stopped(
+    zookeeper: ZooKeeper,
+    new_broker: Callable[..., Minibroker],
+    new_kafka: Callable[[str, Path], KafkaPeer],
+    tmp_path: Path,
+) -> None:
+    """The reverse: directories and znodes are Kafka's own, minibroker adds to them, Kafka reads."""
+    kafka = new_kafka("kafka-first", tmp_path / "data")
+    written = write_everything(kafka.address, "kafkas-")
+    kafka.stop()
+
+    broker = new_broker("data", zookeeper=f"{zookeeper.connect}/kafka-first", settings=SETTINGS)
+    for topic, values in written.items():
+        assert confluent.consume(broker.address, topic, len(values)) == values
+    for topic, values in write_everything(broker.address, "ours-").items():
+        written[topic] += values
+    broker.stop()
+
+    kafka.start()
+    for topic, values in written.items():
+        assert kafka_python.consume(kafka.address, topic, len(values)) == values
