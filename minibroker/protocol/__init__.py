@@ -1,0 +1,1 @@
+"""Bytes to messages and back, without I/O; the generated part comes from `protocol_specs/`."""

@@ -1,0 +1,1 @@
+"""Generated: records of internal topics, control batches and small files of the log."""
