@@ -1,0 +1,255 @@
+"""Following a tree that others change, without a server: two clusters on one embedded tree.
+
+The embedded home says that it is shared here, so that everything is watched as in ZooKeeper.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.clock import SystemClock
+from minibroker.cluster import follow
+from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.codecs import encode_config, encode_topic
+from minibroker.cluster.controller import new_topic_id
+from minibroker.cluster.embedded import EmbeddedTree
+from minibroker.cluster.image import Endpoint
+from minibroker.cluster.tree import SessionEvent
+from minibroker.errors import CoordinationError
+from tests.support.cluster import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from minibroker.cluster.image import TopicImage
+    from minibroker.cluster.tree import Stat
+
+WAIT_S = 10
+
+
+Pair = tuple[Cluster, "Watcher", Cluster, "Watcher"]
+
+
+class SharedTree(EmbeddedTree):
+    """An embedded tree with the manners of ZooKeeper: watched, may be away, sessions may end."""
+
+    is_shared = True
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, SystemClock())
+        self.users = 0
+        self.is_away = False
+        self.session_callbacks: list[Callable[[SessionEvent], None]] = []
+
+    async def open(self) -> None:
+        self.users += 1
+        if self.users == 1:
+            await super().open()
+
+    async def close(self) -> None:
+        self.users -= 1
+        if self.users == 0:
+            await super().close()
+
+    def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
+        self.session_callbacks.append(callback)
+
+    def tell(self, event: SessionEvent) -> None:
+        """Report a session event to everybody."""
+        for callback in self.session_callbacks:
+            callback(event)
+
+    async def children(self, path: str) -> list[str]:
+        self.check_reachable()
+        return await super().children(path)
+
+    async def exists(self, path: str) -> Stat | None:
+        self.check_reachable()
+        return await super().exists(path)
+
+    def check_reachable(self) -> None:
+        """Raise while it is away."""
+        if self.is_away:
+            raise CoordinationError("away")
+
+
+class Watcher(Recorder):
+    """A recorder that one can wait on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = asyncio.Event()
+
+    def __getattribute__(self, name: str) -> object:
+        if name.startswith("on_"):
+            super().__getattribute__("changed").set()
+        return super().__getattribute__(name)
+
+    async def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Return when the condition is true; it is tried after every call."""
+        async with asyncio.timeout(WAIT_S):
+            while not holds():
+                await self.changed.wait()
+                self.changed.clear()
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> SharedTree:
+    """The tree of both clusters."""
+    return SharedTree(tmp_path / "metadata.db")
+
+
+async def started(shared: SharedTree, broker_id: int) -> tuple[Cluster, Watcher]:
+    heard = Watcher()
+    cluster = Cluster(
+        broker_id=broker_id,
+        tree=shared,
+        clock=SystemClock(),
+        endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9000 + broker_id)],
+    )
+    cluster.subscribe(heard)
+    await cluster.start()
+    return cluster, heard
+
+
+@pytest.fixture
+async def pair(
+    shared: SharedTree,
+) -> AsyncIterator[Pair]:
+    """Broker 1, the controller, and broker 2."""
+    first, first_heard = await started(shared, 1)
+    second, second_heard = await started(shared, 2)
+    yield first, first_heard, second, second_heard
+    await second.close()
+    await first.close()
+
+
+async def test_brokers_see_each_other_come_and_go(shared: SharedTree) -> None:
+    first, heard = await started(shared, 1)
+    await first.create_topic("t", assignment={0: [1, 2]})
+    second, _ = await started(shared, 2)
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].offline == [])
+    assert set(first.image.brokers) == {1, 2}
+    await second.close()
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].offline == [2])
+    await first.close()
+
+
+async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> None:
+    first, _, second, heard = pair
+    made = await second.create_topic("t", assignment={0: [2, 1]}, configs={"a": "b"})
+    assert (made.partitions[0].leader, made.partitions[0].isr) == (2, [2, 1])
+    assert first.config_of("topics", "t") == {"a": "b"}
+    grown = await second.create_partitions("t", 2, [[1, 2]])
+    assert [one.leader for one in grown.partitions] == [2, 1]
+    await second.delete_topic("t")
+    assert first.image.topics == second.image.topics == {}
+    assert [event[0] for event in heard.take()][-1] == "deleted"
+
+
+async def test_leader_that_goes_is_replaced(pair: Pair) -> None:
+    first, first_heard, second, _ = pair
+    await first.create_topic("replicated", assignment={0: [2, 1]})
+    await first.create_topic("single", assignment={0: [2]})
+    await second.close()
+    topics = first.image.topics
+    await first_heard.wait_until(lambda: topics["single"].partitions[0].leader == -1)
+    (replaced,), (lost,) = topics["replicated"].partitions, topics["single"].partitions
+    assert (replaced.leader, replaced.leader_epoch, replaced.isr) == (1, 1, [1])
+    assert (lost.leader, lost.leader_epoch, lost.isr) == (-1, 1, [2])
+
+
+async def test_second_takes_over_from_a_controller_that_goes(pair: Pair) -> None:
+    first, _, second, heard = pair
+    await first.create_topic("t", assignment={0: [1, 2]})
+    await heard.wait_until(lambda: "t" in second.image.topics)
+    await first.close()
+    await heard.wait_until(lambda: second.image.topics["t"].partitions[0].leader == 2)
+    assert second.is_controller
+    assert second.image.controller_epoch == 2
+
+
+async def test_configs_changed_by_others_arrive(pair: Pair, shared: SharedTree) -> None:
+    first, heard, second, _ = pair
+    await second.alter_config("users", "u/clients/c", {"producer_byte_rate": "1"})
+    await heard.wait_until(lambda: bool(first.config_of("users", "u/clients/c")))
+    # As old tools write it: the node, then a notification of version 1; and a broken one before.
+    await shared.create("/config/clients/old", encode_config({"x": "y"}))
+    await shared.create("/config/changes/config_change_", b"nonsense", sequence=True)
+    notification = b'{"version":1,"entity_type":"clients","entity_name":"old"}'
+    await shared.create("/config/changes/config_change_", notification, sequence=True)
+    await heard.wait_until(lambda: first.config_of("clients", "old") == {"x": "y"})
+
+
+async def test_old_notifications_are_removed(
+    pair: Pair, shared: SharedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, heard, second, _ = pair
+    await second.alter_config("clients", "a", {"x": "1"})
+    await heard.wait_until(lambda: bool(first.config_of("clients", "a")))
+    monkeypatch.setattr(follow, "CHANGE_EXPIRATION_MS", -1)
+    await second.alter_config("clients", "b", {"x": "1"})
+    await heard.wait_until(lambda: bool(first.config_of("clients", "b")))
+    async with first._context.lock:
+        names = await shared.children("/config/changes")
+    assert "config_change_0000000000" not in names
+
+
+async def test_topic_made_again_by_others_is_another_topic(pair: Pair, shared: SharedTree) -> None:
+    """Deleted and created between two looks: the id tells; its config is read again."""
+    first, heard, _, _ = pair
+    old = await first.create_topic("t", configs={"a": "old"})
+    new_id = new_topic_id()
+    async with first._context.lock:  # nobody looks meanwhile
+        await shared.set("/config/topics/t", encode_config({"a": "new"}))
+        await shared.set("/brokers/topics/t", encode_topic(new_id, [[1]]))
+    await heard.wait_until(lambda: first.image.topics["t"].topic_id == new_id)
+    assert old.topic_id not in first.image.topic_by_id
+    assert first.config_of("topics", "t") == {"a": "new"}
+
+
+async def test_renewed_session_registers_and_reads_again(shared: SharedTree) -> None:
+    """The ephemeral nodes are gone; after the news they are there again."""
+    cluster, _ = await started(shared, 1)
+    await cluster.create_topic("t")
+    shared.tell(SessionEvent.SUSPENDED)
+    shared.is_away = True
+    shared.tell(SessionEvent.EXPIRED)
+    assert not cluster.is_controller
+    assert cluster.image.controller_id == -1
+    await shared.delete("/brokers/ids/1")
+    await shared.delete("/controller")
+    elected = asyncio.Event()
+    await shared.watch("/controller", elected.set)
+    shared.tell(SessionEvent.RENEWED)
+    await asyncio.sleep(0)  # a first try fails: still away
+    shared.is_away = False
+    async with asyncio.timeout(WAIT_S):
+        await elected.wait()
+    assert json.loads((await shared.get("/controller"))[0])["brokerid"] == 1
+    assert await shared.exists("/brokers/ids/1") is not None
+    assert (await cluster.create_topic("after")).partitions[0].controller_epoch == 2
+    await cluster.close()
+
+
+class FaultyListener(Recorder):
+    """A listener that fails at topics."""
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        raise RuntimeError(f"cannot take {topic.name}")
+
+
+async def test_fault_of_a_listener_is_logged_and_the_rest_followed(
+    pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, _, second, heard = pair
+    second.subscribe(FaultyListener())
+    await first.create_topic("t")
+    await first.alter_config("clients", "a", {"x": "1"})
+    await heard.wait_until(lambda: bool(second.config_of("clients", "a")))
+    assert "cannot take t" in caplog.text

@@ -1,0 +1,144 @@
+"""What listeners hear for which change of the image; applying a thing twice is silent."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from minibroker.cluster.codecs import PartitionState, TopicAssignment
+from minibroker.cluster.image import BrokerInfo, MetadataImage, TopicImage
+from minibroker.cluster.updates import ImageUpdater, replace_partition
+from minibroker.ids import ZERO_TOPIC_ID, TopicId
+from tests.support.cluster import Recorder
+
+ID_A, ID_B = TopicId(b"a" * 16), TopicId(b"b" * 16)
+
+
+@pytest.fixture
+def heard() -> Recorder:
+    """The updater's listener."""
+    return Recorder()
+
+
+@pytest.fixture
+def updater(heard: Recorder) -> ImageUpdater:
+    """An updater whose image knows brokers 1 and 2."""
+    made = ImageUpdater(MetadataImage())
+    made.listeners.append(heard)
+    made.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
+    return made
+
+
+def topic(
+    updater: ImageUpdater, topic_id: TopicId | None = ID_A, *leaders: int, epoch: int = 0
+) -> TopicImage:
+    replicas = {index: [1, 2] for index in range(len(leaders))}
+    states = [(PartitionState(leader, epoch, [1, 2], 1), epoch) for leader in leaders]
+    return updater.build_topic("t", TopicAssignment(topic_id, replicas, {}, {}), list(states))
+
+
+def test_topic_is_told_once(updater: ImageUpdater, heard: Recorder) -> None:
+    updater.apply_topic(topic(updater, ID_A, 1, 2))
+    updater.apply_topic(topic(updater, ID_A, 1, 2))
+    assert heard.take() == [("created", "t", 2)]
+    assert updater.image.topic_by_id[ID_A] is updater.image.topics["t"]
+
+
+def test_only_partitions_that_changed_are_told(updater: ImageUpdater, heard: Recorder) -> None:
+    updater.apply_topic(topic(updater, ID_A, 1, 2))
+    updater.apply_topic(topic(updater, ID_A, 1, 1, 2))
+    assert heard.take()[1:] == [("added", "t", 2, 3), ("leadership", "t", 1)]
+
+
+def test_another_id_is_another_topic(updater: ImageUpdater, heard: Recorder) -> None:
+    updater.apply_topic(topic(updater, ID_A, 1))
+    updater.apply_topic(topic(updater, ID_B, 1))
+    assert heard.take() == [("created", "t", 1), ("deleted", "t"), ("created", "t", 1)]
+    assert set(updater.image.topic_by_id) == {ID_B}
+
+
+def test_topic_that_gets_its_id_stays_the_same(updater: ImageUpdater, heard: Recorder) -> None:
+    updater.apply_topic(topic(updater, None, 1))
+    assert updater.image.topics["t"].topic_id == ZERO_TOPIC_ID
+    assert updater.image.topic_by_id == {}
+    updater.apply_topic(topic(updater, ID_A, 1))
+    assert heard.take() == [("created", "t", 1)]
+    assert set(updater.image.topic_by_id) == {ID_A}
+
+
+def test_removal_takes_the_config_along(updater: ImageUpdater, heard: Recorder) -> None:
+    updater.remove_topic("t")
+    updater.apply_topic(topic(updater, ID_A, 1))
+    updater.apply_config("topics", "t", {"a": "b"})
+    updater.remove_topic("t")
+    assert heard.take() == [("created", "t", 1), ("config", "topics", "t"), ("deleted", "t")]
+    assert updater.image.configs == {"topics": {}}
+
+
+def test_config_of_a_topic_to_come_is_kept_silently(updater: ImageUpdater, heard: Recorder) -> None:
+    updater.apply_config("topics", "t", {"a": "b"})
+    assert heard.take() == []
+    assert updater.image.configs["topics"]["t"] == {"a": "b"}
+
+
+def test_config_is_told_when_it_differs(updater: ImageUpdater, heard: Recorder) -> None:
+    for config in ({"a": "1"}, {"a": "1"}, {"a": "2"}, {}, {}):
+        updater.apply_config("users", "u", config)
+    assert heard.take() == [("config", "users", "u")] * 3
+    assert updater.image.configs["users"] == {}
+
+
+def test_broker_that_leaves_makes_replicas_offline(updater: ImageUpdater, heard: Recorder) -> None:
+    updater.apply_topic(topic(updater, ID_A, 1, 2))
+    heard.take()
+    assert updater.apply_brokers({1: BrokerInfo(1, ())})
+    assert updater.image.topics["t"].partitions[0].offline == [2]
+    assert heard.take() == [("leadership", "t", 0), ("leadership", "t", 1)]
+    assert not updater.apply_brokers({1: BrokerInfo(1, (), "rack")})
+    assert updater.image.brokers[1].rack == "rack"
+    assert heard.take() == []
+    assert updater.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
+    assert updater.image.topics["t"].partitions[0].offline == []
+
+
+def test_equal_lists_are_one_list(updater: ImageUpdater) -> None:
+    made = topic(updater, ID_A, 1, 1)
+    assert made.partitions[0].replicas is made.partitions[1].replicas
+    assert made.partitions[0].adding is made.partitions[1].offline
+
+
+def test_partition_without_state(updater: ImageUpdater) -> None:
+    made = updater.build_topic("t", TopicAssignment(ID_A, {0: [1, 9]}, {0: [9]}, {}), [None])
+    (one,) = made.partitions
+    assert (one.leader, one.isr, one.offline, one.adding) == (-1, [], [9], [9])
+    assert one.partition_epoch == -1
+
+
+def test_replace_partition_keeps_the_rest(updater: ImageUpdater) -> None:
+    (before,) = topic(updater, ID_A, 1).partitions
+    after = replace_partition(before, state=PartitionState(2, 5, [2], 3), partition_epoch=7)
+    assert (after.leader, after.leader_epoch, after.isr) == (2, 5, [2])
+    assert (after.controller_epoch, after.partition_epoch) == (3, 7)
+    assert after.replicas is before.replicas
+    assert replace_partition(before) == before
+
+
+async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
+    arrived = asyncio.ensure_future(updater.wait_for_topic("t", lambda one: one is not None, 10))
+    led = asyncio.ensure_future(
+        updater.wait_for_topic("t", lambda one: bool(one and one.partitions[0].leader == 2), 10)
+    )
+    await asyncio.sleep(0)
+    updater.apply_topic(topic(updater, ID_A, 1))
+    await arrived
+    assert not led.done()
+    updater.apply_topic(topic(updater, ID_A, 2, epoch=1))
+    await led
+    gone = asyncio.ensure_future(updater.wait_for_topic("t", lambda one: one is None, 10))
+    await asyncio.sleep(0)
+    updater.remove_topic("t")
+    await gone
+    with pytest.raises(TimeoutError):
+        await updater.wait_for_topic("t", lambda one: one is not None, 0.01)
+    assert updater._waiting == []

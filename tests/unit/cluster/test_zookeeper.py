@@ -1,0 +1,91 @@
+"""The ZooKeeper home without a server: addresses, time-outs, paths below a chroot.
+
+With one: `test_tree_contract.py`, and `tests/integration/test_zookeeper_outage.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+
+import pytest
+
+from minibroker.cluster.tree import SessionEvent
+from minibroker.cluster.zookeeper import ZooKeeperTree
+from minibroker.errors import CoordinationError
+from tests.support.processes import free_port
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "127.0.0.1:{port}/chroot", "no.invalid:1"])
+async def test_wrong_address_is_one_sentence_in_time(address: str) -> None:
+    tree = ZooKeeperTree(address.format(port=free_port()), connection_timeout_ms=500)
+    started = time.monotonic()
+    with pytest.raises(CoordinationError, match=r"no answer from ZooKeeper at .* within 500 ms"):
+        await tree.open()
+    assert time.monotonic() - started < 2
+    await tree.close()
+
+
+async def test_port_that_never_answers_is_one_sentence_in_time() -> None:
+    writers: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: writers.append(writer), "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        tree = ZooKeeperTree(f"127.0.0.1:{port}", connection_timeout_ms=500)
+        started = time.monotonic()
+        with pytest.raises(CoordinationError, match="within 500 ms"):
+            await tree.open()
+        assert time.monotonic() - started < 2
+        for writer in writers:
+            writer.close()
+            await writer.wait_closed()
+
+
+async def test_nonsense_address_is_named() -> None:
+    with pytest.raises(CoordinationError, match=r"zookeeper\.connect=host:port:what"):
+        await ZooKeeperTree("host:port:what", connection_timeout_ms=500).open()
+
+
+@pytest.mark.parametrize(
+    ("connect", "hosts", "full"),
+    [
+        ("h:1", "h:1", "/a/b"),
+        ("h:1/", "h:1", "/a/b"),
+        ("h:1,i:2/root", "h:1,i:2", "/root/a/b"),
+        ("h:1/deep/root/", "h:1", "/deep/root/a/b"),
+    ],
+)
+def test_chroot_is_cut_off_the_address(connect: str, hosts: str, full: str) -> None:
+    tree = ZooKeeperTree(connect)
+    assert tree._hosts == hosts
+    assert tree._full("/a/b") == full
+    assert tree._full("/") == (full.removesuffix("/a/b") or "/")
+
+
+async def test_everything_is_refused_at_once_before_opening() -> None:
+    tree = ZooKeeperTree("127.0.0.1:1")
+    seen: list[SessionEvent] = []
+    tree.on_session(seen.append)
+    assert tree.session_id == 0
+    for operation in (
+        tree.get("/a"),
+        tree.get_many(["/a"]),
+        tree.exists("/a"),
+        tree.set("/a", b""),
+        tree.delete("/a"),
+        tree.children("/a"),
+        tree.create("/a"),
+        tree.watch("/a", lambda: None),
+    ):
+        with pytest.raises(CoordinationError, match="cannot be reached now"):
+            await operation
+    await tree.close()
+    assert seen == []
+
+
+def test_kazoo_is_imported_by_opening_only() -> None:
+    """Start-up of a broker with the embedded home does not pay for it."""
+    code = "import sys, minibroker.cluster.zookeeper; sys.exit('kazoo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
