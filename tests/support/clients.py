@@ -47,7 +47,7 @@ class Client(NamedTuple):
 
 
 def _partitions_once_known(ask: Callable[[], list[int]]) -> list[int]:
-    """Ask until the broker names partitions: one that just started learns of them a moment later."""
+    """Ask until the broker names partitions: one that just started learns of them a bit later."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not (known := ask()):
         assert time.monotonic() < deadline, f"no partitions after {DEADLINE_SECONDS} s"
