@@ -30,8 +30,8 @@ def find_by_timestamp(
 ) -> TimestampOffset | None:
     """The first record at or behind `start_offset` with a timestamp ≥ `timestamp` (ms), if any.
 
-    Segments whose largest timestamp is smaller are passed by. Differs from Kafka, which searches only
-    the first one that is left: where that timestamp belongs to a record below the log's start, Kafka
+    Segments whose largest timestamp is smaller are passed by. Differs from Kafka, which searches
+    only the first one left: where that timestamp is of a record below the log's start, Kafka
     answers "none" although later segments have one. Raises CorruptionError, OSError.
     """
     for segment in segments.since(start_offset):

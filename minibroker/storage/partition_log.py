@@ -1,4 +1,4 @@
-"""The log of one partition, whole: what `WritableLog` appends can be cut, moved on, closed and deleted.
+"""The log of one partition, whole: truncation, log start, close and deletion stand here.
 
     ReadableLog    Fetch, ListOffsets: offsets to positions to slices
     WritableLog    Produce: validate, number, stage, write, roll, flush
@@ -73,7 +73,7 @@ class PartitionLog(WritableLog):
 
     def _ended_at(self, offset: int) -> None:
         """The log ends at `offset` now: producers, epochs and recovery point follow."""
-        self.log_end_offset = self._next_offset = offset
+        self.log_end_offset = self._next_offset = self._opened_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self._directory_changed = True
         self._forget_room()

@@ -54,6 +54,7 @@ class ReadableLog:
         "_active",
         "_clock",
         "_disk",
+        "_opened_end_offset",
         "_producers",
         "_topic_id",
         "config",
@@ -96,6 +97,7 @@ class ReadableLog:
         self._active = segments.last
         self._topic_id: TopicId | None = None
         self._producers: ProducerState | None = None
+        self._opened_end_offset = log_end_offset
 
     @property
     def topic(self) -> str:
@@ -277,7 +279,10 @@ class ReadableLog:
 
     @property
     def producer_state(self) -> ProducerState:
-        """Loaded from the newest snapshot when first asked for. Raises StorageError."""
+        """Loaded when first asked for: the newest snapshot, and a replay up to where the log ended
+        when it was opened. What was appended since without a producer id changes nothing, and an
+        append with one asks first. Raises StorageError.
+        """
         if self._producers is None:
             state = ProducerState(self.name)
             self._load_producers(state)
@@ -292,7 +297,7 @@ class ReadableLog:
                 self.segments,
                 state=state,
                 log_start_offset=self.log_start_offset,
-                end_offset=self.log_end_offset,
+                end_offset=self._opened_end_offset,
                 now_ms=self._clock.now_ms(),
                 expiration_ms=PRODUCER_EXPIRATION_MS,
             )

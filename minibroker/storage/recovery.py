@@ -124,7 +124,7 @@ class _Loader:
         known = max(self.checkpointed.recovery_point, 0)
         if known > log_end:  # of a log that was truncated since: says nothing of what is there now
             known = self.segments.last.base_offset
-        return PartitionLog(
+        log = PartitionLog(
             self.disk,
             self.clock,
             self.name,
@@ -139,6 +139,9 @@ class _Loader:
             snapshot_offset=snapshots,
             has_new_names=self.has_new_names,
         )
+        if not self._is_clean and log_end > log_start:
+            _ = log.producer_state  # replayed now rather than when a request waits for it
+        return log
 
     @property
     def _is_clean(self) -> bool:

@@ -381,17 +381,19 @@ class Segment:
         """
         size = self.size_bytes if end is None else end
         pread = self._disk.files.pread
-        chunk, chunk_at = b"", position
+        chunk, chunk_at, wanted = b"", position, _WALK_BYTES
         while position + _PREFIX.size <= size:
             at = position - chunk_at
             if at + HEADER_BYTES > len(chunk):
                 handle = self._disk.handles.get(self.log_path)
-                chunk, chunk_at, at = pread(handle, _WALK_BYTES, position), position, 0
+                chunk, chunk_at, at = pread(handle, wanted, position), position, 0
             header = read_header(chunk, at)
             if position + header.size_bytes > size:
                 return
             yield position, header
             position += header.size_bytes
+            # Between large batches only the headers are read.
+            wanted = _WALK_BYTES if header.size_bytes < _SCAN_BYTES else HEADER_BYTES
 
     def read_next_offset(self) -> int:
         """One beyond the last offset in the file, the base offset where it is empty. Raises

@@ -1,22 +1,19 @@
-"""Directories that Apache Kafka 3.9.1 wrote (`segments/record.py`) are opened, read and continued."""
+"""Directories that Apache Kafka 3.9.1 wrote (`segments/record.py`) are opened and read."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.errors import StorageError
 from minibroker.ids import topic_id_to_text
+from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
-from minibroker.storage.meta_properties import encode_properties
+from minibroker.storage.meta_properties import MetaProperties, encode_properties, read_properties
 from tests.support.logs import ManualClock, append, config, records_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RECORDED = Path(__file__).parent / "segments"
 CLUSTER_ID = "eefzwkngRlefhjYRimzJ9g"
@@ -24,8 +21,8 @@ SETTINGS = config(segment_bytes=8192, index_interval_bytes=512, segment_index_by
 
 
 @pytest.fixture
-def kafka_directory(tmp_path: Path) -> Iterator[Path]:
-    yield shutil.copytree(RECORDED / "kafka-3.9.1", tmp_path / "data")
+def kafka_directory(tmp_path: Path) -> Path:
+    return shutil.copytree(RECORDED / "kafka-3.9.1", tmp_path / "data")
 
 
 def serve(path: Path, clock: ManualClock | None = None) -> LogManager:
@@ -92,10 +89,7 @@ def test_files_beside_the_log_are_written_as_kafka_writes_them(kafka_directory: 
     assert meta == encode_properties(serve_properties(kafka_directory), 1_795_225_152_000)
 
 
-def serve_properties(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN201
-    from minibroker.storage.files import REAL_FILES  # noqa: PLC0415
-    from minibroker.storage.meta_properties import read_properties  # noqa: PLC0415
-
+def serve_properties(path: Path) -> MetaProperties:
     found = read_properties(REAL_FILES, str(path))
     assert found is not None
     return found

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _produce(address: str) -> list[dict[str, object]]:
-    """Five idempotent producers, one per codec, twelve batches each; the records as acknowledged."""
+    """Five idempotent producers, one per codec, twelve batches each; what was sent."""
     admin = AdminClient({"bootstrap.servers": address})
     created = admin.create_topics([NewTopic(TOPIC, 1, 1, config=TOPIC_CONFIG)])
     created[TOPIC].result(30)

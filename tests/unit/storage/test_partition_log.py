@@ -352,7 +352,7 @@ def test_a_slice_wider_than_a_window_is_whole(new_log: NewLog) -> None:
 
 
 def test_T7_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog) -> None:
-    """Out-of-order timestamps, compressed and not, across segments: compared with a plain search."""
+    """Out-of-order timestamps, compressed or not, over segments: compared with a plain search."""
     log = new_log(segment_bytes=700, index_interval_bytes=150)
     times = [NOW_MS + 37 * (number * 29 % 50) for number in range(60)]
     for start in range(0, 60, 3):

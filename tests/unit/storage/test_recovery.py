@@ -1,4 +1,4 @@
-"""From a directory to a log: clean stops, kills, torn tails, missing and damaged files, leftovers."""
+"""From a directory to a log: clean stops, kills, torn tails, damaged files, leftovers."""
 
 from __future__ import annotations
 
@@ -302,5 +302,18 @@ class UnreadableFiles(Files):
 
 def test_a_directory_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     write_values(tmp_path, clean=True)
-    with pytest.raises(StorageError, match="cannot load t-0 from .*Permission denied"):
+    with pytest.raises(StorageError, match=r"cannot load t-0 from .*Permission denied"):
         start(tmp_path, files=UnreadableFiles())
+
+
+def test_asking_for_producers_does_not_read_what_this_run_wrote(tmp_path: Path) -> None:
+    """A log without producer ids grows large before somebody asks for the last stable offset."""
+    files = CountingFiles()
+    manager, log = start(tmp_path, config(), files)
+    for _ in range(50):
+        append(log, b"x" * 10_000)
+    before = files.read_bytes
+    assert log.last_stable_offset == 50
+    assert log.producers() == {}
+    assert files.read_bytes == before
+    manager.close()

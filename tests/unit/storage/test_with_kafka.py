@@ -1,4 +1,4 @@
-"""Apache Kafka 3.9.1 judges our directories: DumpLogSegments reads them, a broker starts on them."""
+"""Apache Kafka 3.9.1 judges our directories: its tool reads them, a broker starts on them."""
 
 from __future__ import annotations
 
