@@ -114,7 +114,8 @@ def test_everything_is_there_again(tmp_path: Path, clean: bool) -> None:
 
 
 def test_only_what_lies_behind_the_recovery_point_is_read(tmp_path: Path) -> None:
-    """One large segment, flushed up to its last batches, then a kill: a few KB are read of 2 MB."""
+    """One large segment, flushed up to its last batches, then a kill: a sixteenth of 2 MB is read,
+    headers for the producers and the batches behind the recovery point."""
     settings = config()
     manager, log = start(tmp_path, settings)
     for _ in range(200):
@@ -126,7 +127,7 @@ def test_only_what_lies_behind_the_recovery_point_is_read(tmp_path: Path) -> Non
     files = CountingFiles()
     manager, log = start(tmp_path, settings, files)
     assert log.log_end_offset == 201
-    assert files.read_bytes < 40_000
+    assert files.read_bytes < 130_000
     assert values_of(log, 200) == [b"tail"]
     assert log.active_segment.offset_index.entry_count == 100 - 1 or log.size_bytes > 2_000_000
     manager.close()
