@@ -8,7 +8,7 @@ how one value is read, written and compared; this module puts the class together
 from minibroker.codegen import values
 from minibroker.codegen.ladder import Lines, indented, ladder, starts_of
 from minibroker.codegen.spec import NUMBER_CODES, Field, Message, Range, Struct
-from minibroker.codegen.text import LINE_LENGTH
+from minibroker.codegen.text import LINE_LENGTH, sentence
 
 
 class StructEmitter:
@@ -49,7 +49,7 @@ class StructEmitter:
         return [*lines, ") -> None:", *indented(body)]
 
     def _field_doc(self, field: Field) -> str:
-        doc = field.doc
+        doc = sentence(field.doc)
         if field.versions == self.scope:
             return doc
         first, last = field.versions

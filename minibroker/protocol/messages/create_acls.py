@@ -39,15 +39,15 @@ class AclCreation(Message):
         self.resource_type: int = resource_type
         """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
         self.resource_name: str = resource_name
-        """Name or prefix; "*" = all names; kafka-cluster for the cluster."""
+        """Name or prefix; '*' = all names; kafka-cluster for the cluster."""
         self.resource_pattern_type: int = resource_pattern_type
         """v1+. 3 literal, 4 prefixed; others cannot be stored."""
         self.principal: str = principal
         """Whom it concerns, e.g. User:alice or User:*."""
         self.host: str = host
-        """Client address it is limited to; "*" = all."""
+        """Client address it is limited to; '*' = all."""
         self.operation: int = operation
-        """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, …"""
+        """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, …."""
         self.permission_type: int = permission_type
         """2 deny, 3 allow."""
 

@@ -47,7 +47,7 @@ class DeleteAclsFilter(Message):
         self.host_filter: str | None = host_filter
         """Client address; null = any."""
         self.operation: int = operation
-        """1 any, 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, …"""
+        """1 any, 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, …."""
         self.permission_type: int = permission_type
         """1 any, 2 deny, 3 allow."""
 

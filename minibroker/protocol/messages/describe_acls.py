@@ -51,7 +51,7 @@ class DescribeAclsRequest(Message):
         self.host_filter: str | None = host_filter
         """Client address; null = any."""
         self.operation: int = operation
-        """1 any, 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, …"""
+        """1 any, 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, …."""
         self.permission_type: int = permission_type
         """1 any, 2 deny, 3 allow."""
 
@@ -120,7 +120,7 @@ class AclDescription(Message):
         self.principal: str = principal
         """Whom the entry concerns, e.g. User:alice or User:*."""
         self.host: str = host
-        """Client address the entry is limited to; "*" = all."""
+        """Client address the entry is limited to; '*' = all."""
         self.operation: int = operation
         """What may or may not be done, numbered as in the request."""
         self.permission_type: int = permission_type
@@ -172,7 +172,7 @@ class DescribeAclsResource(Message):
         self.resource_type: int = resource_type
         """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
         self.resource_name: str = resource_name
-        """Name or prefix the entries speak of; "*" = all names."""
+        """Name or prefix the entries speak of; '*' = all names."""
         self.pattern_type: int = pattern_type
         """v1+. 3 literal, 4 prefixed."""
         self.acls: list[AclDescription] = [] if acls is None else acls

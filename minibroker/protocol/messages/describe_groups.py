@@ -195,7 +195,7 @@ class DescribedGroup(Message):
         self.group_state: str = group_state
         """Empty, PreparingRebalance, CompletingRebalance, Stable or Dead; empty string on error."""
         self.protocol_type: str = protocol_type
-        """Protocol type, "consumer" for consumers; empty string when there is none."""
+        """Protocol type, 'consumer' for consumers; empty string when there is none."""
         self.protocol_data: str = protocol_data
         """Assignor in use while Stable; else the empty string."""
         self.members: list[DescribedGroupMember] = [] if members is None else members

@@ -103,7 +103,7 @@ class JoinGroupRequest(Message):
         self.group_instance_id: str | None = group_instance_id
         """v5+. Static member name (group.instance.id, KIP-345); null for a dynamic member."""
         self.protocol_type: str = protocol_type
-        """Family of the protocols, "consumer" for consumers; must equal the group's."""
+        """Family of the protocols, 'consumer' for consumers; must equal the group's."""
         self.protocols: list[JoinGroupRequestProtocol] = [] if protocols is None else protocols
         """Assignors the member can work with, favourite first; all members must share one."""
         self.reason: str | None = reason

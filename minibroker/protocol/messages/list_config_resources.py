@@ -67,7 +67,7 @@ class ConfigResource(Message):
         resource_type: int = 16,
     ) -> None:
         self.resource_name: str = resource_name
-        """Name of the resource: topic, broker id, group, subscription, …"""
+        """Name of the resource: topic, broker id, group, subscription, …."""
         self.resource_type: int = resource_type
         """v1+. Kind of resource, numbered as in the request; 16 is implied in v0."""
 

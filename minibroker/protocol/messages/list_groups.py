@@ -99,7 +99,7 @@ class ListedGroup(Message):
         self.group_id: str = group_id
         """Group, by name."""
         self.protocol_type: str = protocol_type
-        """Protocol type, "consumer" for consumers; empty for a group that only stores offsets."""
+        """Protocol type, 'consumer' for consumers; empty for a group that only stores offsets."""
         self.group_state: str = group_state
         """v4+. State, by name, e.g. Stable or Empty."""
         self.group_type: str = group_type

@@ -522,7 +522,7 @@ class Status(Message):
         status_detail: str = "",
     ) -> None:
         self.status_code: int = status_code
-        """0 stale topology, 1 source topic missing, 2 wrong partition count, 3 internal topic missing, 4 shutdown, …"""
+        """0 stale topology, 1 source topic missing, 2 wrong partition count, 3 internal topic missing, 4 shutdown, …."""
         self.status_detail: str = status_detail
         """Explanation for a human, e.g. which topics are missing."""
 

@@ -169,7 +169,7 @@ class GroupMetadataValue(VersionedMessage):
         members: list[MemberMetadata] | None = None,
     ) -> None:
         self.protocol_type: str = protocol_type
-        """Protocol type, "consumer" for consumers; empty when only offsets are stored."""
+        """Protocol type, 'consumer' for consumers; empty when only offsets are stored."""
         self.generation: int = generation
         """Generation reached."""
         self.protocol: str | None = protocol

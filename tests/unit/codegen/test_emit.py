@@ -35,6 +35,13 @@ def test_neighbouring_numbers_are_packed_together_per_version(tmp_path: Path) ->
         assert (back.a, back.b, back.c) == (5, 7 if version else -1, True)
 
 
+def test_documentation_is_safe_in_a_docstring(tmp_path: Path) -> None:
+    data = {**field_data("a", "int8", versions="1+"), "doc": 'Ends in "quotes"'}
+    source = api_source(api_of(tmp_path, data))
+    assert '"""v1+. Ends in \'quotes\'."""' in source
+    compile(source, "toy.py", "exec")
+
+
 def test_names_of_layouts() -> None:
     assert layout_name("ihq") == "_IHQ"
     assert layout_name("?HI") == "_ZUHUI"
