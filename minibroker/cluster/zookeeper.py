@@ -4,10 +4,6 @@ kazoo works in threads of its own. Each of its callbacks does one thing, `call_s
 everything else happens on the loop. An operation is sent at once or refused at once: while there is
 no connection it raises CoordinationError instead of waiting for one.
 
-Watches are ZooKeeper's one-shot watches, armed again before the callback runs (requests of one
-session are answered in order, so what changes after the callback's own read fires again). After a
-reconnection all of them are armed anew and fire once.
-
 Empty values are written as null, as Kafka writes them (its reader of /latest_producer_id_block
 tells the two apart).
 """
@@ -19,6 +15,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.cluster.session_file import forget_session, load_session, save_session
 from minibroker.cluster.tree import (
     ANY_VERSION,
     BadVersion,
@@ -34,10 +31,12 @@ from minibroker.cluster.tree import (
     Stat,
     parent_of,
 )
+from minibroker.cluster.zookeeper_watches import WatchSet
 from minibroker.errors import CoordinationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from minibroker.cluster.tree import Cancel, Operation
 
@@ -61,6 +60,7 @@ class ZooKeeperTree:
         connect: `zookeeper.connect`: `host:port[,host:port…][/chroot]`; the chroot is created.
         session_timeout_ms: `zookeeper.session.timeout.ms`.
         connection_timeout_ms: `zookeeper.connection.timeout.ms`: for `open` only.
+        session_file: where the session is kept over a crash (see `session_file`); None: nowhere.
     """
 
     is_shared = True
@@ -71,7 +71,9 @@ class ZooKeeperTree:
         *,
         session_timeout_ms: int = 18_000,
         connection_timeout_ms: int = 18_000,
+        session_file: Path | None = None,
     ) -> None:
+        self._session_file = session_file
         self._connect = connect
         self._hosts, slash, chroot = connect.partition("/")
         self._chroot = f"/{chroot}".rstrip("/") if slash else ""
@@ -84,7 +86,9 @@ class ZooKeeperTree:
         self._had_session = False
         self._expired = False
         self._session_callbacks: list[Callable[[SessionEvent], None]] = []
-        self._watches: dict[tuple[str, bool], _Watch] = {}
+        self._watches = WatchSet(
+            read=self._read_with_watch, send=self._send, call=self._call, hop=self._hop
+        )
 
     @property
     def session_id(self) -> int:
@@ -110,6 +114,7 @@ class ZooKeeperTree:
             self._client = kazoo.client.KazooClient(
                 self._hosts,
                 timeout=self._session_timeout_ms / 1000,
+                client_id=load_session(self._session_file) if self._session_file else None,
                 connection_retry={
                     "max_tries": -1,
                     "delay": RECONNECT_DELAY_S,
@@ -155,6 +160,9 @@ class ZooKeeperTree:
                 await stopped.wait()
         except TimeoutError:
             _log.warning("ZooKeeper at %s did not confirm the end of the session", self._connect)
+            return  # the next start may take it up
+        if self._session_file is not None:
+            forget_session(self._session_file)
 
     def _stop_client(self) -> asyncio.Event:
         """Let a thread of its own stop kazoo, which blocks; the event says that it is done."""
@@ -189,8 +197,9 @@ class ZooKeeperTree:
         states = self._kazoo.protocol.states.KazooState
         if state == states.CONNECTED:
             self._connected.set()
+            self._save_session()
             if self._had_session:
-                self._rearm_all()
+                self._watches.fire_all()
                 self._tell(SessionEvent.RENEWED if self._expired else SessionEvent.RESUMED)
             self._had_session = True
             self._expired = False
@@ -203,6 +212,15 @@ class ZooKeeperTree:
             self._tell(SessionEvent.EXPIRED)
         else:
             self._tell(SessionEvent.SUSPENDED)
+
+    def _save_session(self) -> None:
+        client_id = self._client.client_id
+        if self._session_file is None or client_id is None:
+            return
+        try:
+            save_session(self._session_file, *client_id)
+        except OSError as error:
+            _log.warning("the ZooKeeper session will not survive a crash: %s", error)
 
     def _tell(self, event: SessionEvent) -> None:
         for callback in list(self._session_callbacks):
@@ -403,70 +421,17 @@ class ZooKeeperTree:
 
     async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after the node is created, set or deleted."""
-        return await self._add_watch((path, False), callback)
+        return await self._watches.add((path, False), callback)
 
     async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after a child is created or deleted. Raises NoNode."""
-        return await self._add_watch((path, True), callback)
+        return await self._watches.add((path, True), callback)
 
-    async def _add_watch(self, key: tuple[str, bool], callback: Callable[[], None]) -> Cancel:
-        watch = self._watches.get(key)
-        if watch is None:
-            watch = self._watches[key] = _Watch(self, key)
-        watch.callbacks.append(callback)
-
-        def cancel() -> None:
-            if callback in watch.callbacks:
-                watch.callbacks.remove(callback)
-            if not watch.callbacks and self._watches.get(key) is watch:
-                del self._watches[key]
-
-        try:
-            await self._call(key[0], watch.arm)
-        except BaseException:
-            cancel()
-            raise
-        return cancel
-
-    def _rearm_all(self) -> None:
-        for watch in list(self._watches.values()):
-            self._fire(watch)
-
-    def _fire(self, watch: _Watch) -> None:
-        """Arm a watch again, then call back."""
-        if self._watches.get(watch.key) is not watch:
-            return  # cancelled
-        try:
-            # Not awaited. It may fail: a children watch ends with its node (NoNode), and when the
-            # connection drops everything is armed anew.
-            self._send(watch.arm)
-        except CoordinationError:
-            return  # armed when the connection is back
-        for callback in list(watch.callbacks):
-            callback()
-
-
-class _Watch:
-    """The callbacks of one node or of one node's children, and its standing one-shot watch."""
-
-    __slots__ = ("callbacks", "key", "tree")
-
-    def __init__(self, tree: ZooKeeperTree, key: tuple[str, bool]) -> None:
-        self.tree = tree
-        self.key = key
-        self.callbacks: list[Callable[[], None]] = []
-
-    def arm(self) -> Any:
-        """Start the read that sets the watch. kazoo keeps one per function: always this method."""
-        tree = self.tree
-        path, of_children = self.key
+    def _read_with_watch(
+        self, path: str, of_children: bool, on_event: Callable[[Any], None]
+    ) -> Any:
         name = "get_children_async" if of_children else "exists_async"
-        return tree._client_method(name)(tree._full(path), self.on_event)  # noqa: SLF001
-
-    def on_event(self, event: Any) -> None:  # kazoo's thread
-        """Something happened, or (type NONE) the connection dropped, which `_on_state` handles."""
-        if event.type != "NONE":
-            self.tree._hop(self.tree._fire, self)  # noqa: SLF001
+        return self._client_method(name)(self._full(path), on_event)
 
 
 def _settle(future: asyncio.Future[Any], done: Any) -> None:

@@ -267,6 +267,27 @@ async def test_restart_after_kill_9_waits_for_the_old_session(zookeeper: ZooKeep
     await again.cluster.close()
 
 
+async def test_session_kept_in_the_data_directory_is_taken_up_at_once(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """Killed and started again with the file: no wait for the old session, whose nodes are ours."""
+    path = tmp_path / "session"
+    script = _KILLED.replace(
+        "session_timeout_ms=2000", f"session_file=__import__('pathlib').Path({str(path)!r})"
+    )
+    command = [sys.executable, "-c", script, zookeeper.connect]
+    done = await asyncio.to_thread(subprocess.run, command, check=False)
+    assert done.returncode == -9
+    tree = ZooKeeperTree(zookeeper.connect, session_file=path)
+    again = Cluster(broker_id=0, tree=tree, clock=SystemClock(), registration_timeout_s=1)
+    await again.start()
+    assert again.is_controller
+    assert again.image.controller_epoch == 2
+    assert again.image.topics["t"].partitions[0].leader == 0
+    await again.close()
+    assert not path.exists()
+
+
 async def test_two_brokers_see_each_other(zookeeper: ZooKeeper) -> None:
     """Registration, topics, configs and deletion travel; the second takes over as controller."""
     first, second = OneCluster(zookeeper.connect, 1), OneCluster(zookeeper.connect, 2)
