@@ -50,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 TREE_FILE: Final = "minibroker-metadata.db"
 """The embedded metadata tree, in the first log directory."""
+SESSION_FILE: Final = "zookeeper-session"
+"""Where the ZooKeeper session outlives a crash, in the first log directory."""
 REGISTRATION_GRACE_S: Final = 1.0
 """Waited beyond the session time-out for the registration that a killed predecessor left."""
 
@@ -145,6 +147,7 @@ class Broker:
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            session_file=Path(config.log_dirs[0], SESSION_FILE),
         )
 
     # Start.

@@ -41,7 +41,7 @@ def zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 @pytest.fixture
 async def tree(zookeeper: ZooKeeper) -> AsyncIterator[ZooKeeperTree]:
     """An open client."""
-    opened = ZooKeeperTree(zookeeper.connect + "/root", session_timeout_ms=SESSION_TIMEOUT_MS)
+    opened = ZooKeeperTree(zookeeper.connect + "/base", session_timeout_ms=SESSION_TIMEOUT_MS)
     await opened.open()
     yield opened
     await opened.close()

@@ -53,8 +53,8 @@ async def test_nonsense_address_is_named() -> None:
     [
         ("h:1", "h:1", "/a/b"),
         ("h:1/", "h:1", "/a/b"),
-        ("h:1,i:2/root", "h:1,i:2", "/root/a/b"),
-        ("h:1/deep/root/", "h:1", "/deep/root/a/b"),
+        ("h:1,i:2/base", "h:1,i:2", "/base/a/b"),
+        ("h:1/deep/base/", "h:1", "/deep/base/a/b"),
     ],
 )
 def test_chroot_is_cut_off_the_address(connect: str, hosts: str, full: str) -> None:
