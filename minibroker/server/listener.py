@@ -23,13 +23,14 @@ logger = logging.getLogger(__name__)
 class ListeningSocket:
     """One listener of the configuration, bound."""
 
-    __slots__ = ("_listener", "_server", "_socket", "_task")
+    __slots__ = ("_is_connecting", "_is_stopping", "_listener", "_server", "_socket", "_task")
 
     def __init__(self, server: Server, listener: Listener) -> None:
         self._server = server
         self._listener = listener
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
+        self._is_connecting = self._is_stopping = False
 
     def bind(self) -> tuple[str, int]:
         """Bind and listen; returns host and port, the port that was free when 0 was asked for.
@@ -43,6 +44,7 @@ class ListeningSocket:
         bound = socket.socket(family, socket.SOCK_STREAM)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._set_buffer(bound, "socket.receive.buffer.bytes", socket.SO_RCVBUF)
             bound.bind(address)
             bound.listen(self._server.services.config.socket_listen_backlog_size)
             bound.setblocking(False)
@@ -52,14 +54,29 @@ class ListeningSocket:
         self._socket = bound
         return host, int(bound.getsockname()[1])
 
+    def _set_buffer(self, one: socket.socket, key: str, option: int) -> None:
+        """A kernel buffer as the user asked; else the system sizes it, better than Kafka's 100 KiB.
+
+        The receive buffer is inherited by what the listening socket accepts. Raises OSError.
+        """
+        config = self._server.services.config
+        if key in config.originals and (size := config.integer(key)) > 0:
+            one.setsockopt(socket.SOL_SOCKET, option, size)
+
     def start(self) -> None:
         """Begin to accept; the task belongs to this object and ends with `close`."""
         self._task = self._server.loop.create_task(self._accept())
 
-    async def close(self) -> None:
-        """Stop accepting and give the port back."""
-        if self._task is not None:
+    def stop_accepting(self) -> None:
+        """From now on nobody is let in; `close` has to follow."""
+        self._is_stopping = True
+        # A connection that is being made is let through: cancelled halfway it would be lost.
+        if self._task is not None and not self._is_connecting:
             self._task.cancel()
+
+    async def close(self) -> None:
+        """Give the port back."""
+        if self._task is not None:
             # The loop must let go of the socket before it is closed.
             await asyncio.wait([self._task])
         if self._socket is not None:
@@ -68,7 +85,7 @@ class ListeningSocket:
     async def _accept(self) -> None:
         assert self._socket is not None
         server, loop = self._server, self._server.loop
-        while True:
+        while not self._is_stopping:
             await server.wait_for_room()
             try:
                 client, address = await loop.sock_accept(self._socket)
@@ -82,11 +99,14 @@ class ListeningSocket:
                 client.close()
                 continue
             connection = Connection(server, self._listener, host, port)
+            self._is_connecting = True
             try:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._set_buffer(client, "socket.send.buffer.bytes", socket.SO_SNDBUF)
                 await loop.connect_accepted_socket(lambda c=connection: c, client)  # type: ignore[misc]
             except OSError as error:
                 logger.warning(
                     "connection of %s lost while accepting: %s", connection.address, error
                 )
                 client.close()
+            self._is_connecting = False

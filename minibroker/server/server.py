@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +37,7 @@ class Server:
         self.request_bytes_max = config.socket_request_max_bytes
         self.connections: set[Connection] = set()
         self._connections_per_host: Counter[str] = Counter()
+        self._overrides: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._sockets: list[ListeningSocket] = []
         self._room = asyncio.Event()
         self._room.set()
@@ -74,7 +76,9 @@ class Server:
     def refuses_host(self, host: str) -> bool:
         """`max.connections.per.ip` and overrides: True when this address has all it may have."""
         config = self.services.config
-        limit = config.max_connections_per_ip_overrides.get(host, config.max_connections_per_ip)
+        limit = config.max_connections_per_ip
+        if config.max_connections_per_ip_overrides:
+            limit = self._overrides_of(config.max_connections_per_ip_overrides).get(host, limit)
         if self._connections_per_host[host] < limit:
             return False
         self.services.metrics.refused_connections += 1
@@ -84,6 +88,12 @@ class Server:
             self._connections_per_host[host],
         )
         return True
+
+    def _overrides_of(self, overrides: dict[str, int]) -> dict[str, int]:
+        """By address; names are looked up once per configuration, as Kafka does."""
+        if self._overrides[0] is not overrides:
+            self._overrides = (overrides, _by_address(overrides))
+        return self._overrides[1]
 
     def connection_opened(self, connection: Connection) -> None:
         self.connections.add(connection)
@@ -157,11 +167,15 @@ class Server:
         tasks of ours; `STOP_TIMEOUT_S` bounds them.
         """
         for listening in self._sockets:
-            await listening.close()
+            listening.stop_accepting()
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         for connection in list(self.connections):
             connection.stop()
+        for listening in self._sockets:
+            await listening.close()
+        for connection in list(self.connections):
+            connection.stop()  # who came through the door as it closed
         if self.connections:
             self._stopped = self.loop.create_future()
             try:
@@ -174,3 +188,16 @@ class Server:
     def _signal_stopped(self) -> None:
         if self._stopped is not None and not self.connections and not self._stopped.done():
             self._stopped.set_result(None)
+
+
+def _by_address(overrides: dict[str, int]) -> dict[str, int]:
+    """`max.connections.per.ip.overrides` by address: host names stand for all of theirs."""
+    limits: dict[str, int] = {}
+    for name, limit in overrides.items():
+        try:
+            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            logger.warning("max.connections.per.ip.overrides: no address of %s: %s", name, error)
+            continue
+        limits.update((str(address[0]), limit) for *_, address in found)
+    return limits

@@ -1,0 +1,203 @@
+"""A broker in the test's own loop, and a raw asyncio client for it.
+
+`InProcessBroker` starts `minibroker.app.Broker` on a free port with a directory of its own; a test
+reaches into it (`broker.partitions`, `server`) to see what a client cannot. `RawClient` sends our
+generated requests at any version, or any bytes at all.
+
+    async with InProcessBroker(tmp_path) as running:
+        async with await running.connect() as client:
+            answer = await client.call(MetadataRequest(topics=None), 9)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from struct import pack, unpack
+from typing import TYPE_CHECKING, Any
+
+from minibroker.app import Broker
+from minibroker.config.broker import BrokerConfig
+from minibroker.protocol.api_keys import load_messages
+from minibroker.protocol.header import response_header_version, write_request_header
+from minibroker.protocol.primitives import Reader, Writer
+from minibroker.records.builder import build_batch
+from minibroker.records.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from minibroker.clock import Clock
+    from minibroker.config.options import TopicToCreate
+    from minibroker.partitions.manager import PartitionManager
+    from minibroker.server.server import Server
+
+TIMEOUT_S = 20.0
+START_MS = 1_700_000_000_000
+
+
+class ManualClock:
+    """A clock that stands still until the test moves it."""
+
+    def __init__(self, now_ms: int = START_MS) -> None:
+        self.ms = now_ms
+
+    def now_ms(self) -> int:
+        return self.ms
+
+    def monotonic_s(self) -> float:
+        return self.ms / 1000
+
+    def advance(self, elapsed_ms: int) -> None:
+        self.ms += elapsed_ms
+
+
+class InProcessBroker:
+    """One broker between `__aenter__` and `__aexit__`; `settings` are Kafka's keys."""
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        clock: Clock | None = None,
+        topics: tuple[TopicToCreate, ...] = (),
+    ) -> None:
+        self.settings = {
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": str(directory / "data"),
+            **(settings or {}),
+        }
+        self._clock = clock
+        self._topics = topics
+        self.broker: Broker
+        self.is_running = False
+
+    async def __aenter__(self) -> InProcessBroker:
+        self.broker = Broker(BrokerConfig(self.settings), clock=self._clock)
+        await self.broker.start(self._topics)
+        self.is_running = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Stop cleanly, once."""
+        if self.is_running:
+            self.is_running = False
+            await self.broker.stop()
+
+    @property
+    def server(self) -> Server:
+        return self.broker._server
+
+    @property
+    def partitions(self) -> PartitionManager:
+        return self.broker.partitions
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return self.broker.address
+
+    async def connect(self, client_id: str | None = "raw") -> RawClient:
+        """A new connection, which the broker has taken."""
+        reader, writer = await asyncio.open_connection(*self.address)
+        return RawClient(reader, writer, client_id)
+
+    async def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
+        """A topic without asking over the wire; `segment_bytes=…` stands for `segment.bytes`."""
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        await self.broker.cluster.create_topic(name, partitions, 1, configs=named)
+
+
+class RawClient:
+    """One connection: requests at any version, answers as our generated messages."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        client_id: str | None,
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.client_id = client_id
+        self.correlation_id = 0
+        self._sent: list[tuple[int, int, int]] = []
+
+    async def __aenter__(self) -> RawClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close; the broker sees the end of the stream."""
+        self.writer.close()
+        with contextlib.suppress(ConnectionError):  # the broker was faster
+            await self.writer.wait_closed()
+
+    async def call(self, request: Any, version: int) -> Any:
+        """Send and wait for the answer. Raises ConnectionError when the broker closes instead."""
+        self.send(request, version)
+        return await self.receive()
+
+    def send(self, request: Any, version: int) -> int:
+        """Send without waiting; its correlation id."""
+        self.correlation_id += 1
+        frame = request_frame(request, version, self.correlation_id, self.client_id)
+        self._sent.append((request.API_KEY, version, self.correlation_id))
+        self.writer.write(frame)
+        return self.correlation_id
+
+    def expect(self, api_key: int, version: int, correlation_id: int) -> None:
+        """Bytes that the test wrote itself ask for this answer."""
+        self._sent.append((api_key, version, correlation_id))
+
+    async def receive(self) -> Any:
+        """The answer to the oldest request that has none; its correlation id is checked."""
+        api_key, version, correlation_id = self._sent.pop(0)
+        frame = await self.receive_frame()
+        (found,) = unpack(">i", frame[:4])
+        assert found == correlation_id, f"answer to {found} came instead of {correlation_id}"
+        position = 4 + response_header_version(api_key, version)
+        reader = Reader(memoryview(frame), position)
+        answer = load_messages(api_key)[1].read(reader, version)
+        assert reader.remaining == 0, f"{reader.remaining} bytes behind the answer"
+        return answer
+
+    async def receive_frame(self) -> bytes:
+        """The next frame without its size. Raises ConnectionError, TimeoutError."""
+        async with asyncio.timeout(TIMEOUT_S):
+            try:
+                (size,) = unpack(">i", await self.reader.readexactly(4))
+                return await self.reader.readexactly(size)
+            except asyncio.IncompleteReadError as error:
+                raise ConnectionError("the broker closed the connection") from error
+
+    async def is_closed_by_broker(self) -> bool:
+        """Wait for the next thing: True when it is the end, False when it is bytes."""
+        async with asyncio.timeout(TIMEOUT_S):
+            try:
+                return await self.reader.read(1) == b""
+            except ConnectionResetError:
+                return True
+
+
+def request_frame(
+    request: Any, version: int, correlation_id: int = 1, client_id: str | None = "raw"
+) -> bytes:
+    """A whole frame: size, header, body."""
+    writer = Writer()
+    write_request_header(writer, request.API_KEY, version, correlation_id, client_id)
+    request.write(writer, version)
+    body = writer.to_bytes()
+    return pack(">i", len(body)) + body
+
+
+def batch_of(*values: bytes, timestamp: int = START_MS, **header: Any) -> bytearray:
+    """A v2 batch of values without keys; `header` as `build_batch` takes it."""
+    records = [Record(index, timestamp, None, value, ()) for index, value in enumerate(values)]
+    return build_batch(records, **header)

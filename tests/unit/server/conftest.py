@@ -1,0 +1,36 @@
+"""Every test of this folder runs on both loops: uvloop, which serves, and asyncio's own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+import uvloop
+
+from tests.support.in_process import InProcessBroker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Makes the loop of the test."""
+    return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+
+
+@pytest.fixture
+async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[InProcessBroker]]]:
+    """Starts brokers: `serve(**{"max.connections": "2"})`; they are stopped when the test ends."""
+    running: list[InProcessBroker] = []
+
+    async def start(**settings: str) -> InProcessBroker:
+        broker = InProcessBroker(tmp_path / str(len(running)), settings)
+        await broker.__aenter__()
+        running.append(broker)
+        return broker
+
+    yield start
+    for broker in running:
+        await broker.stop()

@@ -1,0 +1,126 @@
+"""Binding: free ports, names, a port in use, several listeners, kernel buffers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.errors import StorageError
+from minibroker.protocol.messages.metadata import MetadataRequest
+from minibroker.server.listener import ListeningSocket
+from tests.unit.server.test_connection import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.support.in_process import InProcessBroker
+
+    Serve = Callable[..., Awaitable[InProcessBroker]]
+
+
+async def test_port_0_takes_a_free_port_and_clients_are_told_which(serve: Serve) -> None:
+    running = await serve()
+    async with await running.connect() as client:
+        answer = await client.call(MetadataRequest(topics=[]), 9)
+    assert (answer.brokers[0].host, answer.brokers[0].port) == running.address
+    assert running.address[1] > 0
+
+
+async def test_a_port_in_use_is_one_sentence_and_leaves_nothing_behind(serve: Serve) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(StorageError, match=f"cannot listen on 127.0.0.1:{port}: "):
+            await serve(listeners=f"PLAINTEXT://127.0.0.1:{port}")
+    running = await serve(listeners=f"PLAINTEXT://127.0.0.1:{port}")
+    assert running.address[1] == port
+
+
+async def test_each_listener_tells_its_own_address(serve: Serve) -> None:
+    running = await serve(
+        **{
+            "listeners": "PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+        }
+    )
+    (broker,) = running.broker.cluster.image.brokers.values()
+    ports = set()
+    for endpoint in broker.endpoints:
+        running.broker.address = (endpoint.host, endpoint.port)
+        async with await running.connect() as client:
+            answer = await client.call(MetadataRequest(topics=[]), 9)
+        assert answer.brokers[0].port == endpoint.port
+        ports.add(endpoint.port)
+    assert len(ports) == 2
+
+
+async def test_an_advertised_address_is_told_instead_of_the_bound_one(serve: Serve) -> None:
+    running = await serve(**{"advertised.listeners": "PLAINTEXT://kafka.example:19092"})
+    assert running.address == ("kafka.example", 19092)
+    bound = running.server._sockets[0]._socket
+    assert bound is not None
+    running.broker.address = bound.getsockname()
+    async with await running.connect() as client:
+        answer = await client.call(MetadataRequest(topics=[]), 9)
+    assert (answer.brokers[0].host, answer.brokers[0].port) == ("kafka.example", 19092)
+
+
+async def test_kernel_buffers_are_set_only_when_asked_for(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, bool]] = []
+    original = ListeningSocket._set_buffer
+
+    def noting(self: ListeningSocket, one: socket.socket, key: str, option: int) -> None:
+        before = one.getsockopt(socket.SOL_SOCKET, option)
+        original(self, one, key, option)
+        asked.append((key, one.getsockopt(socket.SOL_SOCKET, option) != before))
+
+    monkeypatch.setattr(ListeningSocket, "_set_buffer", noting)
+    for settings, changes in (
+        ({}, False),
+        ({"socket.send.buffer.bytes": "30000", "socket.receive.buffer.bytes": "30000"}, True),
+    ):
+        asked.clear()
+        running = await serve(**settings)
+        async with await running.connect() as client:
+            await client.call(MetadataRequest(topics=[]), 9)
+        assert asked == [
+            ("socket.receive.buffer.bytes", changes),
+            ("socket.send.buffer.bytes", changes),
+        ]
+
+
+async def test_accepting_goes_on_after_the_system_had_no_handle_left(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve()
+    (listening,) = running.server._sockets
+    loop = running.server.loop
+    failures = [OSError(24, "Too many open files")]
+
+    class Loop:
+        """The server's loop, whose first accept fails."""
+
+        async def sock_accept(self, one: socket.socket) -> object:
+            if failures:
+                raise failures.pop()
+            return await loop.sock_accept(one)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(loop, name)
+
+    listening.stop_accepting()
+    assert listening._task is not None
+    await asyncio.wait([listening._task])
+    listening._is_stopping = False
+    monkeypatch.setattr(running.server, "loop", Loop())
+    listening.start()
+    await eventually(lambda: "cannot accept a connection" in caplog.text)
+    async with await running.connect() as client:
+        await client.call(MetadataRequest(topics=[]), 9)
+    (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert "Too many open files" in record.getMessage()
