@@ -33,6 +33,7 @@ from minibroker.protocol.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
+    from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext, Services
 
 
@@ -75,3 +76,20 @@ async def _alter(
     changes = as_changes(current_values(services, kind, name), wanted)
     if changes and not validate_only:
         await services.cluster.alter_config(*entity_of(kind, name), changes)
+
+
+def error_response(
+    request: AlterConfigsRequest, version: int, code: ErrorCode, detail: str | None
+) -> AlterConfigsResponse:
+    """The code for every resource of the request."""
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=int(code),
+                error_message=detail,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )

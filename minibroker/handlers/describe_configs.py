@@ -164,3 +164,20 @@ def _describe_loggers(
         for logger, level in levels().items()
         if not wanted or logger in wanted
     ]
+
+
+def error_response(
+    request: DescribeConfigsRequest, version: int, code: ErrorCode, detail: str | None
+) -> DescribeConfigsResponse:
+    """The code for every resource of the request."""
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                error_code=int(code),
+                error_message=detail,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )

@@ -120,3 +120,15 @@ def _partition(
         last_known_elr=[],
         offline_replicas=[replica for replica in state.replicas if replica not in brokers],
     )
+
+
+def error_response(
+    request: DescribeTopicPartitionsRequest, version: int, code: ErrorCode, detail: str | None
+) -> DescribeTopicPartitionsResponse:
+    """The code for every topic of the request."""
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(name=topic.name, error_code=int(code))
+            for topic in request.topics
+        ]
+    )

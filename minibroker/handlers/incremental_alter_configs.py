@@ -107,3 +107,20 @@ def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
     from minibroker.config.entity_keys import CLIENT_METRICS_KEYS, GROUP_KEYS  # noqa: PLC0415  rare
 
     return {**GROUP_KEYS, **CLIENT_METRICS_KEYS}
+
+
+def error_response(
+    request: IncrementalAlterConfigsRequest, version: int, code: ErrorCode, detail: str | None
+) -> IncrementalAlterConfigsResponse:
+    """The code for every resource of the request."""
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=int(code),
+                error_message=detail,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )

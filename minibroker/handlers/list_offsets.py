@@ -137,3 +137,23 @@ def _list_segments(
         high_watermark = partition.high_watermark
         offsets = [high_watermark, *(o for o in offsets if o <= high_watermark)]
     result.old_style_offsets = offsets
+
+
+def error_response(
+    request: ListOffsetsRequest, version: int, code: ErrorCode, detail: str | None
+) -> ListOffsetsResponse:
+    """The code for every partition of the request."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ListOffsetsPartitionResponse(
+                        partition_index=part.partition_index, error_code=int(code)
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -18,6 +18,7 @@ from minibroker.protocol.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
+    from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext
 
 
@@ -42,3 +43,21 @@ def handle(
                 result.leader_epoch = epoch
                 result.end_offset = end_offset
     return response
+
+
+def error_response(
+    request: OffsetForLeaderEpochRequest, version: int, code: ErrorCode, detail: str | None
+) -> OffsetForLeaderEpochResponse:
+    """The code for every partition of the request."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[
+                    EpochEndOffset(partition=part.partition, error_code=int(code))
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
