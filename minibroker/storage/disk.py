@@ -10,12 +10,11 @@ worker thread in the broker): unmapping megabytes on the loop would put that tim
 Used by the loop thread only; `run_later` gets closures that may run on any thread.
 """
 
-import mmap
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final
 
-from minibroker.storage.files import REAL_FILES, Files
+from minibroker.storage.files import MAP_GRANULARITY, REAL_FILES, Files, Map
 
 RunLater = Callable[[Callable[[], None]], object]
 
@@ -78,7 +77,7 @@ class Window:
 
     __slots__ = ("end", "map", "start", "view")
 
-    def __init__(self, mapped: mmap.mmap, start: int) -> None:
+    def __init__(self, mapped: Map, start: int) -> None:
         self.map = mapped
         self.view = memoryview(mapped)
         self.start = start
@@ -131,7 +130,7 @@ class Windows:
 
     def _wide_slice(self, handle: int, position: int, size: int) -> memoryview:
         """More than a window can hold: a map for this slice alone, given up at once."""
-        start = position - position % mmap.ALLOCATIONGRANULARITY
+        start = position - position % MAP_GRANULARITY
         window = Window(self._files.map(handle, start, position + size - start), start)
         view = window.view[position - start :]
         self.mapped_bytes += window.end - start

@@ -19,6 +19,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 Buffer = bytes | bytearray | memoryview
+Map = mmap.mmap
+"""A mapped piece of a file; `close` raises BufferError while a slice of it is in use."""
+
+MAP_GRANULARITY: Final = mmap.ALLOCATIONGRANULARITY
+"""A map begins at a multiple of this many bytes."""
 
 BUFFERS_MAX: Final = 1024
 """Linux takes at most this many buffers in one vectored write (IOV_MAX)."""

@@ -114,6 +114,7 @@ def read_properties(files: Files, directory: str) -> MetaProperties | None:
 
 
 def write_properties(files: Files, directory: str, properties: MetaProperties, now_ms: int) -> None:
+    """Replace the directory's file atomically and durably. Raises OSError."""
     path = f"{directory}/{names.META_PROPERTIES}"
     files.write_atomically(path, encode_properties(properties, now_ms))
 

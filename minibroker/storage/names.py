@@ -56,6 +56,7 @@ def base_offset_of(name: str) -> int | None:
 
 
 def partition_directory(topic: str, partition: int) -> str:
+    """The name of a partition's directory."""
     return f"{topic}-{partition}"
 
 

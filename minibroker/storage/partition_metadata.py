@@ -16,6 +16,7 @@ from minibroker.storage.files import Files
 
 
 def encode_metadata(topic_id: bytes) -> bytes:
+    """The file's bytes, ASCII; no newline ends the second line."""
     return f"version: 0\ntopic_id: {topic_id_to_text(topic_id)}".encode("ascii")
 
 

@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 def snapshot_path(directory: str, offset: int) -> str:
+    """Where the snapshot up to (not including) `offset` stands."""
     return f"{directory}/{names.segment_file(offset, names.SNAPSHOT)}"
 
 
@@ -49,6 +50,7 @@ def write_snapshot(files: Files, directory: str, offset: int, state: ProducerSta
 
 
 def remove_snapshots(files: Files, directory: str, offsets: list[int]) -> None:
+    """Remove the snapshots of these offsets; absent ones are passed by. Raises OSError."""
     for offset in offsets:
         try:
             files.remove(snapshot_path(directory, offset))

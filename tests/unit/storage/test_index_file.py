@@ -1,4 +1,4 @@
-"""Offset index and time index: bytes, floors, truncation, what is too damaged to use."""
+"""What both indexes share: entries in memory and in the file, truncation, leftovers."""
 
 from __future__ import annotations
 
@@ -26,36 +26,6 @@ def offset_index(tmp_path: Path, base: int = 0) -> OffsetIndex:
 
 def time_index(tmp_path: Path, base: int = 0) -> TimeIndex:
     return TimeIndex(Disk(), f"{tmp_path}/{base:020d}.timeindex", base)
-
-
-def test_F3_the_read_at_203500_starts_at_position_8738(tmp_path: Path) -> None:
-    index = offset_index(tmp_path, 203000)
-    index.append(203299, 8738)
-    index.append(204657, 34953)
-    assert index.lookup(203500) == (203299, 8738)
-    index.write()
-    raw = (tmp_path / "00000000000000203000.index").read_bytes()
-    assert raw == struct.pack(">iiii", 299, 8738, 1657, 34953)
-
-
-def test_F4_a_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path: Path) -> None:
-    index = offset_index(tmp_path, 100)
-    assert index.lookup(5000) == (100, 0)
-    for offset, position in ((110, 50), (120, 90), (130, 130)):
-        index.append(offset, position)
-    expected = {100: (100, 0), 109: (100, 0), 110: (110, 50), 119: (110, 50), 999: (130, 130)}
-    assert {target: index.lookup(target) for target in expected} == expected
-
-
-def test_F4_a_time_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path: Path) -> None:
-    index = time_index(tmp_path, 100)
-    assert index.lookup(10**15) == (-1, 100)
-    index.append(1000, 110)
-    index.append(1500, 120)
-    assert index.lookup(999) == (-1, 100)
-    assert index.lookup(1000) == (1000, 110)
-    assert index.lookup(1499) == (1000, 110)
-    assert index.lookup(10**15) == (1500, 120)
 
 
 @pytest.mark.parametrize("written", ["never", "half", "all", "reopened"])
@@ -90,24 +60,6 @@ def test_entries_are_written_once_and_in_order(tmp_path: Path) -> None:
     assert raw == b"".join(struct.pack(">ii", number, number) for number in range(1, MANY + 1))
 
 
-def test_T6_a_time_that_did_not_grow_gets_no_entry(tmp_path: Path) -> None:
-    index = time_index(tmp_path, 50)
-    index.append(1000, 60)
-    index.append(1000, 70)
-    index.append(900, 80)
-    index.append(1001, 90)
-    index.write()
-    raw = (tmp_path / "00000000000000000050.timeindex").read_bytes()
-    assert raw == struct.pack(">qi", 1000, 10) + struct.pack(">qi", 1001, 40)
-
-
-def test_an_offset_that_did_not_grow_gets_no_entry(tmp_path: Path) -> None:
-    index = offset_index(tmp_path)
-    index.append(5, 10)
-    index.append(5, 20)
-    assert index.entry_count == 1
-
-
 @pytest.mark.parametrize("is_written", [True, False])
 def test_truncation_drops_the_offset_and_what_follows(tmp_path: Path, is_written: bool) -> None:
     offsets, times = offset_index(tmp_path), time_index(tmp_path)
@@ -136,25 +88,3 @@ def test_a_preallocated_index_of_a_killed_kafka_is_found_out(tmp_path: Path) -> 
     (tmp_path / "00000000000000203000.timeindex").write_bytes(struct.pack(">qi", 5, 1) + bytes(120))
     with pytest.raises(CorruptionError):
         time_index(tmp_path, 203000).check()
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"\0\0\0\1\0\0", struct.pack(">ii", -5, 10), struct.pack(">ii", 5, 5000)],
-    ids=["not a multiple of 8", "below the base offset", "beyond the log"],
-)
-def test_an_offset_index_that_cannot_be_right_is_corrupt(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "00000000000000000000.index").write_bytes(content)
-    with pytest.raises(CorruptionError):
-        offset_index(tmp_path).check(1000)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [bytes(13), struct.pack(">qiqi", 100, 1, 99, 2), struct.pack(">qi", 100, -1)],
-    ids=["not a multiple of 12", "time goes back", "below the base offset"],
-)
-def test_a_time_index_that_cannot_be_right_is_corrupt(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "00000000000000000000.timeindex").write_bytes(content)
-    with pytest.raises(CorruptionError):
-        time_index(tmp_path).check()

@@ -1,0 +1,96 @@
+"""One segment: finding batches, walking headers, age, deletion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.errors import CorruptionError
+from minibroker.storage.disk import Disk
+from minibroker.storage.segment import Segment, roll_jitter_ms
+from tests.support.logs import NOW_MS, append, batch, config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from minibroker.storage.partition_log import PartitionLog
+
+    NewLog = Callable[..., PartitionLog]
+
+SIZE = len(batch(b"x" * 100))
+
+
+@pytest.fixture
+def segment(new_log: NewLog) -> Segment:
+    """Thirty batches of one record, an index entry for every third."""
+    log = new_log(index_interval_bytes=2 * SIZE)
+    for number in range(30):
+        append(log, b"x" * 100, timestamp_ms=NOW_MS + number)
+    log.flush()
+    return Segment(Disk(), log.directory, 0, created_ms=NOW_MS)
+
+
+def test_a_batch_is_found_from_the_index_or_from_a_position(segment: Segment) -> None:
+    for offset in range(30):
+        assert segment.find_batch(offset) == (offset * SIZE, SIZE, offset)
+        assert segment.find_batch(offset, 0) == (offset * SIZE, SIZE, offset)
+    assert segment.find_batch(30) is None
+
+
+def test_headers_end_where_a_batch_would_be_cut(segment: Segment) -> None:
+    found = [
+        (position, header.base_offset) for position, header in segment.headers(SIZE, 3 * SIZE + 1)
+    ]
+    assert found == [(SIZE, 1), (2 * SIZE, 2)]
+    assert len(list(segment.headers())) == 30
+    assert segment.read_next_offset() == 30
+
+
+def test_a_length_no_batch_has_is_corrupt(segment: Segment) -> None:
+    with open(segment.log_path, "r+b") as file:  # noqa: PTH123
+        file.seek(SIZE + 8)
+        file.write(bytes(4))
+    with pytest.raises(CorruptionError, match="length 0"):
+        segment.find_batch(2, 0)
+
+
+def test_age_counts_from_the_first_batch(segment: Segment) -> None:
+    assert segment.first_timestamp == NOW_MS
+    assert segment.age_ms(0, NOW_MS + 500) == 500
+    assert segment.max_timestamp >= NOW_MS + 27  # the last index entry; `close` adds the very last
+
+
+def test_an_empty_segment_ages_by_the_clock(tmp_path: Path) -> None:
+    fresh = Segment(Disk(), str(tmp_path), 5, created_ms=1000)
+    assert [path.rpartition("/")[2] for path in fresh.begin_empty()] == [
+        "00000000000000000005.log",
+        "00000000000000000005.index",
+        "00000000000000000005.timeindex",
+    ]
+    assert list(tmp_path.iterdir()) == []
+    assert (fresh.size_bytes, fresh.max_timestamp, fresh.first_timestamp) == (0, -1, -1)
+    assert fresh.age_ms(1700, 5) == 700
+    assert fresh.modified_ms == 1000
+    assert fresh.read_next_offset() == 5
+
+
+def test_small_slices_are_copies_and_large_ones_maps(segment: Segment) -> None:
+    assert isinstance(segment.read(0, 100).obj, bytes)
+    raw = bytes(segment.read(0, segment.size_bytes))
+    assert len(raw) == 30 * SIZE
+
+
+def test_marking_deleted_renames_what_is_there(segment: Segment, tmp_path: Path) -> None:
+    marked = segment.mark_deleted()
+    assert len(marked) == 3
+    assert all(path.endswith(".deleted") for path in marked)
+    assert not list((tmp_path / "t/t-0").glob("*.log"))
+
+
+def test_jitter_stays_below_its_limits() -> None:
+    assert roll_jitter_ms(config()) == 0
+    settings = config(segment_jitter_ms=1000, segment_ms=10)
+    assert {roll_jitter_ms(settings) for _ in range(300)} <= set(range(10))
+    assert len({roll_jitter_ms(settings) for _ in range(300)}) > 1

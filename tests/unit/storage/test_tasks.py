@@ -1,0 +1,112 @@
+"""Blocking work on a worker: it survives what happens meanwhile, and says what it could not do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.errors import StorageError
+from minibroker.storage.files import REAL_FILES, Files
+from minibroker.storage.tasks import (
+    CreateTask,
+    EpochsTask,
+    FlushTask,
+    RemoveDirectoryTask,
+    RemoveTask,
+)
+from tests.support.faulty_files import FaultyFiles
+from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from minibroker.storage.partition_log import PartitionLog
+
+    NewLog = Callable[..., PartitionLog]
+
+
+def test_create_leaves_what_is_there_and_a_deleted_directory_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("content")
+    CreateTask(REAL_FILES, [f"{tmp_path}/a", f"{tmp_path}/b"])()
+    assert (tmp_path / "a").read_text() == "content"
+    assert (tmp_path / "b").read_text() == ""
+    CreateTask(REAL_FILES, [f"{tmp_path}/gone/c"])()
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_flush_moves_the_recovery_point_not_beyond_the_end(new_log: NewLog) -> None:
+    log = new_log()
+    append(log, b"a", b"b")
+    FlushTask(log, [f"{log.directory}/absent"], 2, True)()
+    assert log.recovery_point == 2
+    FlushTask(log, [], 100, False)()
+    assert log.recovery_point == 2
+
+
+def test_a_flush_that_fails_says_so_and_leaves_the_recovery_point(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"a")
+    task = log.flush_task()
+    files.fail_at = files.call_count + 1
+    with pytest.raises(StorageError, match="cannot flush t-0"):
+        task()
+    assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 1
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_a_flush_of_a_deleted_log_does_nothing(new_log: NewLog, tmp_path: Path) -> None:
+    log = new_log()
+    append(log, b"a")
+    task = log.flush_task()
+    remove = log.mark_deleted(f"{tmp_path}/t/t-0.x-delete")
+    task()
+    remove()
+    task()
+    assert log.recovery_point == 0
+
+
+def test_the_newest_epochs_are_written_whichever_task_runs(new_log: NewLog) -> None:
+    log = new_log()
+    log.epochs.assign(1, 0)
+    log.epochs_content = b"newest"
+    EpochsTask(log)()
+    assert REAL_FILES.read_all(log.epochs_path) == b"newest"
+    assert log.epochs_content is None
+    EpochsTask(log)()
+    assert REAL_FILES.read_all(log.epochs_path) == b"newest"
+
+
+def test_removal_passes_by_what_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "a.deleted").write_text("")
+    RemoveTask(REAL_FILES, [f"{tmp_path}/absent", f"{tmp_path}/a.deleted"])()
+    assert list(tmp_path.iterdir()) == []
+    RemoveDirectoryTask(REAL_FILES, f"{tmp_path}/t-0.x-delete")()
+
+
+def test_only_a_marked_directory_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    with pytest.raises(AssertionError):
+        RemoveDirectoryTask(REAL_FILES, f"{tmp_path}/t-0")()
+
+
+class RefusingFiles(Files):
+    __slots__ = ()
+
+    def remove(self, path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+
+def test_what_cannot_be_removed_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "t-0.x-delete").mkdir()
+    (tmp_path / "t-0.x-delete" / "a").write_text("")
+    RemoveDirectoryTask(RefusingFiles(), f"{tmp_path}/t-0.x-delete")()
+    RemoveTask(RefusingFiles(), [f"{tmp_path}/b"])()
+    assert caplog.text.count("Permission denied") == 2

@@ -1,0 +1,257 @@
+"""The writing half of a log: append, failed writes, roll."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError, StorageError
+from minibroker.records.batch import read_header
+from tests.support.faulty_files import FaultyFiles
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    ManualClock,
+    abandon,
+    append,
+    batch,
+    config,
+    open_manager,
+    records_of,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from minibroker.storage.partition_log import PartitionLog
+
+    NewLog = Callable[..., PartitionLog]
+
+ONE = batch(b"x" * 100)
+SIZE = len(ONE)
+
+
+def bases(log: PartitionLog) -> list[int]:
+    return log.segments.base_offsets
+
+
+def test_offsets_are_dense_and_bytes_are_the_request_s_with_offset_and_epoch(
+    new_log: NewLog,
+) -> None:
+    log = new_log()
+    first = log.append(batch(b"a", b"b"), 7, NOW_MS)
+    second = log.append(batch(b"c"), 7, NOW_MS)
+    assert (first.first_offset, first.last_offset, first.duplicate) == (0, 1, False)
+    assert (second.first_offset, second.last_offset, second.append_time_ms) == (2, 2, -1)
+    log.write_staged()
+    assert values_of(log) == [b"a", b"b", b"c"]
+    assert (
+        read_header(log.read(2, 10**6, end_offset=3, min_one_batch=True).records).leader_epoch == 7
+    )
+
+
+def test_staged_batches_are_not_visible_and_not_in_the_file_until_written(new_log: NewLog) -> None:
+    log = new_log()
+    log.append(batch(b"a"), 0, NOW_MS)
+    assert (log.log_end_offset, log.size_bytes) == (0, 0)
+    assert os.path.getsize(log.active_segment.log_path) == 0  # noqa: PTH202
+    log.write_staged()
+    assert (log.log_end_offset, log.size_bytes) == (1, len(batch(b"a")))
+    assert os.path.getsize(log.active_segment.log_path) == log.size_bytes  # noqa: PTH202
+
+
+def test_a_mebibyte_of_staged_bytes_is_written_at_once(new_log: NewLog) -> None:
+    log = new_log()
+    for _ in range(3):
+        log.append(batch(b"x" * 400_000), 0, NOW_MS)
+    assert log.log_end_offset == 3
+
+
+def test_more_buffers_than_one_call_takes_are_all_written(new_log: NewLog) -> None:
+    log = new_log()
+    for number in range(2500):
+        log.append(batch(b"%d" % number), 0, NOW_MS)
+    log.write_staged()
+    assert values_of(log) == [b"%d" % number for number in range(2500)]
+
+
+def test_log_append_time_is_answered_and_stored(new_log: NewLog) -> None:
+    log = new_log(message_timestamp_type="LogAppendTime")
+    info = log.append(batch(b"a", timestamp_ms=5), 0, NOW_MS + 9)
+    assert info.append_time_ms == NOW_MS + 9
+    log.write_staged()
+    assert records_of(log)[0].timestamp == NOW_MS + 9
+
+
+def test_a_repeated_batch_is_answered_with_its_first_offset(new_log: NewLog) -> None:
+    log = new_log()
+    for sequence in range(4):
+        append(log, b"v", producer_id=9, producer_epoch=0, sequence=sequence)
+    again = log.append(batch(b"v", producer_id=9, producer_epoch=0, sequence=1), 0, NOW_MS)
+    assert (again.first_offset, again.last_offset, again.duplicate) == (1, 1, True)
+    log.write_staged()
+    assert log.log_end_offset == 4
+
+
+def test_a_refused_batch_leaves_no_trace(new_log: NewLog) -> None:
+    log = new_log()
+    append(log, b"v", producer_id=9, producer_epoch=0, sequence=0)
+    with pytest.raises(KafkaError) as caught:
+        log.append(batch(b"w", producer_id=9, producer_epoch=0, sequence=5), 0, NOW_MS)
+    assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert append(log, b"x", producer_id=9, producer_epoch=0, sequence=1) == 1
+
+
+def test_the_first_batch_of_an_epoch_is_noted_in_the_checkpoint(
+    new_log: NewLog, tmp_path: Path
+) -> None:
+    log = new_log()
+    append(log, b"a", b"b", leader_epoch=0)
+    append(log, b"c", leader_epoch=3)
+    append(log, b"d", leader_epoch=3)
+    assert (tmp_path / "t/t-0/leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n3 2\n"
+    assert log.end_offset_for_epoch(0) == (0, 2)
+    assert log.end_offset_for_epoch(2) == (0, 2)
+    assert log.end_offset_for_epoch(3) == (3, 4)
+
+
+@pytest.mark.parametrize("fault", ["no room", "short, then no room"])
+def test_a_failed_write_is_taken_back_and_a_later_one_succeeds(tmp_path: Path, fault: str) -> None:
+    """The disk is full in the middle of three staged batches: nothing of them is there, and the
+    same producer sends them again.
+    """
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"0", producer_id=4, producer_epoch=0, sequence=0)
+    size = log.size_bytes
+    for sequence in (1, 2, 3):
+        fields = {"producer_id": 4, "producer_epoch": 0, "sequence": sequence}
+        log.append(batch(b"%d" % sequence, **fields), 0, NOW_MS)  # type: ignore[arg-type]
+    files.fail_errno = errno.ENOSPC
+    if fault == "no room":
+        files.fail_at = files.call_count + 1
+    else:
+        files.short_at = files.call_count + 1
+        files.fail_at = files.call_count + 2
+    with pytest.raises(StorageError, match="No space left"):
+        log.write_staged()
+    assert (log.log_end_offset, log.size_bytes) == (1, size)
+    assert os.path.getsize(log.active_segment.log_path) == size  # noqa: PTH202
+    assert values_of(log) == [b"0"]
+    for sequence in (1, 2, 3):
+        assert (
+            append(log, b"%d" % sequence, producer_id=4, producer_epoch=0, sequence=sequence)
+            == sequence
+        )
+    assert values_of(log) == [b"0", b"1", b"2", b"3"]
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_an_index_that_cannot_be_written_does_not_fail_the_append(tmp_path: Path) -> None:
+    """Index entries wait in memory while the disk refuses them; nothing is lost, roll included."""
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    settings = config(index_interval_bytes=0)
+    manager = open_manager(str(tmp_path / "d"), files=files, topic=settings)
+    log = manager.create_log("t", 0, TOPIC_ID, settings)
+    index = log.active_segment.offset_index
+    while log.active_segment.unwritten_entry_count < 511:
+        append(log, b"v")
+    files.fail_at = files.call_count + 2  # the call after the data's
+    append(log, b"v")
+    assert log.active_segment.unwritten_entry_count == 512
+    append(log, b"v")
+    assert log.active_segment.unwritten_entry_count == 0
+    assert index.entry_count == log.log_end_offset - 1
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_F2_a_segment_is_rolled_when_the_next_batch_would_pass_segment_bytes(
+    new_log: NewLog,
+) -> None:
+    log = new_log(segment_bytes=3 * SIZE)
+    for _ in range(7):
+        append(log, b"x" * 100)
+    assert bases(log) == [0, 3, 6]
+    assert [segment.size_bytes for segment in log.segments] == [3 * SIZE, 3 * SIZE, SIZE]
+
+
+def test_F2_staged_batches_count_as_part_of_the_segment(new_log: NewLog) -> None:
+    log = new_log(segment_bytes=3 * SIZE)
+    for _ in range(7):
+        log.append(batch(b"x" * 100), 0, NOW_MS)
+    log.write_staged()
+    assert bases(log) == [0, 3, 6]
+
+
+def test_F2_a_segment_is_rolled_by_the_age_of_its_first_batch(new_log: NewLog) -> None:
+    """Record time decides, as in Kafka: later than the first batch's by more than segment.ms."""
+    log = new_log(segment_ms=1000)
+    for age_ms in (0, 500, 1000, 1001, 1500, 2001, 2002):
+        append(log, b"v", timestamp_ms=NOW_MS + age_ms)
+    assert bases(log) == [0, 3, 6]
+
+
+def test_F2_records_without_a_time_age_by_the_broker_s_clock(
+    new_log: NewLog, clock: ManualClock
+) -> None:
+    log = new_log(segment_ms=1000)
+    for _ in range(3):
+        log.append(batch(b"v", timestamp_ms=-1), 0, clock.now)
+        log.write_staged()
+    clock.now += 1001
+    log.append(batch(b"v", timestamp_ms=-1), 0, clock.now)
+    log.write_staged()
+    assert bases(log) == [0, 3]
+
+
+def test_F2_a_full_index_rolls_the_segment(new_log: NewLog) -> None:
+    """Eight offset entries fit in 64 bytes, but the time index is full with four (12 bytes each,
+    one place kept for the roll), so the batch behind the fourth entry begins a new segment.
+    """
+    log = new_log(segment_index_bytes=64, index_interval_bytes=0)
+    for number in range(12):
+        log.append(batch(b"x" * 50, timestamp_ms=NOW_MS + number), 0, NOW_MS)
+    log.write_staged()
+    assert bases(log) == [0, 5, 10]
+    assert log.segments.first.time_index.entry_count <= 5
+
+
+def test_F2_an_offset_beyond_32_bits_rolls_the_segment(new_log: NewLog) -> None:
+    log = new_log()
+    append(log, b"a")
+    log._next_offset = 2**31 + 5  # what a compacted log or a replica may look like
+    log.append(batch(b"b"), 0, NOW_MS)
+    log.write_staged()
+    assert bases(log) == [0, 2**31 + 5]
+
+
+def test_a_roll_finishes_the_indexes_and_writes_a_snapshot(new_log: NewLog, tmp_path: Path) -> None:
+    """T6: the segment's largest timestamp is in the time index even if it came last."""
+    log = new_log(index_interval_bytes=SIZE)
+    for number in range(6):
+        append(log, b"x" * 100, timestamp_ms=NOW_MS + number)
+    log.roll()
+    directory = tmp_path / "t" / "t-0"
+    index = (directory / "00000000000000000000.timeindex").read_bytes()
+    assert len(index) % 12 == 0
+    assert int.from_bytes(index[-12:-4], "big") == NOW_MS + 5
+    assert int.from_bytes(index[-4:], "big") == 5
+    assert (directory / "00000000000000000006.snapshot").exists()
+    assert log.recovery_point == 6
+
+
+def test_rolling_an_empty_segment_changes_nothing(new_log: NewLog) -> None:
+    log = new_log()
+    assert log.roll() is log.active_segment
+    assert bases(log) == [0]
