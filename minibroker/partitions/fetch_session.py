@@ -288,7 +288,12 @@ class FetchSessionCache:
         if now_ms - oldest.last_used_ms > EVICTION_MS:
             del self._sessions[oldest.id]
             return True
-        settled = [s for s in self._sessions.values() if now_ms - s.created_ms > EVICTION_MS]
+        # Its age counts when it is used, as in Kafka: one that was never used while old stays.
+        settled = [
+            session
+            for session in self._sessions.values()
+            if session.last_used_ms - session.created_ms > EVICTION_MS
+        ]
         if not settled:
             return False
         smallest = min(settled, key=lambda s: (len(s.partitions), s.id))

@@ -33,6 +33,14 @@ class Failable(Protocol):
 
     error_code: int
     base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+
+def _fail(answer: Failable) -> None:
+    """Not written after all: what Kafka answers when the disk refuses."""
+    answer.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
+    answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
 
 
 PRODUCE_VERSIONS: Final = 14
@@ -101,7 +109,7 @@ class PartitionManager:
         `handlers/produce_fast` fills it; emptied whenever a partition comes, goes or changes."""
         self.staged: list[tuple[Partition, Failable, int]] = []
         """Appends whose bytes `commit` still has to write: partition, the answer that claims it,
-        and how often the log had dropped staged bytes before."""
+        and the last offset."""
 
     # Finding.
 
@@ -153,20 +161,30 @@ class PartitionManager:
         if not staged:
             return
         self.staged = []
-        for partition, answer, dropped_count in staged:
+        for partition, answer, last_offset in staged:
             log = partition.log
             try:
                 log.write_staged()
             except StorageError as error:
                 self.log_failed(partition, error)
-            if log.dropped_count != dropped_count:
-                answer.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
-                answer.base_offset = -1
+            if last_offset >= log.log_end_offset:
+                _fail(answer)
         self._on_change()
         # Only now readers are woken: what they read may be staged in several partitions.
         for partition, _, _ in staged:
             if partition.log.log_end_offset != partition.high_watermark:
                 partition.written()
+
+    def drop_lost(self, partition: Partition) -> None:
+        """The log took staged appends back to make a later one fail: their answers fail at once,
+        because the next append gets their offsets. What the log had written before stays."""
+        kept = []
+        for staged in self.staged:
+            if staged[0] is partition and staged[2] >= partition.log.log_end_offset:
+                _fail(staged[1])
+            else:
+                kept.append(staged)
+        self.staged = kept
 
     def log_failed(self, partition: Partition, error: StorageError) -> None:
         """Say once what the disk refused; the next append tries again, as room may come back."""

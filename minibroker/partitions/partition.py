@@ -119,9 +119,10 @@ class Partition:
         try:
             appended = log.append(records, self.leader_epoch, now_ms)
         except StorageError as error:
+            self.manager.drop_lost(self)
             raise self._failed(error) from error
         self.bytes_appended += len(records)
-        self.manager.staged.append((self, answer, log.dropped_count))
+        self.manager.staged.append((self, answer, appended.last_offset))
         return appended
 
     def end_offset_for(self, isolation_level: int) -> int:
