@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.server.connection import Connection
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from minibroker.server.server import Server
 
 logger = logging.getLogger(__name__)
+
+ACCEPT_RETRY_S: Final = 0.1
+"""How long a failed accept waits for a connection to end before the next try."""
 
 
 class ListeningSocket:
@@ -90,9 +93,9 @@ class ListeningSocket:
             try:
                 client, address = await loop.sock_accept(self._socket)
             except OSError as error:
-                # No file handle left, or the peer went away: the next one may fare better.
+                # No file handle left, or the peer went away: better when somebody has left.
                 logger.warning("cannot accept a connection: %s", error)
-                await asyncio.sleep(0.1)
+                await server.wait_for_departure(ACCEPT_RETRY_S)
                 continue
             host, port = address[0], address[1]
             if server.refuses_host(host):

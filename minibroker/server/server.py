@@ -73,6 +73,14 @@ class Server:
             self._room.clear()
             await self._room.wait()
 
+    async def wait_for_departure(self, timeout_s: float) -> None:
+        """Until a connection ends, or for so long."""
+        self._room.clear()
+        try:
+            await asyncio.wait_for(self._room.wait(), timeout_s)
+        except TimeoutError:
+            return
+
     def refuses_host(self, host: str) -> bool:
         """`max.connections.per.ip` and overrides: True when this address has all it may have."""
         config = self.services.config
