@@ -33,6 +33,7 @@ from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
 from minibroker.partitions.fetch_session import FetchSessionCache
 from minibroker.partitions.manager import PartitionManager
+from minibroker.quotas.manager import QuotaManager
 from minibroker.server.server import Server
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_manager import LogManager
@@ -57,11 +58,12 @@ REGISTRATION_GRACE_S: Final = 1.0
 
 
 class ConfigFollower:
-    """Carries configurations from the cluster's image into `DynamicConfig`."""
+    """Carries configurations from the cluster's image into `DynamicConfig` and the quotas."""
 
-    def __init__(self, cluster: Cluster, dynamic: DynamicConfig) -> None:
+    def __init__(self, cluster: Cluster, dynamic: DynamicConfig, quotas: QuotaManager) -> None:
         self._cluster = cluster
         self._dynamic = dynamic
+        self._quotas = quotas
 
     def on_topic_created(self, topic: TopicImage) -> None:
         self._dynamic.set_topic(topic.name, self._cluster.config_of("topics", topic.name))
@@ -83,6 +85,8 @@ class ConfigFollower:
             self._dynamic.set_cluster_default(config)
         elif entity_type == "brokers" and entity_name == str(self._cluster.broker_id):
             self._dynamic.set_broker(config)
+        else:
+            self._quotas.on_config_changed(entity_type, entity_name, config)
 
 
 class Broker:
@@ -130,6 +134,7 @@ class Broker:
             ),
             metrics=Metrics(),
             partitions=self.partitions,
+            quotas=QuotaManager(config, self.clock),
             supported_apis=supported_versions(config.advertised_kafka_version),
             advertised_apis=advertised_versions(config.advertised_kafka_version),
         )
@@ -161,7 +166,7 @@ class Broker:
             endpoints = [await self._listen(listener) for listener in self.config.listeners]
             self.cluster.set_endpoints(endpoints)
             self.address = (endpoints[0].host, endpoints[0].port)
-            self.cluster.subscribe(ConfigFollower(self.cluster, self.dynamic))
+            self.cluster.subscribe(ConfigFollower(self.cluster, self.dynamic, self.services.quotas))
             self.cluster.subscribe(self.partitions)
             self.dynamic.subscribe(self.partitions)
             await self.cluster.start(self._accept_cluster_id)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from minibroker.metrics import Metrics
     from minibroker.partitions.fetch_session import FetchSessionCache
     from minibroker.partitions.manager import PartitionManager
+    from minibroker.quotas.manager import Client, QuotaManager
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -34,6 +35,7 @@ class Services:
         "fetch_sessions",
         "metrics",
         "partitions",
+        "quotas",
         "supported_apis",
     )
 
@@ -46,6 +48,7 @@ class Services:
         fetch_sessions: FetchSessionCache,
         metrics: Metrics,
         partitions: PartitionManager,
+        quotas: QuotaManager,
         supported_apis: dict[int, tuple[int, int]],
         advertised_apis: dict[int, tuple[int, int]] | None = None,
     ) -> None:
@@ -55,6 +58,7 @@ class Services:
         self.fetch_sessions = fetch_sessions
         self.metrics = metrics
         self.partitions = partitions
+        self.quotas = quotas
         self.supported_apis = supported_apis
         """API key → (lowest, highest version) that this broker serves."""
         self.advertised_apis = supported_apis if advertised_apis is None else advertised_apis
@@ -104,3 +108,8 @@ class RequestContext:
         self.version = -1
         self.correlation_id = 0
         self.client_id: str | None = None
+
+    @property
+    def quota_client(self) -> Client:
+        """Who is charged for the request in hand."""
+        return self.principal, self.client_id or ""

@@ -34,6 +34,8 @@ HANDLERS: Final[dict[int, str]] = {
     35: "describe_log_dirs",
     37: "create_partitions",
     44: "incremental_alter_configs",
+    48: "describe_client_quotas",
+    49: "alter_client_quotas",
     60: "describe_cluster",
     74: "list_config_resources",
     75: "describe_topic_partitions",

@@ -11,6 +11,8 @@ Theory of operation. A connection is in one of three states:
   channel does; when the buffer is full the socket is not read any more.
 * *stalled*: the peer does not take its answers (`pause_writing`); nothing is handled, nothing read.
 
+A client over a quota is answered and then waits too (`throttle.py`), its socket unread (KIP-219).
+
 The buffer grows towards an announced frame only as its bytes arrive, so a hostile size field costs
 nothing, and falls back to its first size when a large frame has passed.
 """
@@ -27,6 +29,7 @@ from minibroker.errors import ProtocolError
 from minibroker.handlers.context import RequestContext
 from minibroker.protocol.api_keys import FETCH
 from minibroker.server.dispatch import Waiting, error_response
+from minibroker.server.throttle import Throttled, charge
 
 if TYPE_CHECKING:
     from minibroker.config.broker import Listener
@@ -61,6 +64,7 @@ class Connection(asyncio.BufferedProtocol):
         "_context",
         "_filled",
         "_reading_paused",
+        "_request_bytes",
         "_server",
         "_start",
         "_started_ns",
@@ -89,7 +93,9 @@ class Connection(asyncio.BufferedProtocol):
         self._view = memoryview(self._buffer)
         self._start = 0
         self._filled = 0
-        self._waiting: Waiting | None = None
+        self._waiting: Waiting | Throttled | None = None
+        self._request_bytes = 0
+        """Of the request to charge for, header and body; 0 while no quota is set."""
         self._started_ns = self._waiting_since_ns = 0
         self._task: asyncio.Future[Any] | None = None
         self._reading_paused = False
@@ -121,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._task.cancel()
         elif self._waiting is not None:
             # Still queued for a place: the coroutine has not begun and never will.
-            self._waiting.awaitable.close()  # type: ignore[attr-defined]
+            self._waiting.awaitable.close()  # type: ignore[union-attr]
             self._waiting = None
         self._server.connection_closed(self)
 
@@ -157,14 +163,21 @@ class Connection(asyncio.BufferedProtocol):
         while not self._closing:
             answers: list[AnyAnswer] = []
             started_ns = perf_counter_ns()
+            start = self._start
+            # Quotas are charged for each request before the next one is begun.
+            is_charged = self._server.services.quotas.is_active
             try:
-                more = self._handle_frames(answers)
+                more = self._handle_frames(answers, 1 if is_charged else RUN_REQUESTS_MAX)
             except ProtocolError as error:
                 self._send(answers, started_ns)
                 self._refuse(error)
                 return
+            if is_charged and self._start != start:
+                self._request_bytes = self._start - start - 4
             self._send(answers, started_ns)
             if self._waiting is not None:
+                if self._waiting.__class__ is Throttled:
+                    return
                 self._started_ns = started_ns
                 self._waiting_since_ns = perf_counter_ns()
                 self._start_waiting()
@@ -182,7 +195,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._reading_paused = False
                 self._transport.resume_reading()
 
-    def _handle_frames(self, answers: list[AnyAnswer]) -> bool:
+    def _handle_frames(self, answers: list[AnyAnswer], run_max: int) -> bool:
         """Dispatch frames of one API into `answers`; True when whole frames may be left.
 
         One run is of one API, so that its time can be told without a clock call per request.
@@ -215,13 +228,15 @@ class Connection(asyncio.BufferedProtocol):
                 if outcome is None:
                     if self._closing:
                         return False
+                    if run_max == 1:
+                        return True
                     continue
                 if outcome.__class__ is Waiting:
                     self._waiting = outcome
                     return True
                 answers.append(outcome)  # type: ignore[arg-type]
                 # A fetch answer is large and holds maps of segments: send it before the next.
-                if run_key == FETCH or len(answers) == RUN_REQUESTS_MAX:
+                if run_key == FETCH or len(answers) == run_max:
                     return True
             return False
         finally:
@@ -234,6 +249,8 @@ class Connection(asyncio.BufferedProtocol):
         """
         handled_ns = perf_counter_ns()
         self._server.services.partitions.commit()
+        if self._request_bytes and self._waiting is None:
+            self._charge(answers, handled_ns - started_ns - remote_ns)
         if not answers or self._transport.is_closing():
             return
         try:
@@ -264,11 +281,28 @@ class Connection(asyncio.BufferedProtocol):
             perf_counter_ns() - encoded_ns,
         )
 
+    # A client over a quota.
+
+    def _charge(self, answers: list[AnyAnswer], local_ns: int) -> None:
+        """Count what the request in hand used; hold the connection still if that is too much."""
+        size_bytes, self._request_bytes = self._request_bytes, 0
+        delay_ms = charge(self._context, answers, size_bytes, local_ns)
+        if delay_ms:
+            timer = self._server.loop.call_later(delay_ms / 1000, self._end_throttle)
+            self._waiting = Throttled(timer)
+            self._pause_reading()
+            self._compact()
+
+    def _end_throttle(self) -> None:
+        self._waiting = None
+        if not self._closing and not self._writing_paused:
+            self._run()
+
     # A request that waits.
 
     def _start_waiting(self) -> None:
         waiting = self._waiting
-        assert waiting is not None
+        assert isinstance(waiting, Waiting)
         awaitable = waiting.awaitable
         if not asyncio.isfuture(awaitable):
             if not self._server.may_start_task(self):
@@ -294,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _finish_waiting(self, future: asyncio.Future[Any]) -> None:
         waiting = self._waiting
-        assert waiting is not None
+        assert isinstance(waiting, Waiting)
         if isinstance(future, asyncio.Task):
             self._server.task_ended()
         self._waiting = None
@@ -317,11 +351,11 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """True when no request is in hand."""
-        return self._waiting is None
+        return self._waiting is None or self._waiting.__class__ is Throttled
 
     def stop(self) -> None:
         """The broker stops: close now, or as soon as the request in hand is answered."""
-        if self._waiting is None:
+        if self.is_idle:
             self.close()
         else:
             self._stopping = True

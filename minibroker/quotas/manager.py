@@ -1,0 +1,292 @@
+"""All client quotas of the broker: records what clients use, says how long they have to wait.
+
+Between the limits (`limits.py`, fed from the metadata tree) and those who charge: the connection
+(bytes produced, time of the loop), Fetch (bytes of its answer) and the APIs that change topics.
+
+A *sensor* counts what all clients with the same tags used; it goes after an hour of silence.
+While no limit is set anywhere `is_active` is False and nobody calls the rest.
+
+Source: Kafka ClientQuotaManager, ClientRequestQuotaManager, ControllerMutationQuotaManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster.paths import sanitize
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.quotas.connection_rates import ConnectionRates
+from minibroker.quotas.limits import (
+    CLIENT_KEYS,
+    CONNECTION_RATE,
+    FETCH,
+    MUTATION,
+    PRODUCE,
+    REQUEST,
+    Limits,
+    split_entity,
+)
+from minibroker.quotas.rate import Rate, delay_ms
+from minibroker.quotas.token_bucket import TokenBucket, refill_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.clock import Clock
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.quotas.limits import Tags
+
+SILENCE_MS_MAX: Final = 3_600_000
+"""A sensor that nobody used for an hour is dropped."""
+SWEEP_MS: Final = 60_000
+"""How often sensors are looked through, while there are requests."""
+_NS_TO_PERCENT: Final = 100.0 / 1e9
+_log: Final = logging.getLogger(__name__)
+
+Client = tuple[str, str]
+"""Principal ("User:name") and client id."""
+
+
+class _Sensor:
+    """What the clients of the same tags used of one quota, and their limit now."""
+
+    __slots__ = ("bucket", "last_used_ms", "limit", "rate")
+
+    def __init__(self, limit: float | None, *, is_bucket: bool) -> None:
+        self.limit = limit
+        self.last_used_ms = 0
+        self.rate = None if is_bucket else Rate()
+        self.bucket = TokenBucket() if is_bucket else None
+
+
+class _Quota:
+    """One quota key: its limits and its sensors."""
+
+    __slots__ = ("_is_bucket", "_known", "_sensors", "_swept_ms", "count", "limits", "window_ms")
+
+    def __init__(self, window_count: int, window_ms: int, *, is_bucket: bool = False) -> None:
+        self.limits = Limits()
+        self.count = window_count
+        self.window_ms = window_ms
+        self._is_bucket = is_bucket
+        self._sensors: dict[Tags, _Sensor] = {}
+        self._known: dict[Client, _Sensor] = {}
+        self._swept_ms = 0
+
+    def __len__(self) -> int:
+        return len(self._sensors)
+
+    def set(self, user: str | None, client: str | None, limit: float | None) -> None:
+        """A limit changed: clients may now share with others; what was used stays counted."""
+        if not self.limits.set(user, client, limit):
+            return
+        self._known.clear()
+        if not self.limits:
+            self._sensors.clear()
+        for tags, sensor in self._sensors.items():
+            sensor.limit = self.limits.limit(tags)
+
+    def sensor(self, client: Client, now_ms: int) -> _Sensor:
+        """The sensor of a client, made when it is new."""
+        if now_ms - self._swept_ms >= SWEEP_MS:
+            self._sweep(now_ms)
+        sensor = self._known.get(client)
+        if sensor is None:
+            user = client[0].partition(":")[2]
+            tags = self.limits.tags(sanitize(user), sanitize(client[1]))
+            sensor = self._sensors.get(tags)
+            if sensor is None:
+                sensor = _Sensor(self.limits.limit(tags), is_bucket=self._is_bucket)
+                self._sensors[tags] = sensor
+            self._known[client] = sensor
+        sensor.last_used_ms = now_ms
+        return sensor
+
+    def _sweep(self, now_ms: int) -> None:
+        self._swept_ms = now_ms
+        oldest_ms = now_ms - SILENCE_MS_MAX
+        silent = [tags for tags, one in self._sensors.items() if one.last_used_ms <= oldest_ms]
+        for tags in silent:
+            del self._sensors[tags]
+        if silent:
+            self._known.clear()
+
+    def record(self, client: Client, value: float, now_ms: int) -> int:
+        """Count `value`; returns the delay in ms that is due now."""
+        sensor = self.sensor(client, now_ms)
+        rate = sensor.rate
+        assert rate is not None
+        rate.record(value, now_ms, self.window_ms, self.count)
+        if sensor.limit is None:
+            return 0
+        observed, span_ms = rate.measure(now_ms, self.window_ms, self.count)
+        return delay_ms(observed, sensor.limit, span_ms)
+
+    def unrecord(self, client: Client, value: float, now_ms: int) -> None:
+        """Take back what `record` counted."""
+        rate = self.sensor(client, now_ms).rate
+        assert rate is not None
+        rate.record(-value, now_ms, self.window_ms, self.count)
+
+
+class QuotaManager:
+    """One per broker. Times are those of the broker's clock, in ms; delays too."""
+
+    __slots__ = (
+        "_clock",
+        "_fetch",
+        "_mutation",
+        "_produce",
+        "_quotas",
+        "_request",
+        "connection_rates",
+        "is_active",
+    )
+
+    def __init__(self, config: BrokerConfig, clock: Clock) -> None:
+        self._clock = clock
+        count, window_ms = config.quota_window_num, config.quota_window_size_seconds * 1000
+        self._produce = _Quota(count, window_ms)
+        self._fetch = _Quota(count, window_ms)
+        self._request = _Quota(count, window_ms)
+        self._mutation = _Quota(
+            config.integer("controller.quota.window.num"),
+            config.integer("controller.quota.window.size.seconds") * 1000,
+            is_bucket=True,
+        )
+        self._quotas = dict(
+            zip(
+                CLIENT_KEYS,
+                (self._produce, self._fetch, self._request, self._mutation),
+                strict=True,
+            )
+        )
+        self.connection_rates = ConnectionRates(count, window_ms)
+        self.is_active = False
+        """Whether any client has a limit: while not, nothing has to be charged."""
+
+    def __len__(self) -> int:
+        """How many sensors there are."""
+        return sum(map(len, self._quotas.values()))
+
+    # Limits.
+
+    def on_config_changed(
+        self, entity_type: str, entity_name: str, config: Mapping[str, str]
+    ) -> None:
+        """A node of /config/{users,clients,ips} has these values now; acts at once."""
+        if entity_type == "ips":
+            rate = _number(entity_name, CONNECTION_RATE, config)
+            self.connection_rates.set(entity_name, rate)
+        elif entity_type in ("users", "clients"):
+            user, client = split_entity(entity_type, entity_name)
+            for key, quota in self._quotas.items():
+                quota.set(user, client, _number(entity_name, key, config))
+            self.is_active = any(quota.limits for quota in self._quotas.values())
+
+    # Use.
+
+    def record_produce(self, client: Client, size_bytes: int) -> int:
+        """Count the bytes of a Produce request (header and body); returns the delay."""
+        if not self._produce.limits:
+            return 0
+        return self._produce.record(client, size_bytes, self._clock.now_ms())
+
+    def record_fetch(self, client: Client, size_bytes: int) -> int:
+        """Count the bytes of a Fetch answer. With a delay they are not counted: send it empty."""
+        if not self._fetch.limits:
+            return 0
+        now_ms = self._clock.now_ms()
+        delay = self._fetch.record(client, size_bytes, now_ms)
+        if delay:
+            self._fetch.unrecord(client, size_bytes, now_ms)
+        return delay
+
+    def fetch_bytes_max(self, client: Client) -> int | None:
+        """What fits into the windows of this client at most: more would be delayed for ever."""
+        if not self._fetch.limits:
+            return None
+        limit = self._fetch.sensor(client, self._clock.now_ms()).limit
+        if limit is None:
+            return None
+        return int(limit * (self._fetch.count - 1) * self._fetch.window_ms / 1000)
+
+    def record_request_time(self, client: Client, elapsed_ns: int) -> int:
+        """Count time that the loop spent on a client; returns the delay, at most one window."""
+        quota = self._request
+        if not quota.limits:
+            return 0
+        delay = quota.record(client, elapsed_ns * _NS_TO_PERCENT, self._clock.now_ms())
+        return min(delay, quota.window_ms)
+
+    def mutations(self, client: Client, *, is_strict: bool) -> Mutations:
+        """The account for one request that changes topics."""
+        quota = self._mutation
+        if not quota.limits:
+            return Mutations(self._clock, None, 0.0, is_strict=is_strict)
+        sensor = quota.sensor(client, self._clock.now_ms())
+        seconds = quota.count * quota.window_ms / 1000
+        return Mutations(self._clock, sensor, seconds, is_strict=is_strict)
+
+
+class Mutations:
+    """Counts the partitions that one request creates or deletes.
+
+    Strict: once the bucket is empty nothing more is done (THROTTLING_QUOTA_EXCEEDED), but nobody
+    waits for what was let through. Permissive, for versions that do not know the error: all is
+    done, and the client waits.
+    """
+
+    __slots__ = ("_clock", "_delay_ms", "_is_strict", "_recorded_ms", "_seconds", "_sensor")
+
+    def __init__(
+        self, clock: Clock, sensor: _Sensor | None, seconds: float, *, is_strict: bool
+    ) -> None:
+        self._clock = clock
+        self._sensor = sensor
+        self._seconds = seconds
+        self._is_strict = is_strict
+        self._delay_ms = 0
+        self._recorded_ms = 0
+
+    def record(self, partition_count: int) -> None:
+        """Count before the change is made. Raises KafkaError: it may not be made now."""
+        sensor = self._sensor
+        if sensor is None or sensor.limit is None or sensor.bucket is None:
+            return
+        now_ms = self._clock.now_ms()
+        limit, burst = sensor.limit, sensor.limit * self._seconds
+        if self._is_strict:
+            left = sensor.bucket.tokens(now_ms, limit, burst)
+            if left >= 0:
+                sensor.bucket.take(partition_count, now_ms, limit, burst)
+        else:
+            left = sensor.bucket.take(partition_count, now_ms, limit, burst)
+        if left >= 0:
+            return
+        self._delay_ms, self._recorded_ms = refill_ms(left, limit), now_ms
+        if self._is_strict:
+            raise KafkaError(
+                ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded."
+            )
+
+    @property
+    def throttle_time_ms(self) -> int:
+        """The delay that is still left; 0 if all was within the quota."""
+        return max(0, self._delay_ms - (self._clock.now_ms() - self._recorded_ms))
+
+
+def _number(entity_name: str, key: str, config: Mapping[str, str]) -> float | None:
+    text = config.get(key)
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        _log.error("quota %s=%s of %s is not a number: ignored", key, text, entity_name)
+        return None
+
+
+__all__ = ["FETCH", "MUTATION", "PRODUCE", "REQUEST", "Client", "Mutations", "QuotaManager"]

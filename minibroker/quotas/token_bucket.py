@@ -1,0 +1,45 @@
+"""A bucket of tokens that fills steadily: the quota for changes of topics. No clock.
+
+It fills at `rate` tokens a second up to `burst`, and what is taken may bring it below zero: then
+it is exhausted until it is back at zero. A sampled rate would hold a client back until the window
+of its burst is over, however little it was over.
+
+Source: KIP-599; Kafka TokenBucket, ControllerMutationQuotaManager.
+"""
+
+from __future__ import annotations
+
+from math import floor
+
+from minibroker.quotas.rate import DELAY_MS_MAX
+
+
+class TokenBucket:
+    """The tokens of one sensor; it begins full."""
+
+    __slots__ = ("_filled_ms", "_tokens")
+
+    def __init__(self) -> None:
+        self._tokens = 0.0
+        self._filled_ms = 0
+
+    def tokens(self, now_ms: int, rate: float, burst: float) -> float:
+        """What is in the bucket now."""
+        filled = self._tokens + rate * (now_ms - self._filled_ms) / 1000
+        self._tokens = min(burst, filled)
+        self._filled_ms = now_ms
+        return self._tokens
+
+    def take(self, count: float, now_ms: int, rate: float, burst: float) -> float:
+        """Take `count` tokens, there or not; returns what is left."""
+        self._tokens = min(burst, self.tokens(now_ms, rate, burst) - count)
+        return self._tokens
+
+
+def refill_ms(tokens: float, rate: float) -> int:
+    """How long until a bucket with `tokens` is back at zero; 0 if it is not below."""
+    if tokens >= 0:
+        return 0
+    if rate <= 0:
+        return DELAY_MS_MAX
+    return min(floor(-tokens / rate * 1000 + 0.5), DELAY_MS_MAX)
