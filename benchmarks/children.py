@@ -16,6 +16,13 @@ class ChildDiedError(Exception):
     """The process ended by itself; the message holds the end of what it wrote."""
 
 
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """What a process is started with: a user's machine keeps compiled Python modules."""
+    environment = {**os.environ, **(extra or {})}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
+
+
 class Child:
     """One running process. `started_at` is `time.perf_counter` just before it was spawned."""
 
@@ -36,7 +43,7 @@ class Child:
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 cwd=directory,
-                env={**os.environ, **environment} if environment else None,
+                env=_environment(environment),
             )
 
     @property
