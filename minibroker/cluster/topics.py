@@ -111,18 +111,22 @@ class Topics:
             return replicas
         check_topic_name(name)
         self._check_collision(name)
-        return check_assignment(assignment)
+        replicas = check_assignment(assignment)
+        unknown = {one for ids in replicas for one in ids} - image.brokers.keys()
+        if unknown:
+            listed = ", ".join(map(str, sorted(unknown)))
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Unknown broker(s) in replica assignment: {listed}.",
+            )
+        return replicas
 
     def _racks(self) -> dict[int, str | None]:
         return {one.id: one.rack for one in self._context.updater.image.brokers.values()}
 
     def _check_collision(self, name: str) -> None:
         """Names that differ in `.` and `_` only would share their metrics' names."""
-        if "." not in name and "_" not in name:
-            return
-        folded = name.replace(".", "_")
-        topics = self._context.updater.image.topics
-        colliding = [other for other in topics if other.replace(".", "_") == folded]
+        colliding = self._context.updater.colliding_with(name)
         if colliding:
             raise KafkaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.image import BrokerInfo
 
+    _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
+
 _NO_BROKERS: list[int] = []
 
 
@@ -47,8 +49,8 @@ class ImageUpdater:
         self.image = image
         self.listeners: list[ClusterListener] = []
         self._shared_lists: dict[tuple[int, ...], list[int]] = {}
-        self._waiting: list[tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]]
-        self._waiting = []
+        self._waiting: list[_Waiting] = []
+        self._by_metric_name: dict[str, list[str]] = {}
 
     # Topics
 
@@ -99,6 +101,7 @@ class ImageUpdater:
         if topic.topic_id != ZERO_TOPIC_ID:
             image.topic_by_id[topic.topic_id] = topic
         if old is None:
+            self._by_metric_name.setdefault(metric_name(topic.name), []).append(topic.name)
             for listener in self.listeners:
                 listener.on_topic_created(topic)
         else:
@@ -121,10 +124,18 @@ class ImageUpdater:
         if topic is None:
             return
         self.image.topic_by_id.pop(topic.topic_id, None)
+        same = self._by_metric_name[metric_name(name)]
+        same.remove(name)
+        if not same:
+            del self._by_metric_name[metric_name(name)]
         self.image.configs.get("topics", {}).pop(name, None)
         for listener in self.listeners:
             listener.on_topic_deleted(topic)
         self._wake(name)
+
+    def colliding_with(self, name: str) -> list[str]:
+        """Known topics (of another name) whose metrics would have the same name."""
+        return [one for one in self._by_metric_name.get(metric_name(name), ()) if one != name]
 
     async def wait_for_topic(
         self, name: str, holds: Callable[[TopicImage | None], bool], timeout_s: float
@@ -192,6 +203,11 @@ class ImageUpdater:
             return
         for listener in self.listeners:
             listener.on_config_changed(entity_type, entity_name)
+
+
+def metric_name(topic: str) -> str:
+    """What a topic is called in metrics, where `.` and `_` are one."""
+    return topic.replace(".", "_")
 
 
 def replace_partition(

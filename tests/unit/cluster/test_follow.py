@@ -130,13 +130,16 @@ async def pair(
 
 
 async def test_brokers_see_each_other_come_and_go(shared: SharedTree) -> None:
-    first, heard = await started(shared, 1)
-    await first.create_topic("t", assignment={0: [1, 2]})
     second, _ = await started(shared, 2)
-    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].offline == [])
+    first, heard = await started(shared, 1)
     assert set(first.image.brokers) == {1, 2}
+    await first.create_topic("t", assignment={0: [1, 2]})
     await second.close()
     await heard.wait_until(lambda: first.image.topics["t"].partitions[0].offline == [2])
+    assert set(first.image.brokers) == {1}
+    second, _ = await started(shared, 2)
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].offline == [])
+    await second.close()
     await first.close()
 
 

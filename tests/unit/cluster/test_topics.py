@@ -117,12 +117,14 @@ async def test_bad_assignments_are_refused(
     assert cluster.image.topics == {}
 
 
-async def test_assignment_to_an_absent_broker_waits_for_it(cluster: Cluster) -> None:
-    """Kafka accepts it; the partition has no leader and an offline replica."""
-    topic = await cluster.create_topic("t", assignment={0: [0, 5], 1: [5, 6]})
-    assert (topic.partitions[0].leader, topic.partitions[0].isr) == (0, [0])
-    assert topic.partitions[0].offline == [5]
-    assert (topic.partitions[1].leader, topic.partitions[1].offline) == (-1, [5, 6])
+async def test_assignment_to_unknown_brokers_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("t", assignment={0: [0, 6], 1: [5, 6]})
+    assert code_of(caught) == (
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        "Unknown broker(s) in replica assignment: 5, 6.",
+    )
+    assert cluster.image.topics == {}
 
 
 async def test_plan_topic_writes_nothing(cluster: Cluster, heard: Recorder) -> None:

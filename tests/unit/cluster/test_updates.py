@@ -124,6 +124,17 @@ def test_replace_partition_keeps_the_rest(updater: ImageUpdater) -> None:
     assert replace_partition(before) == before
 
 
+def test_names_that_collide_in_metrics_are_known(updater: ImageUpdater) -> None:
+    for name in ("a.b", "a_b", "ab"):
+        updater.apply_topic(TopicImage(name, ZERO_TOPIC_ID, []))
+    assert updater.colliding_with("a.b") == ["a_b"]
+    assert updater.colliding_with("ab") == []
+    updater.remove_topic("a_b")
+    assert updater.colliding_with("a.b") == []
+    updater.remove_topic("a.b")
+    assert updater.colliding_with("a_b") == []
+
+
 async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
     arrived = asyncio.ensure_future(updater.wait_for_topic("t", lambda one: one is not None, 10))
     led = asyncio.ensure_future(
