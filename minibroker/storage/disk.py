@@ -19,11 +19,11 @@ from minibroker.storage.files import MAP_GRANULARITY, REAL_FILES, Files, Map
 RunLater = Callable[[Callable[[], None]], object]
 
 HANDLES_MAX: Final = 512
-WINDOW_BYTES: Final = 8 << 20
+WINDOW_BYTES: Final = 4 << 20
 """A window starts at a multiple of half its size, so any slice up to that half lies in one window.
 """
 WINDOW_STRIDE: Final = WINDOW_BYTES // 2
-MAPPED_BYTES_MAX: Final = 48 << 20
+MAPPED_BYTES_MAX: Final = 32 << 20
 
 
 def run_now(task: Callable[[], None]) -> None:
