@@ -22,6 +22,7 @@ from minibroker.protocol.messages.create_partitions import (
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.create_partitions import CreatePartitionsTopic
+    from minibroker.quotas.manager import Mutations
 
 
 async def handle(
@@ -29,6 +30,8 @@ async def handle(
 ) -> CreatePartitionsResponse:
     """One result per topic name, in order."""
     response = CreatePartitionsResponse()
+    quotas = context.services.quotas
+    mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 3)
     named_count = Counter(topic.name for topic in request.topics)
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatePartitionsTopicResult(name=topic.name)
@@ -38,26 +41,31 @@ async def handle(
                 raise KafkaError(ErrorCode.NOT_CONTROLLER)
             if named_count[topic.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-            await _grow(context, request, topic)
+            await _grow(context, request, topic, mutations)
         except KafkaError as error:
             result.error_code = int(error.code)
             result.error_message = error.detail
         except CoordinationError as error:
             result.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
             result.error_message = str(error)
+    response.throttle_time_ms = mutations.throttle_time_ms
     return response
 
 
 async def _grow(
-    context: RequestContext, request: CreatePartitionsRequest, topic: CreatePartitionsTopic
+    context: RequestContext,
+    request: CreatePartitionsRequest,
+    topic: CreatePartitionsTopic,
+    mutations: Mutations,
 ) -> None:
     cluster = context.services.cluster
     assignment = None
     if topic.assignments is not None:
         assignment = [list(replicas.broker_ids) for replicas in topic.assignments]
+    cluster.plan_partitions(topic.name, topic.count, assignment)
     if request.validate_only:
-        cluster.plan_partitions(topic.name, topic.count, assignment)
         return
+    mutations.record(topic.count - len(cluster.image.topics[topic.name].partitions))
     await cluster.create_partitions(topic.name, topic.count, assignment)
     if request.timeout_ms <= 0:
         # Kafka starts the work and does not wait for it.

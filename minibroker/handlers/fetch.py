@@ -5,10 +5,8 @@ Behaviour: reads from each partition in turn until `max_bytes` are together; wit
 Versions: 3 max_bytes and a first batch that is always whole (KIP-74); 4 isolation level, last
 stable offset, aborted transactions; 5 log start offset; 7 sessions (KIP-227); 9 leader epochs
 (KIP-320); 11 rack; 12 flexible, diverging epochs; 13 topic ids (KIP-516); 16 current leader
-(KIP-951).
-Differs from Kafka: versions 0-3 ask for older record formats; records of format 2 are answered with
-UNSUPPORTED_VERSION, as Kafka does with `log.message.downconversion.enable=false`, until
-down-conversion exists.
+(KIP-951). Versions 0-1 read record format 0, 2-3 format 1: see `fetch_conversion`.
+Differs from Kafka: nothing known but what `records.conversion` tells.
 """
 
 from __future__ import annotations
@@ -39,6 +37,7 @@ from minibroker.protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from minibroker.protocol.primitives import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -47,6 +46,8 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
 
 _BYTES_MAX: Final = 2**31 - 1
+_FIRST_VERSION_UNCONVERTED: Final = 10
+"""From here on a consumer reads whatever is stored (zstd came last)."""
 _NO_RECORDS: Final = memoryview(b"")
 
 
@@ -72,6 +73,13 @@ class _Fetch:
         self.session = session
         limit = request.max_bytes if context.version >= 3 else _BYTES_MAX
         self.limit_bytes = min(limit, context.services.config.fetch_max_bytes)
+        quotas = context.services.quotas
+        if (
+            quotas.is_active
+            and (window := quotas.fetch_bytes_max(context.quota_client)) is not None
+        ):
+            # More than a client may have in all its windows would be refused for ever.
+            self.limit_bytes = min(self.limit_bytes, window)
         self.results: list[tuple[PartitionKey, FetchPartition, PartitionData]] = []
         self.bytes_read = 0
         self.failed = False
@@ -82,6 +90,18 @@ def handle(
     context: RequestContext, request: FetchRequest
 ) -> FetchResponse | Awaitable[FetchResponse]:
     """Answer at once if there is enough to send, else when there is or the time is over."""
+    answer = _answer(context, request)
+    if context.version >= _FIRST_VERSION_UNCONVERTED:
+        return answer
+    from minibroker.handlers.fetch_conversion import for_old_consumer  # noqa: PLC0415  rarely
+
+    return for_old_consumer(context, request, answer)
+
+
+def _answer(
+    context: RequestContext, request: FetchRequest
+) -> FetchResponse | Awaitable[FetchResponse]:
+    """The answer with the records as they are stored."""
     session = _session(context, request)
     if session.error_code:
         return FetchResponse(error_code=session.error_code)
@@ -205,8 +225,6 @@ def _read(
         isolation_level=isolation_level,
         min_one_batch=min_one_batch,
     )
-    if context.version < 4 and len(read.records):
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "records of format 2 need Fetch v4")
     data.high_watermark = partition.high_watermark
     data.last_stable_offset = partition.last_stable_offset
     data.log_start_offset = partition.log_start_offset
@@ -265,6 +283,8 @@ _KNOWN_BEFORE_READING = frozenset(
 def _respond(fetch: _Fetch) -> FetchResponse:
     """The answer: results that the session lets through, grouped by topic in order."""
     context = fetch.context
+    if context.services.quotas.is_active and (throttled := _throttled(fetch)) is not None:
+        return throttled
     response = FetchResponse()
     selected = fetch.session.select((key, _session_result(data)) for key, _, data in fetch.results)
     response.session_id = fetch.session.session_id()
@@ -282,6 +302,30 @@ def _respond(fetch: _Fetch) -> FetchResponse:
             response.responses.append(group)
         group.partitions.append(data)
     return response
+
+
+def _throttled(fetch: _Fetch) -> FetchResponse | None:
+    """Charge for the answer; over the quota it goes out empty, and the session stays as it is."""
+    context = fetch.context
+    is_incremental = fetch.session.is_incremental
+    group: FetchableTopicResponse | None = None
+    group_key: object = None
+    whole = FetchResponse()
+    for key, asked, data in fetch.results:
+        if is_incremental and not data.records and not data.error_code:
+            continue
+        if group is None or group_key != key[0]:
+            group_key = key[0]
+            group = FetchableTopicResponse(topic=asked.topic or "", topic_id=asked.topic_id)
+            whole.responses.append(group)
+        group.partitions.append(data)
+    writer = Writer()
+    whole.write(writer, context.version)
+    delay_ms = context.services.quotas.record_fetch(context.quota_client, writer.size + 4)
+    if not delay_ms:
+        return None
+    session_id = fetch.session.session_id() if is_incremental else 0
+    return FetchResponse(throttle_time_ms=delay_ms, session_id=session_id)
 
 
 _LEADER_ERRORS = frozenset((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH))

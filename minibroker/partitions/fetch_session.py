@@ -163,6 +163,7 @@ class FetchContext:
         self._begin_session = begin_session
 
     error_code: int = 0
+    is_incremental = False
 
     def __iter__(self) -> Iterator[tuple[PartitionKey, FetchPartition]]:
         return iter(list(self.partitions.items()))
@@ -182,6 +183,8 @@ class IncrementalFetchContext(FetchContext):
     """A fetch of a session: all its partitions, but only the results that changed."""
 
     __slots__ = ("_session",)
+
+    is_incremental = True
 
     def __init__(self, session: FetchSession) -> None:
         super().__init__(session.partitions, None)
