@@ -1,0 +1,236 @@
+"""Long polls: enough bytes, time, partitions that go, the stop; with a loop whose time stands."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
+from minibroker.partitions.waiters import DelayedFetch, FetchPosition
+from tests.support.in_process import START_MS, batch_of
+from tests.unit.partitions.conftest import Claim, partition_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.partitions.conftest import World
+
+BATCH_BYTES = len(batch_of(b"x"))
+
+
+class Timer:
+    """What `call_later` gives back."""
+
+    def __init__(self, delay_s: float, callback: Callable[[], None]) -> None:
+        self.delay_s = delay_s
+        self.callback = callback
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class Loop:
+    """A loop of which DelayedFetch needs two methods; time passes by `timer.callback()`."""
+
+    def __init__(self) -> None:
+        self.timers: list[Timer] = []
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.get_running_loop().create_future()
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+        timer = Timer(delay_s, callback)
+        self.timers.append(timer)
+        return timer
+
+
+class Wait:
+    """One waiting fetch over partitions of topic `t`."""
+
+    def __init__(
+        self,
+        world: World,
+        *indexes: int,
+        bytes_wanted: int = 1,
+        max_bytes: int = 10_000,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> None:
+        self.loop = Loop()
+        self.read_count = 0
+        self.failure: Exception | None = None
+        positions = [
+            FetchPosition(
+                world.partition(index=index),
+                world.partition(index=index).log_end_offset,
+                max_bytes,
+                isolation_level,
+            )
+            for index in indexes
+        ]
+        self.fetch = DelayedFetch(
+            self.loop,  # type: ignore[arg-type]
+            positions,
+            bytes_wanted,
+            500,
+            self._read_again,
+        )
+
+    def _read_again(self) -> str:
+        self.read_count += 1
+        if self.failure is not None:
+            raise self.failure
+        return "answer"
+
+    @property
+    def is_over(self) -> bool:
+        return self.fetch.future.done()
+
+
+@pytest.fixture
+def two(world: World) -> World:
+    world.create("t", partition_image(), partition_image())
+    return world
+
+
+async def let_callbacks_run() -> None:
+    await asyncio.sleep(0)
+
+
+async def test_one_byte_is_enough_when_one_is_wanted(two: World) -> None:
+    wait = Wait(two, 0)
+    assert not wait.is_over
+    two.append(b"x")
+    assert not wait.is_over
+    two.manager.commit()
+    assert await wait.fetch.future == "answer"
+    assert wait.read_count == 1
+
+
+async def test_less_than_wanted_waits_on(two: World) -> None:
+    wait = Wait(two, 0, bytes_wanted=2 * BATCH_BYTES + 1)
+    for _ in range(2):
+        two.append(b"x")
+        two.manager.commit()
+        assert not wait.is_over
+    two.append(b"x")
+    two.manager.commit()
+    assert wait.is_over
+    assert wait.read_count == 1
+
+
+async def test_bytes_of_several_partitions_count_together(two: World) -> None:
+    wait = Wait(two, 0, 1, bytes_wanted=2 * BATCH_BYTES)
+    two.append(b"x", index=0)
+    two.manager.commit()
+    assert not wait.is_over
+    two.append(b"x", index=1)
+    two.manager.commit()
+    assert wait.is_over
+
+
+async def test_a_partitions_bytes_count_up_to_its_limit(two: World) -> None:
+    wait = Wait(two, 0, 1, bytes_wanted=200, max_bytes=110)
+    two.append(b"x" * 500, index=0)
+    two.manager.commit()
+    assert not wait.is_over
+    two.append(b"x" * 500, index=1)
+    two.manager.commit()
+    assert wait.is_over
+
+
+async def test_other_partitions_do_not_wake_it(two: World) -> None:
+    wait = Wait(two, 0)
+    two.append(b"x", index=1)
+    two.manager.commit()
+    assert not wait.is_over
+
+
+async def test_its_time_ends_the_wait(two: World) -> None:
+    wait = Wait(two, 0)
+    (timer,) = wait.loop.timers
+    assert timer.delay_s == 0.5
+    timer.callback()
+    assert await wait.fetch.future == "answer"
+
+
+async def test_the_end_of_the_wait_cancels_its_timer_and_forgets_it(two: World) -> None:
+    wait = Wait(two, 0, 1)
+    assert two.partition(index=0).waiters == two.partition(index=1).waiters == {wait.fetch}
+    two.append(b"x")
+    two.manager.commit()
+    await let_callbacks_run()
+    assert wait.loop.timers[0].is_cancelled
+    assert not two.partition(index=0).waiters
+    assert not two.partition(index=1).waiters
+
+
+async def test_a_client_that_goes_leaves_nothing_behind(two: World) -> None:
+    wait = Wait(two, 0)
+    wait.fetch.future.cancel()
+    await let_callbacks_run()
+    assert not two.partition().waiters
+    assert wait.loop.timers[0].is_cancelled
+    two.append(b"x")
+    two.manager.commit()
+    assert wait.read_count == 0
+
+
+async def test_it_is_answered_once(two: World) -> None:
+    wait = Wait(two, 0)
+    wait.fetch.complete()
+    wait.fetch.complete()
+    wait.loop.timers[0].callback()
+    assert wait.read_count == 1
+
+
+async def test_an_error_of_reading_again_is_the_answer(two: World) -> None:
+    wait = Wait(two, 0)
+    wait.failure = RuntimeError("no")
+    wait.fetch.complete()
+    with pytest.raises(RuntimeError, match="no"):
+        await wait.fetch.future
+
+
+async def test_read_committed_does_not_wake_for_an_open_transaction(two: World) -> None:
+    committed = Wait(two, 0, isolation_level=READ_COMMITTED)
+    everything = Wait(two, 0)
+    batch = batch_of(b"x", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    two.partition().append(memoryview(batch), -1, START_MS, Claim())
+    two.manager.commit()
+    assert everything.is_over
+    assert not committed.is_over
+
+
+async def test_a_failed_write_wakes_nobody(two: World) -> None:
+    wait = Wait(two, 0)
+    two.append(b"x")
+    two.fail_next_write()
+    two.manager.commit()
+    assert not wait.is_over
+
+
+async def test_a_deleted_topic_ends_the_wait(two: World) -> None:
+    wait = Wait(two, 1)
+    two.delete("t")
+    assert wait.is_over
+
+
+async def test_leadership_that_goes_ends_the_wait(two: World) -> None:
+    wait = Wait(two, 0)
+    two.change("t", 0, partition_image(leader=5, epoch=1))
+    assert wait.is_over
+
+
+async def test_a_new_leader_epoch_ends_the_wait(two: World) -> None:
+    wait = Wait(two, 0)
+    two.change("t", 0, partition_image(epoch=1))
+    assert wait.is_over
+
+
+async def test_the_stop_ends_every_wait(two: World) -> None:
+    waits = [Wait(two, 0), Wait(two, 1), Wait(two, 0, 1)]
+    two.manager.wake_all()
+    assert all(wait.is_over for wait in waits)
