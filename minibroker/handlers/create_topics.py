@@ -27,6 +27,7 @@ from minibroker.protocol.messages.create_topics import (
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.create_topics import CreatableTopic
+    from minibroker.quotas.manager import Mutations
 
 _DEFAULT: Final = -1
 _METADATA_TOPIC: Final = "__cluster_metadata"
@@ -35,17 +36,20 @@ _METADATA_TOPIC: Final = "__cluster_metadata"
 async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """One result per topic name, in order."""
     response = CreateTopicsResponse()
+    quotas = context.services.quotas
+    mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 6)
     named_count = Counter(topic.name for topic in request.topics)
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatableTopicResult(name=topic.name)
         try:
             _check(context, topic.name, named_count[topic.name])
-            await _create(context, request, topic, result)
+            await _create(context, request, topic, result, mutations)
         except KafkaError as error:
             result = _failed(topic.name, error.code, error.detail)
         except CoordinationError as error:
             result = _failed(topic.name, ErrorCode.REQUEST_TIMED_OUT, str(error))
         response.topics.append(result)
+    response.throttle_time_ms = mutations.throttle_time_ms
     return response
 
 
@@ -70,6 +74,7 @@ async def _create(
     request: CreateTopicsRequest,
     topic: CreatableTopic,
     result: CreatableTopicResult,
+    mutations: Mutations,
 ) -> None:
     services = context.services
     cluster, config = services.cluster, services.config
@@ -102,6 +107,7 @@ async def _create(
     if configs:
         check_values(services, TOPIC, name, configs)
     if not request.validate_only:
+        mutations.record(len(replicas))
         created = await cluster.create_topic(
             name, partition_count, replication_factor, assignment=assignment, configs=configs
         )

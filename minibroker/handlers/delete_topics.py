@@ -22,6 +22,7 @@ from minibroker.protocol.messages.delete_topics import (
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
+    from minibroker.quotas.manager import Mutations
 
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
@@ -36,6 +37,7 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
             ErrorCode.INVALID_REQUEST if context.version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
         )
     response = DeleteTopicsResponse()
+    mutations = services.quotas.mutations(context.quota_client, is_strict=context.version >= 5)
     for topic in topics:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(result)
@@ -43,10 +45,11 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
             result.error_code = int(refused)
             continue
         try:
-            await _delete(context, result, request.timeout_ms)
+            await _delete(context, result, request.timeout_ms, mutations)
         except KafkaError as error:
             result.error_code = int(error.code)
             result.error_message = error.detail
+    response.throttle_time_ms = mutations.throttle_time_ms
     return response
 
 
@@ -61,7 +64,9 @@ def _asked(context: RequestContext, request: DeleteTopicsRequest) -> list[Delete
     return request.topics
 
 
-async def _delete(context: RequestContext, result: DeletableTopicResult, timeout_ms: int) -> None:
+async def _delete(
+    context: RequestContext, result: DeletableTopicResult, timeout_ms: int, mutations: Mutations
+) -> None:
     cluster = context.services.cluster
     if result.topic_id != ZERO_TOPIC_ID:
         known = cluster.image.topic_by_id.get(result.topic_id)
@@ -73,6 +78,7 @@ async def _delete(context: RequestContext, result: DeletableTopicResult, timeout
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     result.topic_id = topic.topic_id
+    mutations.record(len(topic.partitions))
     try:
         await cluster.delete_topic(name)
     except CoordinationError as error:
