@@ -45,6 +45,7 @@ class TopicConfig:
         "max_message_bytes",
         "message_downconversion_enable",
         "message_format_version",
+        "message_magic",
         "message_timestamp_after_max_ms",
         "message_timestamp_before_max_ms",
         "message_timestamp_type",
@@ -90,6 +91,7 @@ class TopicConfig:
         self.compression_lz4_level = _int(values, "compression.lz4.level")
         self.compression_zstd_level = _int(values, "compression.zstd.level")
         self.message_format_version = str(values["message.format.version"])
+        self.message_magic = _magic_of(self.message_format_version)
         self.message_timestamp_type = str(values["message.timestamp.type"])
         self.is_append_time = self.message_timestamp_type == "LogAppendTime"
         # difference.max.ms is the older name of both bounds; it counts where they are left alone
@@ -113,6 +115,17 @@ class TopicConfig:
         if self.compact and self.max_compaction_lag_ms > 0:
             return min(self.max_compaction_lag_ms, self.segment_ms)
         return self.segment_ms
+
+
+def _magic_of(version: str) -> int:
+    """The record format of a `message.format.version`: 0 to 0.9, 1 with 0.10, 2 since 0.11.
+
+    Followed whatever `inter.broker.protocol.version` says, as Kafka did up to 2.8; later ones store
+    format 2 as soon as that is 3.0.
+    """
+    if version.startswith(("0.8", "0.9")):
+        return 0
+    return 1 if version.startswith("0.10") else 2
 
 
 def _int(values: Mapping[str, Value], name: str) -> int:

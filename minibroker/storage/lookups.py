@@ -7,8 +7,7 @@ KIP-734; behaviours T7, T8.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from minibroker.records.batch import read_header
-from minibroker.records.record import decode_records
+from minibroker.records.conversion import read_records
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
@@ -54,28 +53,26 @@ def _find_in_segment(segment: Segment, timestamp: int, start_offset: int) -> Tim
     for position, header in segment.headers(start):
         if header.max_timestamp < timestamp or header.last_offset < start_offset:
             continue
-        for record in decode_records(segment.read(position, header.size_bytes)):
+        for record in read_records(segment.read(position, header.size_bytes), 0, header):
             if record.timestamp >= timestamp and record.offset >= start_offset:
                 return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
     return None
 
 
 def find_max_timestamp(segments: Segments) -> TimestampOffset | None:
-    """The first record that has the log's largest timestamp, None for a log without timestamps."""
+    """The first record that has the log's largest timestamp, None for an empty log.
+
+    Where no record has a time that is the first record, with -1. Raises CorruptionError, OSError.
+    """
     best = max(segments, key=lambda segment: segment.max_timestamp)
-    timestamp, batch_offset = best.max_timestamp, best.offset_of_max_timestamp
-    if timestamp < 0:
-        return None
-    found = best.find_batch(batch_offset)
-    if found is None:
-        return None
-    buffer = best.read(found[0], found[1])
-    header = read_header(buffer)
-    if header.is_append_time:
-        return TimestampOffset(timestamp, header.last_offset, header.leader_epoch)
-    for record in decode_records(buffer):
-        if record.timestamp == timestamp:
-            return TimestampOffset(timestamp, record.offset, header.leader_epoch)
+    timestamp = best.max_timestamp
+    start = best.offset_index.lookup(best.offset_of_max_timestamp)[1]
+    for position, header in best.headers(start):
+        if header.max_timestamp == timestamp:
+            for record in read_records(best.read(position, header.size_bytes), 0, header):
+                if record.timestamp == timestamp:
+                    return TimestampOffset(timestamp, record.offset, header.leader_epoch)
+            return None
     return None
 
 

@@ -380,7 +380,7 @@ def _covered(disk: Disk, directory: str, name: str) -> tuple[int, int]:
     handle = disk.handles.get(path)
     size = disk.files.size_of(handle)
     position = 0
-    while position + HEADER_BYTES <= size:
+    while position < size:  # a message of format 0 may be shorter than a header of format 2
         header = read_header(disk.files.pread(handle, HEADER_BYTES, position))
         content_end = header.last_offset + 1
         position += header.size_bytes

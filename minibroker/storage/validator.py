@@ -11,7 +11,7 @@ The order of checks, with what each answers:
 |----------------------------------------------------------|------------------------------------|
 | length or magic that no format has                       | CORRUPT_MESSAGE                    |
 | no whole batch, several batches                          | INVALID_RECORD                     |
-| format 0 or 1                                            | UNSUPPORTED_FOR_MESSAGE_FORMAT     |
+| format 0 or 1, or a topic that stores them               | `old_formats` goes on              |
 | base offset is not 0 (clients)                           | INVALID_RECORD                     |
 | larger than `max.message.bytes`                          | MESSAGE_TOO_LARGE                  |
 | smaller than a header, wrong CRC                         | CORRUPT_MESSAGE                    |
@@ -29,8 +29,7 @@ an uncompressed one are read, only where the topic asks for something that only 
 compacted topic, `message.timestamp.before.max.ms`, another codec) or the header's largest timestamp
 is too late. Else an uncompressed batch is walked by record lengths, so that a wrong count is found,
 a compressed one taken at its header's word, and so is the largest timestamp. Reason: unpacking
-costs 10 to 100 times the rest of an append, and only a broken client writes such a batch. Formats 0
-and 1: not served yet.
+costs 10 to 100 times the rest of an append, and only a broken client writes such a batch.
 
 Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator (3.9 and 4.4); KIP-467, KIP-937.
 """
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
 Origin = Literal["client", "coordinator"]
 
 _LONG_MAX: Final = 2**63 - 1
+_NEWEST_MAGIC: Final = 2
 _RECORD_ERRORS_SHOWN: Final = 3
 
 
@@ -89,6 +89,7 @@ class AppendRules:
         "is_append_time",
         "is_compacted",
         "level",
+        "magic",
         "max_message_bytes",
         "reads_records",
         "segment_bytes",
@@ -104,8 +105,12 @@ class AppendRules:
         # None: whatever the producer chose.
         self.codec = _codec_of(config.compression_type)
         self.level = _level_of(config)
-        self.reads_records = self.is_compacted or (
-            not self.is_append_time and self.before_max_ms < _LONG_MAX
+        # The format that is stored.
+        self.magic = config.message_magic
+        self.reads_records = (
+            self.is_compacted
+            or self.magic < _NEWEST_MAGIC
+            or (not self.is_append_time and self.before_max_ms < _LONG_MAX)
         )
 
 
@@ -138,7 +143,8 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     Returns the bytes to write, which are one batch and nothing else (a part of the request's
     memory, or a new buffer after recompression), and their header. The append time of a
     LogAppendTime topic is the header's `max_timestamp`, which `is_append_time` tells; a batch of a
-    CreateTime topic never has that flag.
+    CreateTime topic never has that flag. In a topic of an old format the bytes are a message set
+    and the header, whose `magic` says so, stands for all of it.
 
     `partition` only names the place in messages; `now_ms` is the wall clock. Bytes behind the batch
     that are no whole batch are cut off. Raises KafkaError as in the table above; `records` may then
@@ -146,7 +152,8 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     """
     available = len(records)
     if available < HEADER_BYTES or records[MAGIC_AT] != 2:
-        raise _no_batch(records)
+        _check_is_old(records)
+        return _validate_old(records, rules, next_offset, leader_epoch, now_ms, partition)
     header = BatchHeader(*HEADER.unpack_from(records))
     header.size_bytes = size_bytes = header.size_bytes + LENGTH_FIELD_END
     if size_bytes != available:
@@ -211,9 +218,15 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
         or header.is_append_time
         or (not rules.is_append_time and max_timestamp > now_ms + rules.after_max_ms)
     ):
+        if rules.magic < _NEWEST_MAGIC:
+            _check_fits_old(header, rules, partition)
         decoded = _read_records(records, header, partition)
         _check_records(decoded, header, rules, now_ms, partition)
         max_timestamp = max((record.timestamp for record in decoded), default=max_timestamp)
+        if rules.magic < _NEWEST_MAGIC:
+            return _store_as_old(
+                decoded, header, target, rules, next_offset, leader_epoch, now_ms, partition
+            )
         is_rebuilt = target != codec or (codec != NONE and not _is_consecutive(decoded))
     elif codec == NONE:
         _walk(records, header, partition)
@@ -335,20 +348,71 @@ def _check_header(header: BatchHeader, partition: object, origin: Origin) -> Non
     raise KafkaError(ErrorCode.INVALID_RECORD, f"the batch for {partition} {detail}")
 
 
-def _no_batch(records: memoryview) -> KafkaError:
-    """Why bytes that do not begin with a v2 header are refused."""
+def _check_is_old(records: memoryview) -> None:
+    """Raises KafkaError where bytes that begin with no v2 header do not begin with an old message
+    either.
+    """
     try:
         size_bytes = batch_size_at(records, 0)
+        if size_bytes is not None:
+            read_header(records)
     except CorruptionError as error:
-        return KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error))
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
     if size_bytes is None:
-        return KafkaError(ErrorCode.INVALID_RECORD, "there is no whole record batch")
-    if records[MAGIC_AT] < 2:
-        return KafkaError(
+        raise KafkaError(ErrorCode.INVALID_RECORD, "there is no whole record batch")
+    if records[MAGIC_AT] == _NEWEST_MAGIC:
+        raise _too_small(size_bytes)
+
+
+def _validate_old(  # noqa: PLR0917  the arguments of `validate`
+    records: memoryview,
+    rules: AppendRules,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    partition: object,
+) -> tuple[memoryview, BatchHeader]:
+    """The rest of `validate` for a message set."""
+    from minibroker.storage import old_formats  # noqa: PLC0415  few brokers ever see one
+
+    request = old_formats.Request(
+        rules, next_offset, leader_epoch, now_ms, partition, _check_records
+    )
+    return old_formats.validate_message_set(records, request)
+
+
+def _check_fits_old(header: BatchHeader, rules: AppendRules, partition: object) -> None:
+    """Raises KafkaError for a v2 batch that no old format can take the place of."""
+    if header.is_transactional or header.has_producer_id:
+        kind = "transactional" if header.is_transactional else "idempotent"
+        raise KafkaError(
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-            f"message format v{records[MAGIC_AT]} is not served, only v2 is",
+            f"{partition} stores message format {rules.magic}, which has no {kind} records",
         )
-    return _too_small(size_bytes)
+
+
+def _store_as_old(  # noqa: PLR0917  the arguments of `validate`
+    decoded: list[Record],
+    header: BatchHeader,
+    codec: int,
+    rules: AppendRules,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    partition: object,
+) -> tuple[memoryview, BatchHeader]:
+    """The records of a checked v2 batch for a topic of format 0 or 1."""
+    from minibroker.storage import old_formats  # noqa: PLC0415  few topics are of that kind
+
+    if header.is_control:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"{partition} stores message format {rules.magic}, which has no control records",
+        )
+    request = old_formats.Request(
+        rules, next_offset, leader_epoch, now_ms, partition, _check_records
+    )
+    return old_formats.build(decoded, codec, request)
 
 
 def _only_batch(records: memoryview) -> memoryview:

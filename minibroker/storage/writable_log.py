@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from minibroker.clock import Clock
 from minibroker.errors import CorruptionError
 from minibroker.ids import TopicPartition
-from minibroker.records.batch import BatchHeader
+from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
 from minibroker.storage import names, producer_files
 from minibroker.storage.disk import Disk
@@ -171,6 +171,8 @@ class WritableLog(ReadableLog):
             or last_offset > self._active.max_offset
         ):
             self._make_room(header.base_offset, last_offset, max_timestamp, size, now_ms)
+        if header.magic < 2:
+            return self._append_message_set(records, header, now_ms)
         if leader_epoch > self.epochs.latest_epoch:
             # Before producer state changes: this writes a file, which may fail.
             self.epochs.assign(leader_epoch, header.base_offset)
@@ -196,6 +198,42 @@ class WritableLog(ReadableLog):
         if self._staged_bytes > STAGED_BYTES_MAX:
             self.write_staged()
         append_time_ms = max_timestamp if self._rules.is_append_time else -1
+        return AppendInfo(
+            header.base_offset, last_offset, append_time_ms, self.log_start_offset, False
+        )
+
+    def _append_message_set(
+        self, records: memoryview, header: BatchHeader, now_ms: int
+    ) -> AppendInfo:
+        """Stage messages of format 0 or 1; `header` stands for all of them.
+
+        Accounted in two parts, so that the time index names the first message with the largest
+        timestamp, not the last one of the set (Kafka: shallowOffsetOfMaxTimestamp). Leader epochs
+        end here, as these formats have none: a follower would go by the high watermark.
+        """
+        if self.epochs.clear():
+            self._epochs_changed()
+        last_offset = header.last_offset
+        largest = header.max_timestamp
+        first_part_bytes = 0
+        if largest >= 0:
+            for position, message in iterate_headers(records):
+                if message.max_timestamp == largest:
+                    first_part_bytes = position + message.size_bytes
+                    if first_part_bytes < len(records):
+                        appended = message.base_offset, largest, first_part_bytes
+                        self._staged_appends.append(appended)
+                        largest = -1
+                    break
+        rest_bytes = len(records) - (first_part_bytes if largest < 0 else 0)
+        self._staged_appends.append((last_offset, largest, rest_bytes))
+        self._staged.append(records)
+        self._next_offset = last_offset + 1
+        self._room -= len(records)
+        self._staged_bytes += len(records)
+        if self._staged_bytes > STAGED_BYTES_MAX:
+            self.write_staged()
+        append_time_ms = now_ms if self._rules.is_append_time else -1
         return AppendInfo(
             header.base_offset, last_offset, append_time_ms, self.log_start_offset, False
         )

@@ -105,6 +105,7 @@ def rules(**changes: object) -> AppendRules:
         "compression_gzip_level": -1,
         "compression_lz4_level": 9,
         "compression_zstd_level": 3,
+        "message_magic": 2,
     }
     return AppendRules(cast("TopicConfig", SimpleNamespace(**values | changes)))
 

@@ -1,0 +1,192 @@
+"""Records of one format for a reader of an older one (Fetch v0-3), and of any format for whoever
+looks inside.
+
+Last station of a Fetch by an old consumer, between the log and the answer: `down_convert` turns a
+slice of a log into what the consumer's format can say, batch by batch and no further than its fetch
+limit, so that memory is bounded by that limit and one unfolded batch. What already has the format
+goes out as it lies there (O5).
+
+Lost on the way: record headers, leader epochs, producer ids; control batches go as a whole. Batch
+stays batch: a compressed one becomes one wrapper in the same codec, an uncompressed one as many
+messages as it has records, without those below the offset that was asked for (librdkafka counts on
+that).
+
+Differs from Kafka: its answer is as long as the unconverted bytes were, padded with a message that
+claims to be longer than the answer; here it ends where the messages end.
+
+Source: Kafka RecordsUtil, LazyDownConversionRecords, LazyDownConversionRecordsSend; KIP-283.
+"""
+
+import zlib
+from struct import Struct
+from typing import Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CorruptionError, KafkaError
+from minibroker.records.batch import (
+    APPEND_TIME_FLAG,
+    RECORDS_AT,
+    BatchHeader,
+    iterate_headers,
+)
+from minibroker.records.compression import NONE, ZSTD
+from minibroker.records.message_set import V1, build_message_set, decode_message
+from minibroker.records.record import (
+    DECOMPRESSED_BYTES_MAX,
+    Record,
+    decode_records,
+    read_varint,
+)
+
+_NOT_FOR_OLD: Final = b"\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x3d"
+"""Offset -1 and the length of an empty batch, nothing more: a consumer that reads on finds a
+message larger than its limit, and says so, instead of asking the same again for ever."""
+
+_V0_HEAD: Final = Struct(">bbi")
+_V1_HEAD: Final = Struct(">bbqi")
+_START: Final = Struct(">qiI")
+_INT32: Final = Struct(">i")
+_INT64_BYTES_MAX: Final = 10
+
+
+def read_records(
+    buffer: bytes | memoryview,
+    position: int,
+    header: BatchHeader,
+    size_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+) -> list[Record]:
+    """All records of the batch or message at `position`, of any format. Raises CorruptionError."""
+    if header.magic == 2:
+        return decode_records(buffer, position, header=header, size_bytes_max=size_bytes_max)
+    return decode_message(buffer, position, header=header, size_bytes_max=size_bytes_max)
+
+
+def is_readable_as(records: memoryview, magic: int) -> bool:
+    """Whether everything in `records` (whole batches, the last perhaps cut) has format `magic` or
+    an older one.
+    """
+    return all(header.magic <= magic for _, header in iterate_headers(records))
+
+
+def down_convert(records: memoryview, magic: int, first_offset: int) -> memoryview:
+    """`records` (whole batches, the last perhaps cut) in format `magic` (0 or 1) or older.
+
+    At most as many bytes as `records` has, or as the first converted batch takes; the last message
+    may be cut. `first_offset` is what the consumer asked for. A slice without any whole batch gives
+    nothing; one with nothing to convert (control batches) gives the start of a message that no
+    fetch can hold. Raises KafkaError(UNSUPPORTED_COMPRESSION_TYPE) for zstd in the first batch
+    (further on, the answer ends before it), CorruptionError.
+    """
+    parts: list[bytes | bytearray | memoryview] = []
+    size_bytes = 0
+    limit_bytes = len(records)
+    is_empty = True
+    for position, header in iterate_headers(records):
+        is_empty = False
+        if header.is_control and header.magic == 2:
+            continue
+        if header.codec == ZSTD:
+            if not parts:
+                raise KafkaError(
+                    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                    f"batch at offset {header.base_offset} is compressed with zstd, "
+                    f"which format {magic} does not have",
+                )
+            break
+        converted = _convert(records, position, header, magic, first_offset)
+        if not converted:
+            continue
+        if not parts:
+            limit_bytes = max(limit_bytes, len(converted))
+        parts.append(converted)
+        size_bytes += len(converted)
+        if size_bytes >= limit_bytes:
+            break
+    if not parts:
+        return memoryview(b"" if is_empty else _NOT_FOR_OLD)
+    if len(parts) == 1 and size_bytes <= limit_bytes:
+        return memoryview(parts[0])
+    return memoryview(b"".join(parts))[:limit_bytes]
+
+
+def _convert(
+    records: memoryview, position: int, header: BatchHeader, magic: int, first_offset: int
+) -> bytes | bytearray | memoryview:
+    """One batch; nothing where all its records are below `first_offset`."""
+    end = position + header.size_bytes
+    if header.magic <= magic:
+        return records[position:end]
+    append_time = header.max_timestamp if header.is_append_time else None
+    if header.magic == 2 and header.codec == NONE:
+        # A copy, for indexing bytes takes half the time of indexing a view.
+        body = bytes(records[position + RECORDS_AT : end])
+        return _convert_plain(body, header, magic, first_offset)
+    decoded = read_records(records, position, header)
+    if header.codec == NONE:
+        decoded = [record for record in decoded if record.offset >= first_offset]
+    if not decoded:
+        return b""
+    plain = [Record(r.offset, max(r.timestamp, -1), r.key, r.value) for r in decoded]
+    if header.magic != 2:
+        append_time = None  # from format 1 to 0, which has no timestamps
+    return build_message_set(plain, magic=magic, codec=header.codec, append_time_ms=append_time)
+
+
+def _convert_plain(  # noqa: PLR0912  calls would cost more than the work
+    body: bytes, header: BatchHeader, magic: int, first_offset: int
+) -> bytes:
+    """The records of an uncompressed v2 batch (`body`) as messages.
+
+    The same as reading records and building messages, in one walk without objects between: an old
+    consumer's whole traffic comes through here. Raises CorruptionError.
+    """
+    parts: list[bytes] = []
+    crc32, pack_start, pack_int32 = zlib.crc32, _START.pack, _INT32.pack
+    pack_v0, pack_v1 = _V0_HEAD.pack, _V1_HEAD.pack
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.max_timestamp if header.is_append_time else None
+    attributes = APPEND_TIME_FLAG if append_time is not None else 0
+    position = 0
+    try:
+        for _ in range(header.count):
+            # Even first bytes below 128 are a whole varint that is not negative: no call for them.
+            length, start = body[position], position + 1
+            if length & 0x81:
+                length, start = read_varint(body, position)
+            else:
+                length >>= 1
+            end = start + length
+            if length < 0 or end > len(body):
+                raise CorruptionError(f"record of {length} bytes reaches beyond its batch")
+            position = end
+            timestamp, at = body[start + 1], start + 2
+            if timestamp & 0x81:
+                timestamp, at = read_varint(body, start + 1, _INT64_BYTES_MAX)
+            else:
+                timestamp >>= 1
+            offset, at = read_varint(body, at)
+            offset += base_offset
+            if offset < first_offset:
+                continue
+            key_length, key_at = body[at], at + 1
+            if key_length & 0x81:
+                key_length, key_at = read_varint(body, at)
+            else:
+                key_length >>= 1
+            value_at = key_at + key_length if key_length > 0 else key_at
+            value_length, value_at_end = read_varint(body, value_at)
+            key = body[key_at:value_at]
+            value_end = value_at_end + value_length if value_length > 0 else value_at_end
+            if value_end > end:
+                raise CorruptionError("a field of a record reaches beyond its end")
+            if magic == V1:
+                timestamp = base_timestamp + timestamp if append_time is None else append_time
+                head = pack_v1(V1, attributes, max(timestamp, -1), key_length)
+            else:
+                head = pack_v0(0, 0, key_length)
+            covered = head + key + pack_int32(value_length) + body[value_at_end:value_end]
+            parts.append(pack_start(offset, 4 + len(covered), crc32(covered)))
+            parts.append(covered)
+    except IndexError as error:
+        raise CorruptionError("a record reaches beyond its batch") from error
+    return b"".join(parts)
