@@ -249,8 +249,11 @@ class PartitionManager:
                 self._wake(partition)
             return
         if partition is not None:
+            is_new_epoch = partition.leader_epoch != state.leader_epoch
             partition.leader_epoch = state.leader_epoch
             partition.isr_size = len(state.isr)
+            if is_new_epoch:
+                self._wake(partition)  # a fetch that named the old epoch is fenced
             return
         config = self._dynamic.topic(topic.name)
         try:
