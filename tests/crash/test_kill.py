@@ -8,6 +8,7 @@ is written. The parent kills it after a random number of reports, opens the dire
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.java import KAFKA_39, run_java
 from tests.support.logs import TOPIC_ID, append, config, open_manager, records_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +26,7 @@ BATCHES_AT_ONCE = 7
 CHILD = f"""
 import sys
 from tests.crash.test_kill import value_at
+from tests.support.java import KAFKA_39, run_java
 from tests.support.logs import NOW_MS, TOPIC_ID, batch, config, open_manager
 settings = config(**{SETTINGS!r})
 manager = open_manager(sys.argv[1], topic=settings)
@@ -90,3 +93,25 @@ def test_kill_under_load(tmp_path: Path, seed: int) -> None:
         sequence = {"producer_id": 1, "producer_epoch": 0, "sequence": end}
         assert append(log, value_at(end), **sequence) == end
         manager.close()
+
+
+@pytest.mark.java
+def test_after_a_kill_kafka_s_tool_has_nothing_to_say(tmp_path: Path) -> None:
+    """Killed under load, opened, closed: every log, index, time index and snapshot."""
+    settings = config(**SETTINGS)
+    append_until_killed(tmp_path, 60)
+    open_manager(str(tmp_path), topic=settings).close()
+    files = [path for path in (tmp_path / "t-0").iterdir() if path.stat().st_size]
+    judged = [
+        path for path in files if path.suffix in (".log", ".index", ".timeindex", ".snapshot")
+    ]
+    assert len(judged) > 8
+    said = run_java(
+        KAFKA_39,
+        "kafka.tools.DumpLogSegments",
+        "--deep-iteration",
+        "--files",
+        ",".join(sorted(str(path) for path in judged)),
+    )
+    assert not re.search("mismatch|corrupt|non-consecutive|exception|invalid", said, re.IGNORECASE)
+    assert "isvalid: false" not in said

@@ -79,3 +79,17 @@ def test_R6_size_is_the_sum_of_the_log_files(new_log: NewLog) -> None:
     for _ in range(5):
         append(log, b"x" * 100)
     assert log.size_bytes == 5 * SIZE
+
+
+def test_the_first_record_with_the_largest_time_is_found(new_log: NewLog) -> None:
+    """Also of a batch with LogAppendTime, and where no record has a time at all."""
+    assert new_log("empty").max_timestamp_offset() is None
+    timeless = new_log("timeless")
+    for _ in range(3):
+        append(timeless, b"a", b"b", timestamp_ms=-1)
+    assert timeless.max_timestamp_offset() == (-1, 0, 0)
+    append(timeless, b"c", timestamp_ms=5)
+    assert timeless.max_timestamp_offset() == (5, 6, 0)
+    stamped = new_log("stamped", message_timestamp_type="LogAppendTime")
+    append(stamped, b"a", b"b", b"c", codec="gzip")
+    assert stamped.max_timestamp_offset() == (NOW_MS, 0, 0)
