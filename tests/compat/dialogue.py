@@ -59,6 +59,8 @@ UNORDERED = {
     ("produce", "responses"): "name",
     ("list_offsets", "partitions"): "partition_index",
     ("create_topics", "configs"): "name",
+    ("create_partitions", "partitions"): "partition_index",
+    ("metadata", "partitions"): "partition_index",
 }
 
 

@@ -148,11 +148,25 @@ def produce_bad_batches(talk: Dialogue) -> None:
         ("base offset set", batch(b"a", base_offset=17)),
         ("leader epoch set", batch(b"a", leader_epoch=9)),
         ("unused attribute bits", batch(b"a", attributes=0x0100)),
-        ("unknown codec", batch(b"a", attributes=6)),
-        ("garbage records", batch(payload=b"\xff" * 20, count=1, last_offset_delta=0)),
     ):
         talk.ask(label, **request(talk, topic, (0, records), (1, good)))
     talk.note("stored", stored(talk, topic))
+
+
+@scenario("produce", since=7)
+def produce_unknown_codec(talk: Dialogue) -> None:
+    topic = talk.make_topic("codec")
+    for codec in (5, 6, 7):
+        talk.ask(f"codec {codec}", **request(talk, topic, (0, batch(b"a", attributes=codec))))
+
+
+@scenario("produce", since=3)
+def produce_garbage_records(talk: Dialogue) -> None:
+    """A good header with a good CRC over records that are none."""
+    topic = talk.make_topic("garbage")
+    garbage = batch(payload=b"\xff" * 20, count=1, last_offset_delta=0)
+    talk.ask("garbage", **request(talk, topic, (0, garbage)))
+    talk.note("stored", stored(talk, topic)["high watermark"])
 
 
 @scenario("produce", since=3)
