@@ -40,7 +40,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 6)
     named_count = Counter(topic.name for topic in request.topics)
     for topic in {topic.name: topic for topic in request.topics}.values():
-        result = CreatableTopicResult(name=topic.name)
+        result = CreatableTopicResult(name=topic.name, error_message=None)
         try:
             _check(context, topic.name, named_count[topic.name])
             await _create(context, request, topic, result, mutations)
@@ -97,6 +97,10 @@ async def _create(
                 " Both cannot be used at the same time.",
             )
         assignment = {one.partition_index: list(one.broker_ids) for one in topic.assignments}
+        if len(assignment) != len(topic.assignments):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition is assigned more than once"
+            )
     partition_count = topic.num_partitions
     if partition_count == _DEFAULT:
         partition_count = config.num_partitions

@@ -3,11 +3,14 @@
 Behaviour: the topic leaves the metadata and its partitions answer no more before the answer goes
 out; the files follow on a worker after `file.delete.delay.ms`.
 Versions: 1 throttle time; 3 TOPIC_DELETION_DISABLED; 4 flexible; 5 error messages; 6 topic ids.
-Differs from Kafka: duplicate names are answered once each, in order, with the same result.
+A topic asked for twice, or by name and id at once, is refused for itself alone (as KRaft does;
+with ZooKeeper Kafka refused the whole request).
+Differs from Kafka: nothing known.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """One result per topic asked, in order."""
-    topics = _asked(context, request)
+    topics = _asked(request, context.version)
     services = context.services
     refused = ErrorCode.NONE
     if not services.cluster.is_controller:
@@ -38,13 +41,20 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
         )
     response = DeleteTopicsResponse()
     mutations = services.quotas.mutations(context.quota_client, is_strict=context.version >= 5)
+    named_count = Counter(_name_of(context, topic) for topic in topics)
+    answered: set[str | bytes] = set()
     for topic in topics:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        name = _name_of(context, topic)
+        if name in answered:
+            continue
+        answered.add(name)
         response.responses.append(result)
         if refused:
             result.error_code = int(refused)
             continue
         try:
+            _check(topic, named_count[name])
             await _delete(context, result, request.timeout_ms, mutations)
         except KafkaError as error:
             result.error_code = int(error.code)
@@ -53,15 +63,30 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
     return response
 
 
-def _asked(context: RequestContext, request: DeleteTopicsRequest) -> list[DeleteTopicState]:
-    if context.version < 6:
+def _asked(request: DeleteTopicsRequest, version: int) -> list[DeleteTopicState]:
+    if version < 6:
         return [DeleteTopicState(name=name) for name in request.topic_names]
-    for topic in request.topics:
-        if topic.name is not None and topic.topic_id != ZERO_TOPIC_ID:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, "Topic name and topic ID can not both be specified."
-            )
     return request.topics
+
+
+def _name_of(context: RequestContext, topic: DeleteTopicState) -> str | bytes:
+    """What the topic is, however it is asked for: its name, or the id that no topic has."""
+    if topic.name is not None:
+        return topic.name
+    known = context.services.cluster.image.topic_by_id.get(topic.topic_id)
+    return known.name if known is not None else topic.topic_id
+
+
+def _check(topic: DeleteTopicState, named_count: int) -> None:
+    reason = None
+    if topic.name is not None and topic.topic_id != ZERO_TOPIC_ID:
+        reason = "a topic is named by name or by id, not by both"
+    elif topic.name is None and topic.topic_id == ZERO_TOPIC_ID:
+        reason = "neither name nor id of the topic is given"
+    elif named_count > 1:
+        reason = "the topic is asked for more than once"
+    if reason is not None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
 
 
 async def _delete(
@@ -71,12 +96,12 @@ async def _delete(
     if result.topic_id != ZERO_TOPIC_ID:
         known = cluster.image.topic_by_id.get(result.topic_id)
         if known is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
         result.name = known.name
     name = result.name or ""
     topic = cluster.image.topics.get(name)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
     result.topic_id = topic.topic_id
     mutations.record(len(topic.partitions))
     try:
@@ -92,14 +117,9 @@ def error_response(
     request: DeleteTopicsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> DeleteTopicsResponse:
     """The code for every topic of the request."""
-    topics = (
-        request.topics
-        if version >= 6
-        else [DeleteTopicState(name=name) for name in request.topic_names]
-    )
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=int(code))
-            for topic in topics
+            for topic in _asked(request, version)
         ]
     )

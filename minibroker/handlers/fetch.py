@@ -259,6 +259,7 @@ def _diverges(partition: Partition, asked: FetchPartition, data: PartitionData) 
     if epoch >= asked.last_fetched_epoch and end_offset >= asked.fetch_offset:
         return False
     data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    data.aborted_transactions = None
     data.high_watermark = partition.high_watermark
     data.last_stable_offset = partition.last_stable_offset
     data.log_start_offset = partition.log_start_offset
@@ -271,6 +272,7 @@ def _fail(fetch: _Fetch, data: PartitionData, error: KafkaError) -> None:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # clients of that age do not know the other
     data.error_code = int(code)
     data.records = _NO_RECORDS
+    data.aborted_transactions = None
     fetch.failed = True
 
 

@@ -29,11 +29,11 @@ def handle(
 ) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
     """Hand out an id from this broker's block at once, or when the next block is there."""
     if (request.producer_id == -1) != (request.producer_epoch == -1):
-        return InitProducerIdResponse(error_code=int(ErrorCode.INVALID_REQUEST))
+        return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
-        return InitProducerIdResponse(error_code=int(ErrorCode.INVALID_REQUEST))
+        return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        return InitProducerIdResponse(error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return _refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     producer_id = context.services.cluster.next_producer_id()
     if isinstance(producer_id, int):
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
@@ -45,4 +45,8 @@ async def _when_refilled(producer_id: Awaitable[int]) -> InitProducerIdResponse:
         return InitProducerIdResponse(producer_id=await producer_id, producer_epoch=0)
     except CoordinationError:
         # Kafka answers so while the controller cannot hand out a block; clients retry.
-        return InitProducerIdResponse(error_code=int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def _refused(code: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=int(code), producer_epoch=-1)

@@ -10,7 +10,7 @@ within what it may read (high watermark, or last stable offset with read_committ
 | -3        | 7     | the record with the largest timestamp (KIP-734)                    |
 | -4        | 8     | earliest on this disk: the log start offset without tiered storage |
 | -5        | 9     | latest that is tiered: none, offset -1 (KIP-1005)                  |
-| -6        | 11    | earliest not tiered yet: the log start offset (KIP-1023)           |
+| -6        | 11    | earliest not tiered yet: none, offset -1 (KIP-1023)                |
 
 Versions: 0 up to max_num_offsets segment starts, newest first; 1 exact record and its timestamp;
 2 isolation level; 4 leader epochs; 6 flexible; 10 timeout for remote storage.
@@ -108,9 +108,9 @@ def _lookup(partition: Partition, timestamp: int, end_offset: int) -> tuple[int,
     """(timestamp, offset, leader epoch), -1 each where there is nothing to say."""
     if timestamp == LATEST:
         return -1, end_offset, partition.leader_epoch
-    if timestamp in (EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD):
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, partition.log_start_offset, partition.earliest_epoch()
-    if timestamp == LATEST_TIERED:
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _UNKNOWN
     if timestamp == MAX_TIMESTAMP:
         found = partition.max_timestamp_offset()

@@ -6,8 +6,9 @@ connection instead, so that the producer refreshes its metadata.
 Versions: 1 throttle time; 2 log append time; 3 transactional id and record batches only; 5 log
 start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current leader (KIP-951);
 12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
-Differs from Kafka: message sets of versions 0-2 (magic 0 and 1) are refused with
-UNSUPPORTED_FOR_MESSAGE_FORMAT until the old formats are stored.
+Versions 0-2 carry message sets of format 0 and 1 (or, as Kafka lets them, a batch of format 2); the
+topic's `message.format.version` decides what becomes of them (`storage.old_formats`).
+Differs from Kafka: nothing known.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def handle(context: RequestContext, request: ProduceRequest) -> ProduceResponse 
             answer.topic_id = topic.topic_id
             known = services.cluster.image.topic_by_id.get(topic.topic_id)
             name = known.name if known is not None else ""
-        response.responses.append(answer)
+        if topic.partition_data:
+            response.responses.append(answer)
         for data in topic.partition_data:
             result = PartitionProduceResponse(index=data.index)
             answer.partition_responses.append(result)
@@ -98,6 +100,7 @@ def _append(  # noqa: PLR0917  one call per partition of every request
     assert isinstance(records, memoryview)
     if _is_transactional(records):
         raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction")
+    result.log_start_offset = partition.log_start_offset
     appended = partition.append(records, acks, now_ms, result)
     result.base_offset = appended.first_offset
     result.log_append_time_ms = appended.append_time_ms
@@ -111,7 +114,10 @@ def _fail(
     result: PartitionProduceResponse,
     error: KafkaError,
 ) -> None:
-    """Kafka's answer to a refused append; record errors and a message where it gives them."""
+    """Kafka's answer to a refused append; record errors and a message where it gives them.
+
+    `result.log_start_offset` is set already when the refusal came from the log itself.
+    """
     result.error_code = int(error.code)
     result.base_offset = -1
     if isinstance(error, InvalidRecordsError):
@@ -120,9 +126,10 @@ def _fail(
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
             for index, message in error.record_errors
         ]
-    partition = context.services.partitions.find(topic, result.index)
-    if partition is not None and error.code not in _WITHOUT_LOG_START:
-        result.log_start_offset = partition.log.log_start_offset
+    elif error.code == ErrorCode.CORRUPT_MESSAGE and result.log_start_offset < 0:
+        result.error_message = error.detail  # refused before the log was looked at
+    if error.code in _WITHOUT_LOG_START:
+        result.log_start_offset = -1
     if context.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
         hints = LeaderHints(context, response.node_endpoints, (LeaderIdAndEpoch, NodeEndpoint))
         result.current_leader = hints.of(topic, result.index)
@@ -147,7 +154,9 @@ _WITHOUT_LOG_START = frozenset(
 def refused(context: RequestContext, partition: Partition, error: KafkaError) -> ProduceResponse:
     """The answer to a request for one partition whose append was refused."""
     response = ProduceResponse()
-    result = PartitionProduceResponse(index=partition.index)
+    result = PartitionProduceResponse(
+        index=partition.index, log_start_offset=partition.log_start_offset
+    )
     topic = TopicProduceResponse(name=partition.topic, partition_responses=[result])
     if context.version >= 13:
         topic.topic_id = partition.topic_id
