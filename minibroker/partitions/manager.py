@@ -249,6 +249,9 @@ class PartitionManager:
                 self._wake(partition)
             return
         if partition is not None:
+            if state.leader_epoch != partition.leader_epoch:
+                self.commit()
+                partition.log.begin_leader_epoch(state.leader_epoch)
             is_new_epoch = partition.leader_epoch != state.leader_epoch
             partition.leader_epoch = state.leader_epoch
             partition.isr_size = len(state.isr)
@@ -264,6 +267,7 @@ class PartitionManager:
             logger.error("partition %s-%d is offline: %s", topic.name, index, error)
             return
         self._offline.discard((topic.name, index))
+        log.begin_leader_epoch(state.leader_epoch)
         partitions[index] = Partition(
             self,
             topic=topic.name,

@@ -25,6 +25,16 @@ class PartitionLog(WritableLog):
 
     __slots__ = ()
 
+    def begin_leader_epoch(self, epoch: int) -> None:
+        """This broker leads from now on, in `epoch`, which begins at the log's end.
+
+        Told even when nothing is appended: a reader may ask where the epoch began. The checkpoint
+        follows on the worker. Source: Kafka Partition.makeLeader.
+        """
+        if epoch > self.epochs.latest_epoch:
+            self.epochs.assign(epoch, self.log_end_offset)
+            self._epochs_changed()
+
     def truncate_to(self, offset: int) -> bool:
         """Remove everything from `offset` on; False: there was nothing. Raises StorageError.
 
