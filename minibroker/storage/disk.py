@@ -19,6 +19,8 @@ from minibroker.storage.files import MAP_GRANULARITY, REAL_FILES, Files, Map
 RunLater = Callable[[Callable[[], None]], object]
 
 HANDLES_MAX: Final = 512
+HANDLES_SHARE: Final = 4
+"""Log files may take a quarter of what the process may open; the rest is for connections."""
 WINDOW_BYTES: Final = 4 << 20
 """A window starts at a multiple of half its size, so any slice up to that half lies in one window.
 """
@@ -185,7 +187,7 @@ class Disk:
     ) -> None:
         self.files = files
         self.run_later = run_later
-        self.handles = Handles(files, handles_max)
+        self.handles = Handles(files, min(handles_max, files.open_files_max() // HANDLES_SHARE))
         self.windows = Windows(files, run_later, mapped_bytes_max)
 
     def remove(self, path: str) -> None:

@@ -15,6 +15,7 @@ import errno
 import fcntl
 import mmap
 import os
+import resource
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -170,6 +171,10 @@ class Files:
     def walk_names(self, path: str) -> Iterator[str]:
         """Every name in a directory, files and directories alike."""
         yield from os.listdir(path)
+
+    def open_files_max(self) -> int:
+        """How many files and sockets this process may hold open (the soft limit)."""
+        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
     def room_bytes(self, path: str) -> tuple[int, int]:
         """(total, usable) bytes of the volume that holds `path`."""

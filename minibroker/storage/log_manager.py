@@ -57,6 +57,7 @@ class LogManager:
             LogDirectory(self.disk.files, path.rstrip("/") or "/") for path in log_dirs
         ]
         self.logs: dict[TopicPartition, PartitionLog] = {}
+        self._log_counts = dict.fromkeys((one.path for one in self.directories), 0)
         self.high_watermarks: dict[TopicPartition, int] = {}
         """Of the last checkpoint, as `load` found it; who leads a partition starts from it."""
         self.strays: list[str] = []
@@ -126,6 +127,7 @@ class LogManager:
                 "remove the older one and start again"
             )
         config = self._config_of(name.topic)
+        self._log_counts[path.rpartition("/")[0]] += 1
         self.logs[name] = load_log(
             self.disk,
             self._clock,
@@ -182,15 +184,12 @@ class LogManager:
                 is_new=is_new,
             )
             self.logs[name] = log
+            self._log_counts[directory.path] += 1
         log.assign_topic_id(topic_id)
         return log
 
     def _emptiest_directory(self) -> LogDirectory:
-        if len(self.directories) == 1:
-            return self.directories[0]
-        counts = dict.fromkeys((one.path for one in self.directories), 0)
-        for log in self.logs.values():
-            counts[log.directory.rpartition("/")[0]] += 1
+        counts = self._log_counts
         return min(self.directories, key=lambda one: counts[one.path])
 
     def update_config(self, topic: str, config: "TopicConfig") -> None:
@@ -224,6 +223,7 @@ class LogManager:
         marked = names.marked_directory(topic, partition, names.DELETE_DIRECTORY)
         task = log.mark_deleted(f"{parent}/{marked}")
         del self.logs[name]
+        self._log_counts[parent] -= 1
         self.high_watermarks.pop(name, None)
         return task
 

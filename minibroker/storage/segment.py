@@ -407,7 +407,12 @@ class Segment:
     # --- change ---------------------------------------------------------------------------------
 
     def cut(self, position: int) -> None:
-        """Cut `.log` at `position`, where a batch ends; not the indexes. Raises OSError."""
+        """Cut `.log` at `position`, where a batch ends; not the indexes. Raises OSError.
+
+        No mapped slice beyond `position` may be in use: whoever touched it afterwards would end the
+        process (SIGBUS). What is cut was never readable (a failed append, recovery) or belongs to a
+        replica nobody reads from.
+        """
         self._disk.windows.forget(self.log_path)
         self.tail_offset = _NO_TAIL
         self._disk.files.truncate(self._disk.handles.get(self.log_path, create=True), position)
