@@ -14,7 +14,7 @@ import pytest
 from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.image import Endpoint
-from minibroker.cluster.tree import SessionEvent
+from minibroker.cluster.tree import Create, SessionEvent, Set
 from minibroker.cluster.zookeeper import ZooKeeperTree
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
@@ -95,6 +95,26 @@ async def test_short_outage_keeps_the_session(zookeeper: ZooKeeper, tree: ZooKee
         watched.clear()
         await tree.create("/data")
         await watched.wait()  # and is armed again
+
+
+async def test_empty_values_are_null_as_kafka_writes_them(
+    zookeeper: ZooKeeper, tree: ZooKeeperTree
+) -> None:
+    """Kafka reads a block of producer ids out of an empty value, and none out of null."""
+    from kazoo.client import KazooClient  # noqa: PLC0415
+
+    await tree.create("/created")
+    await tree.multi([Create("/in-multi"), Create("/set", b"x"), Set("/set", b"")])
+
+    def read() -> list[object]:
+        client = KazooClient(zookeeper.connect)
+        client.start()
+        found = [client.get(f"/base/{name}")[0] for name in ("created", "in-multi", "set")]
+        client.stop()
+        client.close()
+        return found
+
+    assert await asyncio.to_thread(read) == [None, None, None]
 
 
 async def test_unanswered_operation_ends(zookeeper: ZooKeeper, tree: ZooKeeperTree) -> None:

@@ -114,6 +114,24 @@ class AwayTree:
         return getattr(self.tree, name)
 
 
+async def test_block_is_on_the_disk_before_its_first_id_is_given(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut after the first id must not bring the same block back."""
+    flushed_at = []
+    flush = tree.flush
+
+    async def noting() -> None:
+        flushed_at.append((await tree.get(PRODUCER_ID_BLOCK))[1].version)
+        await flush()
+
+    monkeypatch.setattr(tree, "flush", noting)
+    ids = ProducerIds(tree, 0)
+    assert await draw(ids) == 0
+    assert flushed_at == [1]
+    await ids.close()
+
+
 async def test_tree_out_of_reach_is_a_retriable_error_and_heals(tree: Tree) -> None:
     away = AwayTree(tree)
     ids = ProducerIds(away, 0)  # type: ignore[arg-type]

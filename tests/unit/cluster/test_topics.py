@@ -212,6 +212,22 @@ async def test_create_partitions_refuses(
     assert code_of(caught) == (code, detail)
 
 
+async def test_topic_marked_for_deletion_is_not_made_again(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    """Where another broker is the controller, the mark stands until that has deleted the topic."""
+    if not cluster_tree.is_shared:
+        return
+    await cluster._follower.close()  # our own controller must not delete it meanwhile
+    await cluster_tree.create("/admin/delete_topics/t")
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("t")
+    assert code_of(caught) == (
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+        "Topic 't' is marked for deletion.",
+    )
+
+
 async def test_delete_topic_removes_all_and_tells(
     cluster: Cluster, cluster_tree: Tree, heard: Recorder
 ) -> None:
