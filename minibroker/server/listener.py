@@ -26,7 +26,15 @@ ACCEPT_RETRY_S: Final = 0.1
 class ListeningSocket:
     """One listener of the configuration, bound."""
 
-    __slots__ = ("_is_connecting", "_is_stopping", "_listener", "_server", "_socket", "_task")
+    __slots__ = (
+        "_is_connecting",
+        "_is_stopping",
+        "_listener",
+        "_refused",
+        "_server",
+        "_socket",
+        "_task",
+    )
 
     def __init__(self, server: Server, listener: Listener) -> None:
         self._server = server
@@ -34,6 +42,8 @@ class ListeningSocket:
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
+        self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
+        """Connections over the rate of their address, until they are closed."""
 
     def bind(self) -> tuple[str, int]:
         """Bind and listen; returns host and port, the port that was free when 0 was asked for.
@@ -82,8 +92,43 @@ class ListeningSocket:
         if self._task is not None:
             # The loop must let go of the socket before it is closed.
             await asyncio.wait([self._task])
+        for client, timer in self._refused.items():
+            timer.cancel()
+            client.close()
         if self._socket is not None:
             self._socket.close()
+
+    async def _admit(self, client: socket.socket, host: str) -> bool:
+        """Whether to serve a connection, by rates (KIP-612) and number; waits as the broker's asks.
+
+        What its address may not open now is not served and closed after the delay, not at once: a
+        client that tries again immediately would only come faster.
+        """
+        server, clock = self._server, self._server.services.clock
+        rates = server.services.quotas.connection_rates
+        limit = server.services.config.max_connection_creation_rate
+        wait_ms = rates.broker_delay_ms(limit, clock.now_ms())
+        if wait_ms:
+            try:
+                await asyncio.sleep(wait_ms / 1000)
+            except asyncio.CancelledError:
+                client.close()
+                raise
+        now_ms = clock.now_ms()
+        delay_ms = rates.address_delay_ms(host, now_ms)
+        if delay_ms:
+            rates.unrecord_broker(limit, now_ms)
+            timer = server.loop.call_later(delay_ms / 1000, self._close_refused, client)
+            self._refused[client] = timer
+            return False
+        if server.refuses_host(host):
+            client.close()
+            return False
+        return True
+
+    def _close_refused(self, client: socket.socket) -> None:
+        del self._refused[client]
+        client.close()
 
     async def _accept(self) -> None:
         assert self._socket is not None
@@ -98,8 +143,7 @@ class ListeningSocket:
                 await server.wait_for_departure(ACCEPT_RETRY_S)
                 continue
             host, port = address[0], address[1]
-            if server.refuses_host(host):
-                client.close()
+            if not await self._admit(client, host):
                 continue
             connection = Connection(server, self._listener, host, port)
             self._is_connecting = True
