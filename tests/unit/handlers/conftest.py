@@ -1,0 +1,44 @@
+"""One broker with a client on it, per test; requests go over the wire at any version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.in_process import InProcessBroker, ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.support.in_process import RawClient
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """The broker's time."""
+    return ManualClock()
+
+
+@pytest.fixture
+def settings() -> dict[str, str]:
+    """Of the broker; a module overrides it."""
+    return {}
+
+
+@pytest.fixture
+async def running(
+    tmp_path: Path, clock: ManualClock, settings: dict[str, str]
+) -> AsyncIterator[InProcessBroker]:
+    """A broker with the topic `t` of two partitions."""
+    async with InProcessBroker(tmp_path, settings, clock=clock) as broker:
+        await broker.create_topic("t", 2)
+        yield broker
+
+
+@pytest.fixture
+async def client(running: InProcessBroker) -> AsyncIterator[RawClient]:
+    """A connection to it."""
+    async with await running.connect() as connected:
+        yield connected
