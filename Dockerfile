@@ -14,7 +14,8 @@ RUN pip install --no-cache-dir --no-index --find-links=/wheels minibroker \
 USER minibroker
 VOLUME /data
 EXPOSE 9092
-# Settings are Kafka's own keys in KAFKA_... variables, as with the apache/kafka image. Clients outside the
-# container need KAFKA_ADVERTISED_LISTENERS: the address at which they reach it.
-ENV KAFKA_LISTENERS=PLAINTEXT://0.0.0.0:9092
+# Settings are Kafka's own keys in KAFKA_... variables, as with the apache/kafka image. The advertised address
+# is where clients reach the container: localhost with `docker run -p 9092:9092`, its name inside a network.
+ENV KAFKA_LISTENERS=PLAINTEXT://0.0.0.0:9092 \
+    KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092
 ENTRYPOINT ["minibroker", "serve", "--data-dir", "/data"]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.compat.scenarios import load_all
 from tests.meta.test_tidy import PACKAGE, PRODUCT, ROOT, assert_none, is_generated, name_of
 
 UNIT = ROOT / "tests" / "unit"
 
-# Modules whose tests stand elsewhere, and where: each is shown better there than alone.
+# Modules whose tests stand elsewhere, and where: each is shown better there than alone. A handler
+# with scenarios in tests/compat is compared with Apache Kafka there and needs no entry.
 TESTED_ELSEWHERE = {
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
+    "minibroker/app.py": "tests/integration: it wires what runs there",
+    "minibroker/handlers/authorized_operations.py": "tests/compat: Metadata, DescribeCluster",
+    "minibroker/handlers/context.py": "slots without behaviour",
+    "minibroker/handlers/leaders.py": "tests/compat: Produce and Fetch with wrong leaders",
     **{
         f"minibroker/config/tables/{name}.py": "tests/compat/test_config_tables.py: beside Kafka"
         for name in (
@@ -33,6 +39,7 @@ def test_every_module_has_its_unit_tests() -> None:
         for path in PRODUCT
         if path.name != "__init__.py"
         and name_of(path) not in TESTED_ELSEWHERE
+        and not _is_compared_with_kafka(path)
         and not _test_of(path).exists()
     ]
     assert_none(found, "modules without unit tests of their name:")
@@ -67,11 +74,20 @@ def _mirrored(folder: Path) -> Path:
     return (ROOT if folder.parts[:1] == ("benchmarks",) else PACKAGE) / folder
 
 
+def _is_compared_with_kafka(path: Path) -> bool:
+    if name_of(path.parent) != "minibroker/handlers":
+        return False
+    return any(scenario.api == path.stem for scenario in load_all())
+
+
 def _names_a_part(path: Path, folder: Path) -> bool:
-    """`test_segment_roll.py` beside `segment.py`: a module's tests may be split by subject."""
+    """`test_segment_roll.py` beside `segment.py`, or `test_quotas.py` beside `alter_quotas.py`.
+
+    A module's tests may be split by subject, and a pair of modules may share theirs.
+    """
     name = path.stem.removeprefix("test_")
     return any(
-        name.startswith(module.stem + "_")
+        name.startswith(module.stem + "_") or module.stem.endswith("_" + name)
         for module in folder.glob("*.py")
         if module.stem != "__init__" and not is_generated(module)
     )
