@@ -108,6 +108,11 @@ def _lookup(partition: Partition, timestamp: int, end_offset: int) -> tuple[int,
     """(timestamp, offset, leader epoch), -1 each where there is nothing to say."""
     if timestamp == LATEST:
         return -1, end_offset, partition.leader_epoch
+    if timestamp != EARLIEST and partition.log.config.message_magic == 0:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"{partition} stores message format 0, which has no timestamps",
+        )
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, partition.log_start_offset, partition.earliest_epoch()
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):

@@ -29,7 +29,12 @@ from minibroker.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from minibroker.records.batch import ATTRIBUTES_AT, MAGIC_AT, TRANSACTIONAL_FLAG
-from minibroker.records.produce_rules import InvalidRecordsError, check_produce_version
+from minibroker.records.produce_rules import (
+    FIRST_VERSION_OF_V2,
+    InvalidRecordsError,
+    check_produce_version,
+    is_nothing,
+)
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -97,7 +102,13 @@ def _append(  # noqa: PLR0917  one call per partition of every request
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if records is None:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "records are null")
     assert isinstance(records, memoryview)
+    if context.version < FIRST_VERSION_OF_V2 and is_nothing(records):
+        result.base_offset = -1
+        result.log_start_offset = partition.log_start_offset
+        return  # as in Kafka: nothing appended, base offset -1, no error
     if _is_transactional(records):
         raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction")
     result.log_start_offset = partition.log_start_offset

@@ -39,6 +39,14 @@ class InvalidRecordsError(KafkaError):
         self.record_errors = record_errors
 
 
+def is_nothing(records: bytes | bytearray | memoryview) -> bool:
+    """Whether there is no whole batch or message in `records`, which Produce v0-2 may send."""
+    try:
+        return batch_size_at(records, 0) is None
+    except CorruptionError:
+        return False
+
+
 def check_produce_version(records: bytes | bytearray | memoryview | None, version: int) -> None:
     """Whether Produce `version` may carry `records` (all bytes of one partition).
 

@@ -193,8 +193,9 @@ def _number_plain(
             continue
         if rules.is_append_time:
             _set_time(records, position, header, request.now_ms, is_append_time=True)
-        elif header.is_append_time:
-            _set_time(records, position, header, header.max_timestamp, is_append_time=False)
+        elif header.is_append_time or header.max_timestamp < NO_TIMESTAMP:
+            timestamp = max(header.max_timestamp, NO_TIMESTAMP)
+            _set_time(records, position, header, timestamp, is_append_time=False)
     largest = max(header.max_timestamp for _, header in headers)
     return _result(records, first.magic, len(headers), largest, request)
 
@@ -205,7 +206,7 @@ def _number_wrapper(
     """A format 1 wrapper whose inner offsets are 0, 1, 2 …: its own offset says all (O3)."""
     header = read_header(records)
     is_append_time = request.rules.is_append_time
-    largest = max(record.timestamp for record in decoded)
+    largest = max(NO_TIMESTAMP, *(record.timestamp for record in decoded))
     timestamp = request.now_ms if is_append_time else largest
     if header.max_timestamp != timestamp or header.is_append_time != is_append_time:
         _set_time(records, 0, header, timestamp, is_append_time=is_append_time)
