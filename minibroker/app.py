@@ -32,6 +32,7 @@ from minibroker.handlers.context import Services
 from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
 from minibroker.partitions.fetch_session import FetchSessionCache
+from minibroker.partitions.housekeeping import Housekeeping
 from minibroker.partitions.manager import PartitionManager
 from minibroker.quotas.manager import QuotaManager
 from minibroker.server.server import Server
@@ -97,7 +98,6 @@ class Broker:
         self.clock = clock or SystemClock()
         # One worker: what blocks is done in order, and idle it costs nothing.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="minibroker-worker")
-        self._checkpoint_timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop
         self.address: tuple[str, int] = ("", 0)
         """Advertised host and port of the first listener, once started."""
@@ -108,6 +108,7 @@ class Broker:
             config_of=self.dynamic.topic,
             disk=Disk(run_later=self._run_later),
         )
+        self.logs.disk.producer_expiration_ms = config.producer_id_expiration_ms
         self.cluster = Cluster(
             broker_id=config.broker_id,
             tree=self._make_tree(),
@@ -117,12 +118,15 @@ class Broker:
                 config.zookeeper_session_timeout_ms / 1000 + REGISTRATION_GRACE_S
             ),
         )
+        self.housekeeping = Housekeeping(
+            logs=self.logs, dynamic=self.dynamic, clock=self.clock, run_later=self._run_later
+        )
         self.partitions = PartitionManager(
             broker_id=config.broker_id,
             image=lambda: self.cluster.image,
             logs=self.logs,
             dynamic=self.dynamic,
-            on_change=self._checkpoint_soon,
+            on_change=self.housekeeping.note_change,
             run_later=self._run_after,
         )
         self.services = Services(
@@ -226,8 +230,7 @@ class Broker:
         """Stop cleanly; everything acknowledged is on the disk when this returns."""
         self.partitions.wake_all()
         await self._server.stop()
-        if self._checkpoint_timer is not None:
-            self._checkpoint_timer.cancel()
+        self.housekeeping.close()
         await self.cluster.close()
         self.partitions.commit()
         self._worker.shutdown()
@@ -244,16 +247,6 @@ class Broker:
 
     def _run_after(self, delay_ms: int, task: Callable[[], None]) -> None:
         self._loop.call_later(delay_ms / 1000, self._run_later, task)
-
-    def _checkpoint_soon(self) -> None:
-        """Something was appended: write the checkpoints within their interval, once."""
-        if self._checkpoint_timer is None:
-            interval_ms = self.config.log_flush_offset_checkpoint_interval_ms
-            self._checkpoint_timer = self._loop.call_later(interval_ms / 1000, self._checkpoint)
-
-    def _checkpoint(self) -> None:
-        self._checkpoint_timer = None
-        self._run_later(self.logs.checkpoint_now)
 
 
 def _run_logged(task: Callable[[], None]) -> None:

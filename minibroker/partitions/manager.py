@@ -237,7 +237,8 @@ class PartitionManager:
                 partition.log.update_config(config, rules)
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """Nothing here goes by broker settings; what topics inherit comes as `on_topic_config`."""
+        """Broker settings that logs go by; what topics inherit comes as `on_topic_config`."""
+        self._logs.disk.producer_expiration_ms = config.producer_id_expiration_ms
 
     def _lead(self, topic: TopicImage, index: int, state: PartitionImage) -> None:
         self._forget_routes()

@@ -27,6 +27,8 @@ WINDOW_BYTES: Final = 4 << 20
 WINDOW_STRIDE: Final = WINDOW_BYTES // 2
 MAPPED_BYTES_MAX: Final = 32 << 20
 
+PRODUCER_EXPIRATION_MS: Final = 86_400_000
+
 
 def run_now(task: Callable[[], None]) -> None:
     """The `run_later` of tools and tests: at once, on the calling thread."""
@@ -175,7 +177,7 @@ class Windows:
 class Disk:
     """The three of them; one for a log manager and all its logs."""
 
-    __slots__ = ("files", "handles", "run_later", "windows")
+    __slots__ = ("files", "handles", "producer_expiration_ms", "run_later", "windows")
 
     def __init__(
         self,
@@ -187,6 +189,8 @@ class Disk:
     ) -> None:
         self.files = files
         self.run_later = run_later
+        self.producer_expiration_ms = PRODUCER_EXPIRATION_MS
+        """`producer.id.expiration.ms`: how long a silent producer is remembered by every log."""
         self.handles = Handles(files, min(handles_max, files.open_files_max() // HANDLES_SHARE))
         self.windows = Windows(files, run_later, mapped_bytes_max)
 

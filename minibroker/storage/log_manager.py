@@ -227,6 +227,13 @@ class LogManager:
         self.high_watermarks.pop(name, None)
         return task
 
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget silent producers in every log; how many are left. Call it with nothing staged."""
+        left = 0
+        for log in self.logs.values():
+            left += log.remove_expired_producers(now_ms, expiration_ms)
+        return left
+
     def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
         """The logs in one of `directories`."""
         prefix = directory.path + "/"

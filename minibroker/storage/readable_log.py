@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-PRODUCER_EXPIRATION_MS: Final = 86_400_000
-"""`producer.id.expiration.ms`: how long a silent producer is remembered."""
 _NOTHING: Final = memoryview(b"")
 
 
@@ -299,10 +297,17 @@ class ReadableLog:
                 log_start_offset=self.log_start_offset,
                 end_offset=self._opened_end_offset,
                 now_ms=self._clock.now_ms(),
-                expiration_ms=PRODUCER_EXPIRATION_MS,
+                expiration_ms=self._disk.producer_expiration_ms,
             )
         except (OSError, CorruptionError) as error:
             raise self._failed("load the producers of", error) from error
+
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget producers silent for `expiration_ms`; how many are left in memory."""
+        if self._producers is None:
+            return 0
+        self._producers.remove_expired(now_ms, expiration_ms)
+        return len(self._producers.producers)
 
     def producers(self) -> dict[int, ProducerEntry]:
         """Producer id → what is known of it (DescribeProducers); not to be changed."""
