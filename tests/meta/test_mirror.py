@@ -16,6 +16,7 @@ TESTED_ELSEWHERE = {
     "minibroker/app.py": "tests/integration: it wires what runs there",
     "minibroker/handlers/authorized_operations.py": "tests/compat: Metadata, DescribeCluster",
     "minibroker/handlers/context.py": "slots without behaviour",
+    "minibroker/handlers/fetch_reading.py": "tests/compat and test_fetch: the reading half of Fetch",
     "minibroker/handlers/leaders.py": "tests/compat: Produce and Fetch with wrong leaders",
     **{
         f"minibroker/config/tables/{name}.py": "tests/compat/test_config_tables.py: beside Kafka"
@@ -41,6 +42,7 @@ def test_every_module_has_its_unit_tests() -> None:
         and name_of(path) not in TESTED_ELSEWHERE
         and not _is_compared_with_kafka(path)
         and not _test_of(path).exists()
+        and not _shares_a_test(path)
     ]
     assert_none(found, "modules without unit tests of their name:")
 
@@ -78,6 +80,11 @@ def _is_compared_with_kafka(path: Path) -> bool:
     if name_of(path.parent) != "minibroker/handlers":
         return False
     return any(scenario.api == path.stem for scenario in load_all())
+
+
+def _shares_a_test(path: Path) -> bool:
+    names = [test.stem.removeprefix("test_") for test in _test_of(path).parent.glob("test_*.py")]
+    return any(path.stem.endswith("_" + name) for name in names)
 
 
 def _names_a_part(path: Path, folder: Path) -> bool:

@@ -1,0 +1,173 @@
+"""The reading half of Fetch: one pass over the partitions that a request asks for.
+
+`fetch` makes the pass, decides whether to wait and builds the answer; here each partition is read,
+within the limits of the request, into the part of the answer that is its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.partitions.partition import READ_COMMITTED
+from minibroker.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    PartitionData,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.fetch_session import FetchContext, FetchPartition, PartitionKey
+    from minibroker.partitions.partition import Partition
+    from minibroker.protocol.messages.fetch import FetchRequest
+
+_BYTES_MAX: Final = 2**31 - 1
+_NO_RECORDS: Final = memoryview(b"")
+# Kafka sorts these out before it reads; they do not end the wait for the other partitions.
+_KNOWN_BEFORE_READING: Final = frozenset(
+    (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+)
+
+
+class FetchPass:
+    """One request on its way: what to read, and what the last pass over the partitions gave."""
+
+    __slots__ = (
+        "bytes_read",
+        "context",
+        "failed",
+        "limit_bytes",
+        "readable_count",
+        "request",
+        "results",
+        "session",
+    )
+
+    def __init__(
+        self, context: RequestContext, request: FetchRequest, session: FetchContext
+    ) -> None:
+        self.context = context
+        self.request = request
+        self.session = session
+        limit = request.max_bytes if context.version >= 3 else _BYTES_MAX
+        self.limit_bytes = min(limit, context.services.config.fetch_max_bytes)
+        quotas = context.services.quotas
+        if (
+            quotas.is_active
+            and (window := quotas.fetch_bytes_max(context.quota_client)) is not None
+        ):
+            # More than a client may have in all its windows would be refused for ever.
+            self.limit_bytes = min(self.limit_bytes, window)
+        self.results: list[tuple[PartitionKey, FetchPartition, PartitionData]] = []
+        self.bytes_read = 0
+        self.failed = False
+        self.readable_count = 0
+
+
+def read_all(fetch: FetchPass) -> None:
+    """One pass over the partitions: fill `results`, `bytes_read` and `failed`.
+
+    Partitions that do not exist stand behind the others, as in Kafka's answer.
+    """
+    results: list[tuple[PartitionKey, FetchPartition, PartitionData]] = []
+    unknown: list[tuple[PartitionKey, FetchPartition, PartitionData]] = []
+    fetch.bytes_read = 0
+    fetch.failed = False
+    left_bytes = fetch.limit_bytes
+    min_one_batch = fetch.context.version >= 3
+    image = fetch.context.services.cluster.image
+    for key, asked in fetch.session:
+        if asked.topic is None:
+            known = image.topic_by_id.get(asked.topic_id)
+            asked.topic = known.name if known is not None else None
+        data = PartitionData(partition_index=asked.index, high_watermark=-1, records=_NO_RECORDS)
+        try:
+            size = _read(fetch, asked, data, left_bytes, min_one_batch)
+        except KafkaError as error:
+            if error.code in _KNOWN_BEFORE_READING:
+                data.error_code = int(error.code)
+                unknown.append((key, asked, data))
+                continue
+            _fail(fetch, data, error)
+            size = 0
+        if size:
+            min_one_batch = False
+            left_bytes = max(0, left_bytes - size)
+            fetch.bytes_read += size
+        results.append((key, asked, data))
+    fetch.readable_count = len(results)
+    fetch.results = results + unknown
+
+
+def _read(
+    fetch: FetchPass,
+    asked: FetchPartition,
+    data: PartitionData,
+    left_bytes: int,
+    min_one_batch: bool,
+) -> int:
+    """Read one partition into `data`; returns the bytes read. Raises KafkaError."""
+    context = fetch.context
+    partition = _leader(context, asked)
+    partition.check_leader_epoch(asked.current_leader_epoch)
+    if asked.last_fetched_epoch >= 0 and _diverges(partition, asked, data):
+        fetch.failed = True  # like an error, it is told at once
+        return 0
+    isolation_level = fetch.request.isolation_level
+    read = partition.read(
+        asked.fetch_offset,
+        min(asked.max_bytes, left_bytes),
+        isolation_level=isolation_level,
+        min_one_batch=min_one_batch,
+    )
+    data.high_watermark = partition.high_watermark
+    data.last_stable_offset = partition.last_stable_offset
+    data.log_start_offset = partition.log_start_offset
+    data.aborted_transactions = None
+    if isolation_level == READ_COMMITTED:
+        data.aborted_transactions = [
+            AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+            for producer_id, first_offset, _, _ in partition.aborted_transactions(
+                asked.fetch_offset, read
+            )
+        ]
+    if read.is_first_batch_cut and context.version >= 3:
+        return 0
+    data.records = read.records
+    return len(read.records)
+
+
+def _leader(context: RequestContext, asked: FetchPartition) -> Partition:
+    if asked.topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+    partition = context.services.partitions.get(asked.topic, asked.index)
+    if context.version >= 13 and partition.topic_id != asked.topic_id:
+        raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
+    return partition
+
+
+def _diverges(partition: Partition, asked: FetchPartition, data: PartitionData) -> bool:
+    """KIP-595: the reader's last epoch ended here before the offset that it wants."""
+    epoch, end_offset = partition.end_offset_for_epoch(asked.last_fetched_epoch)
+    if end_offset < 0:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch >= asked.last_fetched_epoch and end_offset >= asked.fetch_offset:
+        return False
+    data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    data.aborted_transactions = None
+    data.high_watermark = partition.high_watermark
+    data.last_stable_offset = partition.last_stable_offset
+    data.log_start_offset = partition.log_start_offset
+    return True
+
+
+def _fail(fetch: FetchPass, data: PartitionData, error: KafkaError) -> None:
+    code = error.code
+    if code == ErrorCode.KAFKA_STORAGE_ERROR and fetch.context.version <= 5:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # clients of that age do not know the other
+    data.error_code = int(code)
+    data.records = _NO_RECORDS
+    data.aborted_transactions = None
+    fetch.failed = True
