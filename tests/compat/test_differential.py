@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.handlers.registry import HANDLERS
 from tests.compat.dialogue import Dialogue, flatten
 from tests.compat.known_differences import KNOWN_DIFFERENCES, differences_of
 from tests.compat.scenarios import Scenario, load_all
@@ -40,6 +41,8 @@ KAFKA_39 = {
     "describe_log_dirs": (0, 4),
     "create_partitions": (0, 3),
     "incremental_alter_configs": (0, 1),
+    "describe_client_quotas": (0, 1),
+    "alter_client_quotas": (0, 1),
     "describe_cluster": (0, 1),
 }
 KAFKA_44 = {
@@ -57,6 +60,8 @@ KAFKA_44 = {
     "describe_log_dirs": (1, 5),
     "create_partitions": (0, 3),
     "incremental_alter_configs": (0, 1),
+    "describe_client_quotas": (0, 1),
+    "alter_client_quotas": (0, 1),
     "describe_cluster": (0, 2),
     "list_config_resources": (0, 1),
     "describe_topic_partitions": (0, 0),
@@ -134,6 +139,11 @@ def test_answers_are_equal(
     gone = [line for line in known if not any(line.covers(path) for path in different)]
     assert not unknown, "\n  ".join(["differs from Kafka:", *unknown[:60]])
     assert not gone, f"known differences that are gone: {gone}"
+
+
+def test_every_handler_has_scenarios() -> None:
+    compared = {scenario.api for scenario in load_all()}
+    assert sorted(set(HANDLERS.values()) - compared) == []
 
 
 def test_known_differences_name_scenarios() -> None:

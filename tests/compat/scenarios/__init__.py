@@ -51,8 +51,9 @@ def load_all() -> list[Scenario]:
         fetches,
         offsets,
         produces,
+        quotas,
         topics,
     )
 
-    del clusters, configs, fetches, offsets, produces, topics
+    del clusters, configs, fetches, offsets, produces, quotas, topics
     return SCENARIOS

@@ -1,0 +1,127 @@
+"""DescribeClientQuotas and AlterClientQuotas: values per user and client id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.compat.scenarios import scenario
+
+if TYPE_CHECKING:
+    from tests.compat.dialogue import Dialogue
+
+EXACT, DEFAULT, ANY = 0, 1, 2
+
+
+def entity(**names: str | None) -> list[dict[str, Any]]:
+    """An entity; an underscore in a type stands for a dash, a name of None is the default."""
+    return [
+        {"entity_type": kind.replace("_", "-"), "entity_name": name} for kind, name in names.items()
+    ]
+
+
+def change(key: str, value: float | None) -> dict[str, Any]:
+    """Set one quota, or remove it with None."""
+    return {"key": key, "value": value or 0.0, "remove": value is None}
+
+
+def alter(
+    who: list[dict[str, Any]], *changes: dict[str, Any], validate_only: bool = False
+) -> dict[str, Any]:
+    """An AlterClientQuotas request with one entry."""
+    return {"entries": [{"entity": who, "ops": list(changes)}], "validate_only": validate_only}
+
+
+def part(kind: str, match_type: int, match: str | None = None) -> dict[str, Any]:
+    """One component of a DescribeClientQuotas filter."""
+    return {"entity_type": kind, "match_type": match_type, "match": match}
+
+
+def settled(talk: Dialogue, label: str, client: str, expected: dict[str, float]) -> None:
+    """Wait until the quotas of a client id are what is expected: Kafka applies them later."""
+
+    def shown() -> dict[str, float]:
+        answer = talk.quietly(
+            "describe_client_quotas", 0, components=[part("client-id", EXACT, client)], strict=True
+        )
+        return {v["key"]: v["value"] for e in answer["entries"] or () for v in e["values"]}
+
+    talk.wait_until(lambda: shown() == expected, f"quotas of {client}: {expected}")
+    talk.note(label, shown())
+
+
+@scenario("alter_client_quotas")
+def alter_client_quotas_good(talk: Dialogue) -> None:
+    client = talk.topic("client")
+    who = entity(client_id=client)
+    talk.ask("set", **alter(who, change("producer_byte_rate", 1000.0)))
+    settled(talk, "is set", client, {"producer_byte_rate": 1000.0})
+    both = (change("consumer_byte_rate", 5.5e6), change("producer_byte_rate", None))
+    talk.ask("set and remove", **alter(who, *both))
+    settled(talk, "the other is set", client, {"consumer_byte_rate": 5.5e6})
+    only = alter(who, change("request_percentage", 50.0), validate_only=True)
+    talk.ask("validate only", **only)
+    settled(talk, "unchanged", client, {"consumer_byte_rate": 5.5e6})
+    talk.ask("remove what is not set", **alter(who, change("request_percentage", None)))
+    talk.ask("no entries", entries=[])
+    talk.ask("remove the last", **alter(who, change("consumer_byte_rate", None)))
+    settled(talk, "none", client, {})
+
+
+@scenario("alter_client_quotas")
+def alter_client_quotas_refused(talk: Dialogue) -> None:
+    client = talk.topic("client")
+    who = entity(client_id=client)
+    for label, someone, changes in (
+        ("unknown key", who, [change("no_such_rate", 1.0)]),
+        ("unknown type", entity(planet="mars"), [change("producer_byte_rate", 1.0)]),
+        ("no entity", [], [change("producer_byte_rate", 1.0)]),
+        ("type twice", who + who, [change("producer_byte_rate", 1.0)]),
+        ("empty name", entity(client_id=""), [change("producer_byte_rate", 1.0)]),
+        ("key twice", who, [change("producer_byte_rate", 1.0), change("producer_byte_rate", 2.0)]),
+        ("fraction of a byte", who, [change("producer_byte_rate", 1.5)]),
+        ("negative", who, [change("producer_byte_rate", -1.0)]),
+    ):
+        talk.ask(label, **alter(someone, *changes, validate_only=True))
+
+
+@scenario("describe_client_quotas")
+def describe_client_quotas_filters(talk: Dialogue) -> None:
+    user, client = talk.topic("user"), talk.topic("client")
+    for who, rate in (
+        (entity(user=user), 1.0),
+        (entity(user=user, client_id=client), 2.0),
+        (entity(client_id=client), 3.0),
+        (entity(user=user, client_id=None), 4.0),
+    ):
+        talk.quietly("alter_client_quotas", 0, **alter(who, change("producer_byte_rate", rate)))
+
+    def found(strict: bool, *components: dict[str, Any]) -> list[Any]:
+        answer = talk.quietly(
+            "describe_client_quotas", talk.version, components=list(components), strict=strict
+        )
+        own = filter(_is_own(user, client), answer["entries"] or [])
+        return [answer["error_code"], sorted(map(_told, own))]
+
+    a_user, a_client = part("user", EXACT, user), part("client-id", EXACT, client)
+    talk.wait_until(lambda: len(found(False, a_user)[1]) == 3, "three quotas of the user")
+    for strict in (False, True):
+        talk.note(f"user {strict}", found(strict, a_user))
+        talk.note(f"client {strict}", found(strict, a_client))
+        talk.note(f"both {strict}", found(strict, a_user, a_client))
+        talk.note(f"any client {strict}", found(strict, a_user, part("client-id", ANY)))
+        talk.note(f"default client {strict}", found(strict, a_user, part("client-id", DEFAULT)))
+        talk.note(f"nothing asked {strict}", found(strict))
+    talk.ask("unknown type", components=[part("planet", ANY)], strict=True)
+    talk.ask("empty type", components=[part("", ANY)], strict=True)
+    talk.ask("type twice", components=[a_user, a_user], strict=True)
+
+
+def _told(entry: Any) -> str:
+    """An entry as text, its entity in a fixed order: Kafka's is that of a hash map."""
+    names = sorted(f"{one['entity_type']}={one['entity_name']}" for one in entry["entity"])
+    values = sorted((one["key"], one["value"]) for one in entry["values"])
+    return f"{' '.join(names)}: {values}"
+
+
+def _is_own(*names: str) -> Any:
+    return lambda entry: any(one["entity_name"] in names for one in entry["entity"])
