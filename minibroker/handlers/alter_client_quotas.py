@@ -22,7 +22,7 @@ from minibroker.protocol.messages.alter_client_quotas import (
     EntityData,
     ResponseEntryData,
 )
-from minibroker.quotas.entities import IP, Entity, changes_of, node_of
+from minibroker.quotas.entities import IP, Entity, changes_of, node_of, parts
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -37,7 +37,8 @@ async def handle(
     for entry in request.entries:
         entity: Entity = {one.entity_type: one.entity_name for one in entry.entity}
         answer = ResponseEntryData(
-            entity=[EntityData(entity_type=kind, entity_name=n) for kind, n in entity.items()]
+            error_message=None,
+            entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in parts(entity)],
         )
         response.entries.append(answer)
         try:

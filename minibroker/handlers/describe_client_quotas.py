@@ -17,7 +17,7 @@ from minibroker.protocol.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from minibroker.quotas.entities import Component, matching
+from minibroker.quotas.entities import Component, matching, parts
 
 if TYPE_CHECKING:
     from minibroker.error_codes import ErrorCode
@@ -35,7 +35,9 @@ def handle(
     return DescribeClientQuotasResponse(
         entries=[
             EntryData(
-                entity=[EntityData(entity_type=kind, entity_name=n) for kind, n in entity.items()],
+                entity=[
+                    EntityData(entity_type=kind, entity_name=name) for kind, name in parts(entity)
+                ],
                 values=[ValueData(key=key, value=value) for key, value in quotas.items()],
             )
             for entity, quotas in matching(configs, components, strict=request.strict)

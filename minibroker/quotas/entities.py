@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
-_TYPES: Final = (USER, CLIENT_ID, IP)
+_TYPES: Final = (CLIENT_ID, USER, IP)
+"""In the order in which Kafka's answers name them."""
 
 EXACT, DEFAULT, ANY = 0, 1, 2
 """Match types of DescribeClientQuotas."""
@@ -82,6 +83,12 @@ def node_of(entity: Entity) -> Node:
     if CLIENT_ID not in entity:
         return Node("users", user, _CLIENT_TYPES)
     return Node("users", f"{user}/clients/{_stored(entity[CLIENT_ID])}", _CLIENT_TYPES)
+
+
+def parts(entity: Entity) -> list[tuple[str, str | None]]:
+    """Type and name of each part, in the order of Kafka's answers."""
+    known = [(kind, entity[kind]) for kind in _TYPES if kind in entity]
+    return known + [(kind, name) for kind, name in entity.items() if kind not in _TYPES]
 
 
 def changes_of(

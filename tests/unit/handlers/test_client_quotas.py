@@ -91,7 +91,7 @@ async def test_Q1_set_show_change_and_remove(
         "request_percentage": "150.0",
         "controller_mutation_rate": "0.5",
     }
-    key = (("user", "a b"), ("client-id", None))
+    key = (("client-id", None), ("user", "a b"))
     assert await described(client, ("user", ANY, None)) == {key: everything}
     assert await altered(client, entry(both, producer_byte_rate=None, request_percentage=7.0)) == [
         0
