@@ -6,6 +6,7 @@ LISTEN ?= 127.0.0.1:9092
 
 KIO_OLD := build/kio-0.5.0
 KIO_NEW := build/kio-0.6.5
+KAFKA_PYTHON_OLD := build/kafka-python-2.0.2
 
 # Apache Kafka in three directories of jars: the peers of the differential tests, the Java client, the tools.
 JARS := build/jars
@@ -21,7 +22,7 @@ help: ## what can be made
 run: $(VENV)/.runtime ## serve on $(LISTEN), data in ./minibroker-data
 	$(BIN)/minibroker serve --listen $(LISTEN)
 
-test: $(VENV)/.test $(KIO_OLD)/.done $(KIO_NEW)/.done java ## run every test
+test: $(VENV)/.test $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done java ## run every test
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.test ## format check, lint, types, import contracts
@@ -50,6 +51,12 @@ $(VENV)/.test: pyproject.toml
 # Two ages of one foreign codec: 0.5.0 knows every old version, 0.6.5 the newest ones.
 build/kio-%/.done: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(@D) kio==$*
+	touch $@
+
+# The last kafka-python that speaks as clients of Kafka 0.8 to 0.10 did, with the codecs that it wants for that.
+build/kafka-python-%/.done: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) \
+	  kafka-python==$* xxhash python-snappy
 	touch $@
 
 # Without Java or Go the brokers that need them are named in the table as not measured.
