@@ -38,7 +38,7 @@ def _fail_instead(item: pytest.Item, sentence: str) -> None:
     def fail() -> None:
         pytest.fail(sentence, pytrace=False)
 
-    item.fixturenames.clear()  # type: ignore[attr-defined]
+    item.fixturenames = []  # type: ignore[attr-defined]  # its own: the list is shared
     item.runtest = fail  # type: ignore[method-assign]
 
 
