@@ -1,0 +1,300 @@
+"""Fetch: limits, waiting, isolation, epochs, sessions, topic ids, places that do not exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+)
+from minibroker.records.batch import iterate_headers
+from tests.support.in_process import START_MS, batch_of
+from tests.unit.handlers.test_produce import id_of, produce
+from tests.unit.partitions.conftest import Claim
+from tests.unit.server.test_connection import eventually
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+VERSIONS = range(4, 19)
+ONE_BATCH = len(batch_of(b"x"))
+
+
+def part(
+    index: int = 0, offset: int = 0, *, max_bytes: int = 1 << 20, **more: int
+) -> FetchPartition:
+    return FetchPartition(
+        partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, **more
+    )
+
+
+def asking(
+    *parts: FetchPartition,
+    topic: str = "t",
+    topic_id: bytes = bytes(16),
+    max_wait_ms: int = 0,
+    min_bytes: int = 1,
+    max_bytes: int = 1 << 20,
+    session: tuple[int, int] = (0, -1),
+    isolation_level: int = 0,
+    forget: tuple[int, ...] = (),
+) -> FetchRequest:
+    topics = [FetchTopic(topic=topic, topic_id=topic_id, partitions=list(parts))]
+    forgotten = [ForgottenTopic(topic=topic, topic_id=topic_id, partitions=list(forget))]
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+        isolation_level=isolation_level,
+        session_id=session[0],
+        session_epoch=session[1],
+        topics=topics if parts else [],
+        forgotten_topics_data=forgotten if forget else [],
+    )
+
+
+async def fill(client: RawClient, *values: bytes, index: int = 0) -> None:
+    """One batch per value."""
+    for value in values:
+        (topic,) = (await client.call(produce(batch_of(value), index=index), 9)).responses
+        assert topic.partition_responses[0].error_code == 0
+
+
+def told(answer: Any) -> dict[int, tuple[int, int, int]]:
+    """Partition → error, high watermark, bytes of records."""
+    return {
+        found.partition_index: (
+            found.error_code,
+            found.high_watermark,
+            len(found.records or b""),
+        )
+        for topic in answer.responses
+        for found in topic.partitions
+    }
+
+
+def offsets_in(records: Any) -> list[int]:
+    """Base offsets of the batches."""
+    return [header.base_offset for _, header in iterate_headers(records)]
+
+
+def first(answer: Any) -> Any:
+    return answer.responses[0].partitions[0]
+
+
+# Reading.
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_records_come_with_the_marks_of_the_partition(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await fill(client, b"a", b"b")
+    request = asking(part(offset=1), topic_id=id_of(running))
+    answer = await client.call(request, version)
+    found = first(answer)
+    assert (found.error_code, found.high_watermark, found.last_stable_offset) == (0, 2, 2)
+    if version >= 5:
+        assert found.log_start_offset == 0
+    assert offsets_in(found.records) == [1]
+    if version >= 13:
+        assert answer.responses[0].topic_id == id_of(running)
+    else:
+        assert answer.responses[0].topic == "t"
+
+
+async def test_the_end_of_the_log_gives_nothing(client: RawClient) -> None:
+    await fill(client, b"a")
+    assert told(await client.call(asking(part(offset=1)), 11)) == {0: (0, 1, 0)}
+
+
+@pytest.mark.parametrize("offset", [2, -1, 1 << 40])
+async def test_an_offset_outside_the_log(client: RawClient, offset: int) -> None:
+    await fill(client, b"a")
+    found = first(await client.call(asking(part(offset=offset)), 11))
+    assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert found.high_watermark == -1
+    assert len(found.records or b"") == 0
+
+
+async def test_the_first_batch_comes_whole_whatever_the_limits(client: RawClient) -> None:
+    await fill(client, b"a" * 1000, b"b" * 1000)
+    answer = await client.call(asking(part(max_bytes=1), max_bytes=1), 11)
+    assert offsets_in(first(answer).records) == [0]
+    assert len(first(answer).records) > 1000
+
+
+async def test_only_the_first_partition_may_go_over_the_limit(client: RawClient) -> None:
+    for index in (0, 1):
+        await fill(client, b"a" * 1000, index=index)
+    answer = await client.call(asking(part(0), part(1), max_bytes=100), 11)
+    sizes = {index: size for index, (_, _, size) in told(answer).items()}
+    assert sizes[0] > 1000
+    assert sizes[1] == 0
+
+
+async def test_a_partitions_limit_holds_behind_the_first(client: RawClient) -> None:
+    await fill(client, *[b"x"] * 10)
+    found = first(await client.call(asking(part(max_bytes=3 * ONE_BATCH)), 11))
+    assert len(found.records) == 3 * ONE_BATCH
+
+
+# Places that do not exist.
+
+
+@pytest.mark.parametrize("version", [4, 7, 11, 12])
+async def test_unknown_places_are_told_and_do_not_stop_the_others(
+    client: RawClient, version: int
+) -> None:
+    await fill(client, b"a")
+    answer = await client.call(asking(part(9), part(0), max_wait_ms=60_000), version)
+    assert told(answer)[9] == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, 0)
+    assert told(answer)[0][0] == 0
+    unknown = await client.call(asking(part(0), topic="nowhere", max_wait_ms=60_000), version)
+    assert first(unknown).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_an_unknown_topic_id(client: RawClient) -> None:
+    answer = await client.call(asking(part(), topic_id=b"\7" * 16, max_wait_ms=60_000), 13)
+    assert first(answer).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+async def test_leader_epochs_are_checked_and_the_leader_is_told(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    newer = first(await client.call(asking(part(current_leader_epoch=5)), 11))
+    assert newer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    running.partitions.get("t", 0).leader_epoch = 3
+    request = asking(part(current_leader_epoch=2), topic_id=id_of(running))
+    answer = await client.call(request, 16)
+    assert first(answer).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert first(answer).current_leader.leader_id == 0
+    assert [(e.node_id, e.port) for e in answer.node_endpoints] == [(0, running.address[1])]
+
+
+async def test_a_log_that_diverged_says_where(running: InProcessBroker, client: RawClient) -> None:
+    await fill(client, b"a", b"b")
+    found = first(await client.call(asking(part(offset=2, last_fetched_epoch=0)), 12))
+    assert (found.error_code, found.diverging_epoch) == (0, None)
+    request = asking(part(offset=5, last_fetched_epoch=0), max_wait_ms=60_000)
+    found = first(await client.call(request, 12))
+    assert found.error_code == 0
+    assert (found.diverging_epoch.epoch, found.diverging_epoch.end_offset) == (0, 2)
+
+
+# Isolation.
+
+
+@pytest.mark.parametrize("version", [4, 11, 18])
+async def test_read_committed_ends_at_the_open_transaction(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await fill(client, b"a")
+    open_batch = batch_of(
+        b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
+    )
+    running.partitions.get("t", 0).append(memoryview(open_batch), -1, START_MS, Claim())
+    for isolation_level, offsets in ((0, [0, 1]), (1, [0])):
+        request = asking(part(), topic_id=id_of(running), isolation_level=isolation_level)
+        found = first(await client.call(request, version))
+        assert offsets_in(found.records) == offsets
+        assert (found.high_watermark, found.last_stable_offset) == (2, 1)
+        assert (found.aborted_transactions is None) == (isolation_level == 0)
+
+
+# Waiting.
+
+
+async def test_it_waits_until_there_is_enough(running: InProcessBroker, client: RawClient) -> None:
+    client.send(asking(part(0), part(1), max_wait_ms=60_000, min_bytes=2 * ONE_BATCH), 11)
+    await eventually(lambda: running.partitions.get("t", 0).waiters)
+    async with await running.connect() as producer:
+        await fill(producer, b"x", index=0)
+        assert running.partitions.get("t", 0).waiters
+        await fill(producer, b"x", index=1)
+    assert {i: size for i, (_, _, size) in told(await client.receive()).items()} == {
+        0: ONE_BATCH,
+        1: ONE_BATCH,
+    }
+
+
+async def test_its_time_ends_the_wait(client: RawClient) -> None:
+    assert told(await client.call(asking(part(), max_wait_ms=5), 11)) == {0: (0, 0, 0)}
+
+
+async def test_enough_that_is_there_needs_no_wait(client: RawClient) -> None:
+    await fill(client, b"a", b"b")
+    request = asking(part(), max_wait_ms=60_000, min_bytes=2 * ONE_BATCH)
+    assert told(await client.call(request, 11))[0][2] == 2 * ONE_BATCH
+
+
+async def test_min_bytes_is_at_most_max_bytes(client: RawClient) -> None:
+    await fill(client, b"a" * 200)
+    request = asking(part(), max_wait_ms=60_000, min_bytes=1 << 30, max_bytes=100)
+    assert told(await client.call(request, 11))[0][2] > 200
+
+
+async def test_min_bytes_0_needs_no_wait(client: RawClient) -> None:
+    request = asking(part(), max_wait_ms=60_000, min_bytes=0)
+    assert told(await client.call(request, 11)) == {0: (0, 0, 0)}
+
+
+async def test_a_topic_deleted_meanwhile_is_told(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    client.send(asking(part(), max_wait_ms=60_000), 11)
+    await eventually(lambda: running.partitions.get("t", 0).waiters)
+    await running.broker.cluster.delete_topic("t")
+    assert first(await client.receive()).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# Sessions.
+
+
+@pytest.mark.parametrize("version", [7, 11, 12, 13, 18])
+async def test_a_session_tells_what_changed(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    topic_id = id_of(running)
+    answer = await client.call(asking(part(0), part(1), topic_id=topic_id, session=(0, 0)), version)
+    session_id = answer.session_id
+    assert session_id > 0
+    assert set(told(answer)) == {0, 1}
+    answer = await client.call(asking(session=(session_id, 1)), version)
+    assert (answer.error_code, answer.session_id, answer.responses) == (0, session_id, [])
+    await fill(client, b"x", index=1)
+    answer = await client.call(asking(session=(session_id, 2)), version)
+    assert set(told(answer)) == {1}
+    request = asking(part(1, 1), topic_id=topic_id, session=(session_id, 3), forget=(0,))
+    assert told(await client.call(request, version)) == {}
+    answer = await client.call(asking(session=(session_id, 3)), version)
+    assert answer.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    answer = await client.call(asking(session=(session_id, -1)), version)
+    assert answer.error_code == 0
+    answer = await client.call(asking(session=(session_id, 4)), version)
+    assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+async def test_names_and_ids_do_not_mix_in_a_session(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(asking(part(), session=(0, 0)), 12)
+    answer = await client.call(asking(session=(answer.session_id, 1)), 13)
+    assert answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+async def test_a_session_waits_for_its_partitions(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(asking(part(0), part(1), session=(0, 0)), 12)
+    client.send(asking(session=(answer.session_id, 1), max_wait_ms=60_000), 12)
+    await eventually(lambda: running.partitions.get("t", 1).waiters)
+    async with await running.connect() as producer:
+        await fill(producer, b"x", index=1)
+    assert set(told(await client.receive())) == {1}
