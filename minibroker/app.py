@@ -305,12 +305,18 @@ async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
     line = f"minibroker listening on {host}:{port}\n"
     sys.stdout.write(line)
     sys.stdout.flush()
+    code = 0
     if options.ready_file is not None:
-        _write_ready_file(options.ready_file, line)
-    await stopping.wait()
+        try:
+            _write_ready_file(options.ready_file, line)
+        except OSError as error:
+            sys.stderr.write(f"minibroker: cannot write {options.ready_file}: {error.strerror}\n")
+            code = 1
+    if not code:
+        await stopping.wait()
     try:
         await broker.stop()
     except MinibrokerError as error:
         sys.stderr.write(f"minibroker: stopped, but not cleanly: {error}\n")
         return 1
-    return 0
+    return code

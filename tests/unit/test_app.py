@@ -1,0 +1,238 @@
+"""The composition root: start, stop, start again, and what a failed start leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.app import TREE_FILE, Broker, run
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.options import ServeOptions, TopicToCreate
+from minibroker.errors import ConfigError, MinibrokerError, StorageError
+from minibroker.protocol.messages.metadata import MetadataRequest
+from tests.support.in_process import InProcessBroker, batch_of
+from tests.unit.handlers.test_fetch import asking, first, offsets_in, part
+from tests.unit.handlers.test_produce import produce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def files_in(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+# Start and stop.
+
+
+async def test_records_survive_a_stop(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path) as running:
+        await running.create_topic("t")
+        cluster_id = running.broker.cluster.image.cluster_id
+        async with await running.connect() as client:
+            await client.call(produce(batch_of(b"kept")), 9)
+    async with InProcessBroker(tmp_path) as running:
+        assert running.broker.cluster.image.cluster_id == cluster_id
+        async with await running.connect() as client:
+            found = first(await client.call(asking(part()), 11))
+            assert offsets_in(found.records) == [0]
+            answer = await client.call(produce(batch_of(b"next")), 9)
+            assert answer.responses[0].partition_responses[0].base_offset == 1
+
+
+async def test_a_clean_stop_leaves_marker_and_checkpoints_and_no_lock(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path) as running:
+        await running.create_topic("t")
+        data = Path(running.settings["log.dirs"])
+        assert ".kafka_cleanshutdown" not in files_in(data)
+    found = files_in(data)
+    assert {".kafka_cleanshutdown", "meta.properties", TREE_FILE, "t-0"} <= found
+    assert "recovery-point-offset-checkpoint" in found
+    async with InProcessBroker(tmp_path) as running:
+        running.partitions.get("t", 0)
+
+
+async def test_topics_of_the_command_line_are_made_once(tmp_path: Path) -> None:
+    topics = (
+        TopicToCreate("a", 3, {"retention.ms": "1000"}),
+        TopicToCreate("b", -1, {}),
+    )
+    for _ in range(2):
+        async with InProcessBroker(tmp_path, topics=topics) as running:
+            image = running.broker.cluster.image
+            assert {name: len(topic.partitions) for name, topic in image.topics.items()} == {
+                "a": 3,
+                "b": 1,
+            }
+            assert running.partitions.get("a", 0).log.config.retention_ms == 1000
+
+
+async def test_topic_and_broker_configurations_are_there_after_a_start(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path) as running:
+        await running.create_topic("t", max_message_bytes="500")
+        await running.broker.cluster.alter_config("brokers", "<default>", {"log.retention.ms": "7"})
+        await running.broker.cluster.alter_config("brokers", "0", {"message.max.bytes": "900"})
+        assert running.broker.dynamic.broker.message_max_bytes == 900
+    async with InProcessBroker(tmp_path) as running:
+        assert running.partitions.get("t", 0).log.config.max_message_bytes == 500
+        assert running.broker.dynamic.broker.message_max_bytes == 900
+        assert running.broker.dynamic.broker.log_retention_ms == 7
+
+
+async def test_several_brokers_live_in_one_process(tmp_path: Path) -> None:
+    async with (
+        InProcessBroker(tmp_path / "1") as one,
+        InProcessBroker(tmp_path / "2") as two,
+    ):
+        assert one.address != two.address
+        for running in (one, two):
+            async with await running.connect() as client:
+                await client.call(MetadataRequest(topics=[]), 9)
+
+
+# A start that fails.
+
+
+def config(directory: Path, **settings: str) -> BrokerConfig:
+    named = {key.replace("_", "."): value for key, value in settings.items()}
+    listeners = "PLAINTEXT://127.0.0.1:0"
+    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **named})
+
+
+async def test_a_directory_in_use_is_one_sentence_and_stays_usable(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path) as running:
+        other = Broker(config(Path(running.settings["log.dirs"])))
+        with pytest.raises(MinibrokerError, match=str(tmp_path)):
+            await other.start()
+        async with await running.connect() as client:
+            await client.call(MetadataRequest(topics=[]), 9)
+
+
+async def test_a_directory_of_another_broker_is_refused(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path) as running:
+        data = Path(running.settings["log.dirs"])
+    with pytest.raises(MinibrokerError, match=r"broker\.id|node\.id"):
+        await Broker(config(data, broker_id="5")).start()
+    async with InProcessBroker(tmp_path):
+        pass
+
+
+async def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    with pytest.raises(StorageError, match="file"):
+        await Broker(config(tmp_path / "file" / "data")).start()
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        TopicToCreate("a b", 1, {}),
+        TopicToCreate("a", 0, {}),
+        TopicToCreate("a", 1, {"retention.ms": "soon"}),
+        TopicToCreate("a", 1, {"no.such.key": "1"}),
+    ],
+)
+async def test_a_topic_that_cannot_be_made_fails_the_start(
+    tmp_path: Path, topic: TopicToCreate
+) -> None:
+    broker = Broker(config(tmp_path / "data"))
+    with pytest.raises(ConfigError):
+        await broker.start([topic])
+    async with InProcessBroker(tmp_path) as running:
+        assert not running.broker.cluster.image.topics
+
+
+def test_a_release_that_never_was_is_one_sentence() -> None:
+    settings = {"minibroker.advertised.kafka.version": "9.9"}
+    with pytest.raises(ConfigError, match=r"minibroker\.advertised\.kafka\.version=9\.9"):
+        Broker(BrokerConfig(settings))
+
+
+# The process.
+
+
+def run_until_ready(config: BrokerConfig, options: ServeOptions) -> int:
+    """`run` in this thread; SIGTERM comes as soon as the ready file is there."""
+    assert options.ready_file is not None
+    ready = Path(options.ready_file)
+    loop_made: list[asyncio.AbstractEventLoop] = []
+
+    class Watch:
+        """Looks for the file from the broker's own loop."""
+
+        def __call__(self) -> None:
+            if ready.exists():
+                signal.raise_signal(signal.SIGTERM)
+            else:
+                loop_made[0].call_later(0.01, self)
+
+    from minibroker import app  # noqa: PLC0415  beside the only patch
+
+    original = app._serve
+
+    async def watched(config: BrokerConfig, options: ServeOptions) -> int:
+        loop = asyncio.get_running_loop()
+        loop_made.append(loop)
+        loop.call_soon(Watch())
+        return await original(config, options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "_serve", watched)
+        return run(config, options)
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_a_run_says_where_it_listens_and_ends_with_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], loop: str
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), loop=loop)
+    assert run_until_ready(config(tmp_path / "data"), options) == 0
+    out, err = capsys.readouterr()
+    line = (tmp_path / "ready").read_text()
+    assert out == line
+    assert line.startswith("minibroker listening on 127.0.0.1:")
+    assert err == ""
+
+
+def test_in_memory_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile  # noqa: PLC0415  beside its only use
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), in_memory=True)
+    assert run_until_ready(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0"}), options) == 0
+    assert files_in(tmp_path) == {"ready"}
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda directory: config(directory / "file" / "data"),
+        lambda directory: config(directory / "data", minibroker_advertised_kafka_version="9.9"),
+    ],
+)
+def test_a_failed_start_is_one_sentence_and_1(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    break_it: Callable[[Path], BrokerConfig],
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(break_it(tmp_path), ServeOptions()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("minibroker: ")
+    assert err.count("\n") == 1
+
+
+def test_a_ready_file_that_cannot_be_written_is_one_sentence_and_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "no" / "ready"))
+    assert run(config(tmp_path / "data"), options) == 1
+    _, err = capsys.readouterr()
+    assert err.startswith("minibroker: ")
+    assert str(tmp_path / "no" / "ready") in err
+    assert ".kafka_cleanshutdown" in files_in(tmp_path / "data")
