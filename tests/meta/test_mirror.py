@@ -13,11 +13,7 @@ UNIT = ROOT / "tests" / "unit"
 # with scenarios in tests/compat is compared with Apache Kafka there and needs no entry.
 TESTED_ELSEWHERE = {
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
-    "minibroker/app.py": "tests/integration: it wires what runs there",
-    "minibroker/handlers/authorized_operations.py": "tests/compat: Metadata, DescribeCluster",
-    "minibroker/handlers/context.py": "slots without behaviour",
-    "minibroker/handlers/fetch_reading.py": "tests/compat and test_fetch: the reading half of Fetch",
-    "minibroker/handlers/leaders.py": "tests/compat: Produce and Fetch with wrong leaders",
+    "minibroker/handlers/fetch_reading.py": "test_fetch: the reading half of Fetch",
     **{
         f"minibroker/config/tables/{name}.py": "tests/compat/test_config_tables.py: beside Kafka"
         for name in (
