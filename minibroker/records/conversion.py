@@ -25,6 +25,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
 from minibroker.records.batch import (
     APPEND_TIME_FLAG,
+    MAGIC_AT,
     RECORDS_AT,
     BatchHeader,
     iterate_headers,
@@ -65,7 +66,12 @@ def is_readable_as(records: memoryview, magic: int) -> bool:
     """Whether everything in `records` (whole batches, the last perhaps cut) has format `magic` or
     an older one.
     """
-    return all(header.magic <= magic for _, header in iterate_headers(records))
+    end = 0
+    for position, header in iterate_headers(records):
+        if header.magic > magic:
+            return False
+        end = position + header.size_bytes
+    return len(records) - end <= MAGIC_AT or records[end + MAGIC_AT] <= magic
 
 
 def down_convert(records: memoryview, magic: int, first_offset: int) -> memoryview:
