@@ -1,4 +1,4 @@
-"""The differential runner itself: what is masked, what is compared, what a known difference means."""
+"""The differential runner itself: what it masks, what it compares, what a known difference is."""
 
 from __future__ import annotations
 

@@ -263,7 +263,8 @@ def java_consume(address: str, topic: str, count: int) -> list[str]:
 
 
 def _java(*arguments: str) -> str:
-    return java.run_java(java.KAFKA_44, str(java.SOURCES / "Records.java"), *arguments)
+    classes = java.compiled("Records")
+    return java.run_java(java.KAFKA_44, "Records", *arguments, classes=classes, with_errors=False)
 
 
 CLIENTS = (

@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 JARS = ROOT / "build" / "jars"
+CLASSES = ROOT / "build" / "classes"
 SOURCES = ROOT / "tests" / "support" / "java"
 
 KAFKA_39 = JARS / "kafka-3.9.1"
@@ -32,7 +33,7 @@ INSTALL = "(Debian: apt install openjdk-17-jdk-headless maven)"
 @functools.cache
 def missing_java() -> str | None:
     """One sentence naming what to install, or None when Java and the jars are here."""
-    if shutil.which("java") is None:
+    if shutil.which("java") is None or shutil.which("javac") is None:
         return f"Java {OLDEST_JAVA} is not installed: install it and Maven {INSTALL}"
     answer = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
     found = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
@@ -48,10 +49,29 @@ def missing_java() -> str | None:
 
 
 def java_command(
-    jars: Path, main_class: str, *arguments: str, options: tuple[str, ...] = ()
+    jars: Path,
+    main_class: str,
+    *arguments: str,
+    options: tuple[str, ...] = (),
+    classes: Path | None = None,
 ) -> list[str]:
-    """The command line that runs `main_class` (or a single .java file) with every jar of `jars`."""
-    return ["java", *JVM_OPTIONS, *options, "-cp", f"{jars}/*", main_class, *arguments]
+    """The command line that runs `main_class` with every jar of `jars`, and `classes` before."""
+    class_path = f"{jars}/*" if classes is None else f"{classes}:{jars}/*"
+    return ["java", *JVM_OPTIONS, *options, "-cp", class_path, main_class, *arguments]
+
+
+@functools.cache
+def compiled(name: str, jars: Path = KAFKA_44) -> Path:
+    """Directory with the class files of `name`.java, made when the source is newer."""
+    source = SOURCES / f"{name}.java"
+    directory = CLASSES / name
+    made = directory / f"{name}.class"
+    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        directory.mkdir(parents=True, exist_ok=True)
+        command = ["javac", "-cp", f"{jars}/*", "-d", str(directory), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return directory
 
 
 def run_java(
@@ -59,24 +79,23 @@ def run_java(
     main_class: str,
     *arguments: str,
     timeout_s: float = TOOL_SECONDS,
-    stdin: str | None = None,
+    classes: Path | None = None,
+    with_errors: bool = True,
 ) -> str:
-    """Run to the end and return what it printed (both streams).
+    """Run to the end and return what it printed: both streams, or stdout alone.
 
     Raises:
         AssertionError: the exit code was not 0; carries the output.
     """
     log4j = f"-Dlog4j.configuration=file:{SOURCES / 'tools.log4j.properties'}"
     done = subprocess.run(
-        java_command(jars, main_class, *arguments, options=(log4j,)),
+        java_command(jars, main_class, *arguments, options=(log4j,), classes=classes),
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.STDOUT if with_errors else subprocess.PIPE,
         text=True,
         timeout=timeout_s,
         check=False,
-        input=stdin,
     )
-    assert done.returncode == 0, (
-        f"{main_class} ended with {done.returncode}:\n{done.stdout[-6000:]}"
-    )
+    said = done.stdout[-4000:] + (done.stderr or "")[-4000:]
+    assert done.returncode == 0, f"{main_class} ended with {done.returncode}:\n{said}"
     return done.stdout

@@ -1,7 +1,7 @@
-// A Java client for the tests, run as a single file: java -cp 'jars/*' Records.java COMMAND ...
+// A Java client for the tests: java -cp 'classes:jars/*' Records COMMAND ...
 //
-//   produce ADDRESS TOPIC CODEC PREFIX COUNT   values PREFIX0 ... PREFIX(COUNT-1), idempotent, acks=all
-//   consume ADDRESS TOPIC COUNT                             prints COUNT values, one a line, from the beginning
+//   produce ADDRESS TOPIC CODEC PREFIX COUNT   writes PREFIX0 ... PREFIX(COUNT-1), idempotent, acks=all
+//   consume ADDRESS TOPIC COUNT                prints COUNT values, one a line, from the beginning
 //
 // Consumers assign partitions themselves: no group is needed.
 
