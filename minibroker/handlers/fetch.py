@@ -138,6 +138,9 @@ def _respond(fetch: FetchPass) -> FetchResponse:
     if context.services.quotas.is_active and (throttled := _throttled(fetch)) is not None:
         return throttled
     response = FetchResponse()
+    refusal = fetch.session.refusal()
+    if refusal:
+        return FetchResponse(error_code=refusal, session_id=fetch.session.session_id())
     selected = fetch.session.select((key, _session_result(data)) for key, _, data in fetch.results)
     response.session_id = fetch.session.session_id()
     group: FetchableTopicResponse | None = None

@@ -174,6 +174,10 @@ class FetchContext:
             self.partitions[key].remember(result)
         return [True] * len(self.partitions)
 
+    def refusal(self) -> int:
+        """An error that came up while this fetch waited; 0: none."""
+        return 0
+
     def session_id(self) -> int:
         """The id for the answer; begins the session of a full fetch."""
         return self._begin_session() if self._begin_session is not None else NO_SESSION
@@ -182,13 +186,21 @@ class FetchContext:
 class IncrementalFetchContext(FetchContext):
     """A fetch of a session: all its partitions, but only the results that changed."""
 
-    __slots__ = ("_session",)
+    __slots__ = ("_epoch", "_session")
 
     is_incremental = True
 
     def __init__(self, session: FetchSession) -> None:
         super().__init__(session.partitions, None)
         self._session = session
+        self._epoch = session.epoch
+
+    def refusal(self) -> int:
+        """Its client went on without it (on another connection): what this fetch would note as
+        told, nobody reads."""
+        if self._session.epoch != self._epoch:
+            return int(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        return 0
 
     def select(self, results: Iterable[tuple[PartitionKey, PartitionResult]]) -> list[bool]:
         """Only what changed; a partition that gave records goes to the end of the queue."""

@@ -289,6 +289,22 @@ async def test_names_and_ids_do_not_mix_in_a_session(
     assert answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
+async def test_a_session_goes_on_with_one_connection_only(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(asking(part(0), session=(0, 0)), 12)
+    session_id = answer.session_id
+    client.send(asking(session=(session_id, 1), max_wait_ms=60_000), 12)
+    await eventually(lambda: running.partitions.get("t", 0).waiters)
+    async with await running.connect() as other:
+        assert (await other.call(asking(session=(session_id, 2)), 12)).error_code == 0
+        await fill(other, b"x")
+        stale = await client.receive()
+        assert stale.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        assert stale.session_id == session_id
+        assert told(await other.call(asking(session=(session_id, 3)), 12)) == {0: (0, 1, ONE_BATCH)}
+
+
 async def test_a_session_waits_for_its_partitions(
     running: InProcessBroker, client: RawClient
 ) -> None:

@@ -222,6 +222,16 @@ def test_who_gave_records_goes_to_the_end_of_the_queue(cache: FetchSessionCache)
     assert [key for key, _ in ask(cache, session_id, 2)] == [KEYS[1], KEYS[2], KEYS[0]]
 
 
+def test_a_fetch_that_waited_while_its_client_went_on_is_refused(cache: FetchSessionCache) -> None:
+    session_id = begin(cache, KEYS[0])
+    waiting = ask(cache, session_id, 1)
+    assert waiting.refusal() == 0
+    going_on = ask(cache, session_id, 2)
+    assert waiting.refusal() == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert going_on.refusal() == 0
+    assert ask(cache, 0, FINAL_EPOCH, KEYS[0]).refusal() == 0
+
+
 def test_a_partition_forgotten_while_a_fetch_waits_is_left_out(cache: FetchSessionCache) -> None:
     session_id = begin(cache, KEYS[0], KEYS[1])
     waiting = ask(cache, session_id, 1)
