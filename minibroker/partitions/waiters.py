@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from minibroker.partitions.partition import READ_COMMITTED
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,6 +32,9 @@ class FetchPosition:
         # Where the readable part ended when the wait began: what came since counts.
         self._end_offset = max(offset, partition.end_offset_for(isolation_level))
         self._size_bytes = partition.bytes_appended
+        if isolation_level == READ_COMMITTED and self._end_offset < partition.high_watermark:
+            # Behind an open transaction lies more than was counted: its end is enough to look.
+            self._size_bytes -= max_bytes
 
     def bytes_available(self) -> int:
         """How many bytes could be sent now; 0 while the readable end stays where it was."""

@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
 from minibroker.partitions.waiters import DelayedFetch, FetchPosition
+from minibroker.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
 from tests.unit.partitions.conftest import Claim, partition_image
 
@@ -64,7 +65,7 @@ class Wait:
         positions = [
             FetchPosition(
                 world.partition(index=index),
-                world.partition(index=index).log_end_offset,
+                world.partition(index=index).end_offset_for(isolation_level),
                 max_bytes,
                 isolation_level,
             )
@@ -202,6 +203,27 @@ async def test_read_committed_does_not_wake_for_an_open_transaction(two: World) 
     two.manager.commit()
     assert everything.is_over
     assert not committed.is_over
+
+
+async def test_the_end_of_a_transaction_shows_all_that_lay_behind_it(two: World) -> None:
+    partition = two.partition()
+    header = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
+    batch = batch_of(b"x" * 1000, base_sequence=0, **header)
+    partition.append(memoryview(batch), -1, START_MS, Claim())
+    two.manager.commit()
+    wait = Wait(two, 0, bytes_wanted=500, isolation_level=READ_COMMITTED)
+    two.append(b"x")
+    two.manager.commit()
+    assert not wait.is_over
+    marker = build_marker(
+        TransactionMarker(is_commit=True, coordinator_epoch=0),
+        producer_id=7,
+        producer_epoch=0,
+        timestamp_ms=START_MS,
+    )
+    partition.log.append(memoryview(marker), 0, START_MS, origin="coordinator")
+    partition.written()
+    assert wait.is_over
 
 
 async def test_a_failed_write_wakes_nobody(two: World) -> None:
