@@ -1,8 +1,8 @@
 """Damaged frames against a live broker: an answer or the end of the connection, never a standstill.
 
 Good requests of every served API are cut, stretched and overwritten. The client then closes its
-Good requests of every served API are cut, stretched and overwritten. The client then closes its side,
-and the broker must close its own; a new connection must be answered. What once went wrong stays
+side, and the broker must close its own; a new connection must be answered. What once went wrong
+stays below as an example.
 """
 
 from __future__ import annotations
