@@ -204,7 +204,9 @@ class Partition:
 
     def written(self) -> None:
         """What was staged is on disk: readers may see it, and who waits for it is told."""
-        self.high_watermark = self.log.log_end_offset
+        log = self.log
+        self.high_watermark = log.log_end_offset
+        log.note_high_watermark(self.high_watermark)
         if self.waiters:
             for waiter in list(self.waiters):
                 waiter.on_progress()

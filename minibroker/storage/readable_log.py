@@ -213,6 +213,11 @@ class ReadableLog:
         first_unstable = self.producer_state.first_unstable_offset
         return self.log_end_offset if first_unstable is None else first_unstable
 
+    def note_high_watermark(self, high_watermark: int) -> None:
+        """Transactions that ended below it are decided for readers: `last_stable_offset` moves."""
+        if self._producers is not None:
+            self._producers.on_high_watermark(high_watermark)
+
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """Aborted transactions with data in `start` ≤ offset < `end`. Raises StorageError."""
         found: list[AbortedTransaction] = []

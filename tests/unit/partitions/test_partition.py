@@ -9,6 +9,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
+from minibroker.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
 from tests.unit.partitions.conftest import Claim, partition_image
 
@@ -51,6 +52,24 @@ def test_an_open_transaction_ends_what_read_committed_sees(world: World) -> None
     committed = partition.read(0, 10_000, isolation_level=READ_COMMITTED, min_one_batch=True)
     everything = partition.read(0, 10_000, isolation_level=READ_UNCOMMITTED, min_one_batch=True)
     assert len(committed.records) < len(everything.records)
+
+
+def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: World) -> None:
+    world.create("t")
+    partition = world.partition()
+    batch = batch_of(b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    partition.append(memoryview(batch), -1, START_MS, Claim())
+    world.manager.commit()
+    marker = build_marker(
+        TransactionMarker(is_commit=True, coordinator_epoch=0),
+        producer_id=7,
+        producer_epoch=0,
+        timestamp_ms=START_MS,
+    )
+    partition.log.append(memoryview(marker), 0, START_MS, origin="coordinator")
+    assert partition.last_stable_offset == 0
+    partition.written()
+    assert partition.last_stable_offset == partition.high_watermark == 2
 
 
 def test_reading_outside_the_log_is_refused(world: World) -> None:
