@@ -26,8 +26,8 @@ Attributes: bits 0-2 codec, 3 append time, 4 transactional, 5 control, 6 delete 
 `last_offset_delta` stays when compaction takes the last record away; `count` does not.
 
 Formats 0 and 1 share positions 0-11 and 16: there `crc` stands at 12, `attributes` (int8) at 17
-and, in format 1, the timestamp at 18. Their headers can be read, so that a caller can say what it
-refuses.
+and, in format 1, the timestamp at 18. Their headers are read here as well, so that whoever walks a
+log need not care; what is in them, `message_set` knows.
 
 Source: Kafka DefaultRecordBatch, ByteBufferLogInputStream, LegacyRecord; KIP-98, KIP-101.
 """
