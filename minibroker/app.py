@@ -173,6 +173,7 @@ class Broker:
             self.cluster.subscribe(ConfigFollower(self.cluster, self.dynamic, self.services.quotas))
             self.cluster.subscribe(self.partitions)
             self.dynamic.subscribe(self.partitions)
+            self.dynamic.subscribe(self._server)
             await self.cluster.start(self._accept_cluster_id)
             for topic in topics:
                 await self._create(topic)

@@ -16,7 +16,7 @@ from minibroker.server.dispatch import Dispatcher
 from minibroker.server.listener import ListeningSocket
 
 if TYPE_CHECKING:
-    from minibroker.config.broker import Listener
+    from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.handlers.context import Services
     from minibroker.server.connection import Connection
 
@@ -80,6 +80,14 @@ class Server:
             await asyncio.wait_for(self._room.wait(), timeout_s)
         except TimeoutError:
             return
+
+    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+        """A larger `max.connections` lets those in who wait at the door."""
+        if "max.connections" in changed:
+            self._room.set()
+
+    def on_topic_config(self, topic: str | None) -> None:
+        """Topics do not matter to connections."""
 
     def refuses_host(self, host: str) -> bool:
         """`max.connections.per.ip` and overrides: True when this address has all it may have."""

@@ -75,6 +75,17 @@ async def test_max_connections_leaves_the_next_one_waiting_until_somebody_goes(
     await third.close()
 
 
+async def test_a_larger_max_connections_lets_the_waiting_in(serve: Serve) -> None:
+    running = await serve(**{"max.connections": "1"})
+    async with await running.connect() as first, await running.connect() as second:
+        await first.call(METADATA, 9)
+        second.send(METADATA, 9)
+        await first.call(METADATA, 9)
+        assert len(running.server.connections) == 1
+        await running.broker.cluster.alter_config("brokers", "0", {"max.connections": "2"})
+        await second.receive()
+
+
 async def test_max_connections_per_ip_closes_one_too_many(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
