@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from tests.support.broker import Minibroker
@@ -22,6 +23,11 @@ from tests.support.peers import ONE_NODE, KafkaPeer, ZooKeeper
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+
+# The same examples in every run, and no failure because the machine is busy.
+hypothesis.settings.register_profile("minibroker", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("minibroker")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -104,7 +104,7 @@ def confluent_consume(address: str, topic: str, count: int) -> list[str]:
             messages = consumer.consume(FLUSH_EVERY, timeout=POLL_SECONDS)
             for message in messages:
                 assert message.error() is None, message.error()
-                values.append(message.value().decode())
+                values.append((message.value() or b"").decode())
             if not messages and len(values) >= count:
                 break
         return values

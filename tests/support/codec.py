@@ -61,7 +61,7 @@ def versions_of(name: str) -> tuple[int, int]:
 
 
 @functools.cache
-def _structs(message: type[Message]) -> dict[str, type[Message]]:
+def _structs(message: Any) -> dict[str, type[Message]]:
     """Field → class of the struct (or of the array's elements) that it holds."""
     found = {}
     for field, hint in typing.get_type_hints(message.__init__).items():
