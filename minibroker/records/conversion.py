@@ -48,6 +48,8 @@ _V1_HEAD: Final = Struct(">bbqi")
 _START: Final = Struct(">qiI")
 _INT32: Final = Struct(">i")
 _INT64_BYTES_MAX: Final = 10
+_NULL_LENGTH: Final = 1
+"""The varint of -1."""
 
 
 def read_records(
@@ -175,7 +177,9 @@ def _convert_plain(  # noqa: PLR0912  calls would cost more than the work
             if offset < first_offset:
                 continue
             key_length, key_at = body[at], at + 1
-            if key_length & 0x81:
+            if key_length == _NULL_LENGTH:
+                key_length = -1
+            elif key_length & 0x81:
                 key_length, key_at = read_varint(body, at)
             else:
                 key_length >>= 1
