@@ -1,0 +1,287 @@
+"""Quotas beside Apache Kafka: the same limits and requests, the same delays; Kafka's own tools.
+
+Delays are compared, not waited for: an answer says at once how long its client has to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import java
+from tests.support.broker import Minibroker
+from tests.support.in_process import batch_of
+from tests.support.peers import KafkaPeer
+from tests.support.wire import WireClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.peers import ZooKeeper
+
+    Broker = KafkaPeer | Minibroker
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+READY_SECONDS = 30.0
+TOLERANCE = 0.15
+USER = "ANONYMOUS"
+TOPIC = "quotas"
+NOW_MS = int(time.time() * 1000)  # older records go by the default retention
+BURST = batch_of(b"x" * 100_000, timestamp=NOW_MS)
+SMALL = batch_of(b"x" * 300, timestamp=NOW_MS)
+CANARY_DELAY_MS = 300_000
+CONFIGS = "kafka.admin.ConfigCommand"
+_numbers = itertools.count()
+
+
+def new_id(word: str) -> str:
+    """A client id that no broker has seen."""
+    return f"{word}-{next(_numbers)}"
+
+
+def produce(client: WireClient, records: bytes | bytearray, acks: int = 1) -> dict[str, Any]:
+    """The fields of one Produce request, sent at version 7; its answer."""
+    data = [{"name": TOPIC, "partition_data": [{"index": 0, "records": bytes(records)}]}]
+    fields = {"acks": acks, "timeout_ms": 10_000, "topic_data": data}
+    if not acks:
+        client.send("produce", 7, **fields)
+        return {}
+    answer = client.call("produce", 7, **fields)
+    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+    return answer
+
+
+def produce_delay_ms(broker: Broker, client_id: str, records: bytes | bytearray) -> int:
+    """`throttle_time_ms` of one request on a connection of its own."""
+    with WireClient(broker.host, broker.port, client_id=client_id) as client:
+        return int(produce(client, records)["throttle_time_ms"])
+
+
+def alter(broker: Broker, *quotas: tuple[dict[str, str | None], str, float | None]) -> None:
+    """Set (None: remove) quotas, and wait until the broker goes by them.
+
+    A limit that a client of its own meets is set last, in the strongest scope and so low that its
+    delay cannot be another's: brokers apply changes in order.
+    """
+    canary = new_id("canary")
+    changes = [*quotas, ({"user": USER, "client-id": canary}, "producer_byte_rate", 1.0)]
+    entries = [
+        {
+            "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.items()],
+            "ops": [{"key": key, "value": value or 0.0, "remove": value is None}],
+        }
+        for entity, key, value in changes
+    ]
+    with WireClient(broker.host, broker.port, client_id="admin") as admin:
+        for entry in entries:
+            answer = admin.call("alter_client_quotas", 1, entries=[entry], validate_only=False)
+            assert answer["entries"][0]["error_code"] == 0, answer
+        deadline = time.monotonic() + READY_SECONDS
+        while produce_delay_ms(broker, canary, SMALL) < CANARY_DELAY_MS:
+            assert time.monotonic() < deadline, "the quotas are not applied"
+        for entry in entries[-1:]:
+            entry["ops"][0]["remove"] = True
+            admin.call("alter_client_quotas", 1, entries=[entry], validate_only=False)
+
+
+@pytest.fixture(scope="module")
+def brokers(
+    kafka_39: KafkaPeer, kafka_44: KafkaPeer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Broker]]:
+    """Both Kafkas and a minibroker of this module's own, each with the topic."""
+    directory = tmp_path_factory.mktemp("quotas")
+    ours = Minibroker(directory / "data", directory / "broker.log").start()
+    found: dict[str, Broker] = {"3.9.1": kafka_39, "4.4.0": kafka_44, "minibroker": ours}
+    for broker in found.values():
+        topic = {"name": TOPIC, "num_partitions": 1, "replication_factor": 1}
+        with WireClient(broker.host, broker.port) as client:
+            client.call("create_topics", 4, topics=[topic], timeout_ms=30_000)
+            deadline = time.monotonic() + READY_SECONDS
+            while True:
+                answer = client.call(
+                    "metadata", 8, topics=[{"name": TOPIC}], allow_auto_topic_creation=False
+                )
+                if answer["topics"][0]["partitions"]:
+                    break
+                assert time.monotonic() < deadline, "the topic has no leader"
+    yield found
+    ours.stop()
+
+
+def compared(brokers: dict[str, Broker], measure: Callable[[Broker], list[int]]) -> list[int]:
+    """Measure each broker; ours must be within 15 % of both Kafkas (and 0 where they say 0)."""
+    delays = {name: measure(broker) for name, broker in brokers.items()}
+    for name in ("3.9.1", "4.4.0"):
+        assert len(delays["minibroker"]) == len(delays[name])
+        for ours, theirs in zip(delays["minibroker"], delays[name], strict=True):
+            assert ours == pytest.approx(theirs, rel=TOLERANCE, abs=20), delays
+    return delays["minibroker"]
+
+
+def scopes(client_id: str) -> list[dict[str, str | None]]:
+    """The entities that this client meets, the weakest first."""
+    return [
+        {"client-id": None},
+        {"client-id": client_id},
+        {"user": None},
+        {"user": None, "client-id": None},
+        {"user": None, "client-id": client_id},
+        {"user": USER},
+        {"user": USER, "client-id": None},
+        {"user": USER, "client-id": client_id},
+    ]
+
+
+def test_Q2_the_eight_scopes_have_kafkas_order(brokers: dict[str, Broker]) -> None:
+    def measure(broker: Broker) -> list[int]:
+        delays = []
+        try:
+            # Each is stronger than those before, which stay: a wrong order shows.
+            for place in range(8):
+                client_id = new_id("scope")
+                limit = 2000.0 + 1000 * place
+                alter(broker, (scopes(client_id)[place], "producer_byte_rate", limit))
+                delays.append(produce_delay_ms(broker, client_id, BURST))
+        finally:
+            alter(
+                broker,
+                *((entity, "producer_byte_rate", None) for entity in scopes(new_id("gone"))),
+            )
+        return delays
+
+    # The last two are the worked example: a pair of user and client id has its own limit, whatever
+    # the user has.
+    assert len(set(compared(brokers, measure))) == 8
+
+
+def test_Q4_a_pattern_of_requests_is_delayed_alike(brokers: dict[str, Broker]) -> None:
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("pattern")
+        alter(broker, ({"client-id": client_id}, "producer_byte_rate", 50_000.0))
+        with WireClient(broker.host, broker.port, client_id=client_id) as client:
+            return [produce(client, BURST)["throttle_time_ms"] for _ in range(8)]
+
+    delays = compared(brokers, measure)
+    assert delays[:4] == [0] * 4
+    assert delays[5] > 0
+
+
+def test_Q4_fetches_are_delayed_alike_and_empty(brokers: dict[str, Broker]) -> None:
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("reader")
+        produce_delay_ms(broker, new_id("writer"), BURST)
+        alter(broker, ({"client-id": client_id}, "consumer_byte_rate", 25_000.0))
+        part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 100_200}
+        delays = []
+        with WireClient(broker.host, broker.port, client_id=client_id) as client:
+            for _ in range(4):
+                answer = client.call(
+                    "fetch",
+                    11,
+                    replica_id=-1,
+                    max_wait_ms=0,
+                    min_bytes=1,
+                    max_bytes=1_000_000,
+                    session_epoch=-1,
+                    topics=[{"topic": TOPIC, "partitions": [part]}],
+                )
+                delays.append(answer["throttle_time_ms"])
+                assert bool(answer["responses"]) == (not delays[-1])
+        return delays
+
+    assert compared(brokers, measure)[2] > 1500
+
+
+def test_acks_0_is_delayed_as_well(brokers: dict[str, Broker]) -> None:
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("silent")
+        alter(broker, ({"client-id": client_id}, "producer_byte_rate", 9_000.0))
+        with WireClient(broker.host, broker.port, client_id=client_id) as client:
+            produce(client, BURST, acks=0)
+            started = time.monotonic()
+            client.call("api_versions", 0)
+            return [round((time.monotonic() - started) * 1000)]
+
+    assert compared(brokers, measure)[0] > 500
+
+
+def test_mutations_are_refused_alike(brokers: dict[str, Broker]) -> None:
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("maker")
+        alter(broker, ({"client-id": client_id}, "controller_mutation_rate", 0.5))
+        found = []
+        for count, version in ((7, 7), (1, 7), (1, 5)):
+            topic = {
+                "name": new_id("made"),
+                "num_partitions": count,
+                "replication_factor": 1,
+            }
+            with WireClient(broker.host, broker.port, client_id=client_id) as client:
+                answer = client.call("create_topics", version, topics=[topic], timeout_ms=30_000)
+            found += [answer["topics"][0]["error_code"] * 100, answer["throttle_time_ms"]]
+        return found
+
+    found = compared(brokers, measure)
+    assert found[:3] == [0, 0, 8900]
+
+
+# Kafka's own tools.
+
+
+def configs(broker: Broker, *arguments: str) -> str:
+    """What the tool printed."""
+    bootstrap = ("--bootstrap-server", broker.address)
+    return java.run_java(java.KAFKA_39, CONFIGS, *bootstrap, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("entity", "config", "shown"),
+    [
+        (("users", "al ice"), "producer_byte_rate=1024,request_percentage=200", "=1024.0"),
+        (("clients", "c 1"), "consumer_byte_rate=2048", "consumer_byte_rate=2048.0"),
+        (("ips", "127.0.0.1"), "connection_creation_rate=100", "connection_creation_rate=100.0"),
+    ],
+    ids=["users", "clients", "ips"],
+)
+def test_config_command_sets_lists_and_deletes(
+    brokers: dict[str, Broker], entity: tuple[str, str], config: str, shown: str
+) -> None:
+    ours = brokers["minibroker"]
+    named = ("--entity-type", entity[0], "--entity-name", entity[1])
+    if entity[0] == "users":  # alone the tool asks for the user's SCRAM credentials too
+        named += ("--entity-type", "clients", "--entity-default")
+    configs(ours, "--alter", "--add-config", config, *named)
+    assert shown in configs(ours, "--describe", *named)
+    keys = ",".join(pair.partition("=")[0] for pair in config.split(","))
+    configs(ours, "--alter", "--delete-config", keys, *named)
+    assert shown not in configs(ours, "--describe", *named)
+
+
+async def test_quotas_set_through_kafka_hold_on_minibroker(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """Both brokers on one ZooKeeper: set with Kafka's tool at Kafka, obeyed here at once."""
+    connect = f"{zookeeper.connect}/quotas"
+    kafka = KafkaPeer("3.9.1", tmp_path / "kafka", zookeeper=connect)
+    await asyncio.to_thread(kafka.start)
+    ours = Minibroker(
+        tmp_path / "data", tmp_path / "log", zookeeper=connect, settings={"broker.id": "5"}
+    )
+    try:
+        await asyncio.to_thread(ours.start)
+        await asyncio.to_thread(
+            configs, kafka, "--alter", "--add-config", "request_percentage=0.0001",
+            "--entity-type", "users", "--entity-default",
+        )  # fmt: skip
+        with WireClient(ours.host, ours.port, client_id="any") as client:
+            answer = await asyncio.to_thread(client.call, "api_versions", 3)
+            assert answer["throttle_time_ms"] == 1000
+    finally:
+        ours.kill()
+        await asyncio.to_thread(kafka.kill)
