@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 # The same examples in every run, and no failure because the machine is busy.
 hypothesis.settings.register_profile("minibroker", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("minibroker")
+
+
+def pytest_configure() -> None:
+    """A stop from outside ends the run as Ctrl-C does: what the fixtures started is stopped too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
