@@ -33,6 +33,8 @@ TIME_NAMES: Final = (
 )
 BUCKET_COUNT: Final = 40
 """2^39 µs are six days: no request lives longer."""
+LONGEST_US: Final = (1 << (BUCKET_COUNT - 1)) - 1
+"""Only a throttle may be longer; it is counted as this."""
 
 
 class TimeSum:

@@ -78,9 +78,12 @@ async def _create_and_respond(
     failures: dict[str, ErrorCode] = {}
     cluster = context.services.cluster
     config = context.services.config
+    # Counted, never refused: a client that may create topics gets them.
+    mutations = context.services.quotas.mutations(context.quota_client, is_strict=False)
     for name in missing:
         try:
             check_topic_name(name)
+            mutations.record(config.num_partitions)
             if name == "__consumer_offsets":
                 await cluster.create_topic(
                     name,

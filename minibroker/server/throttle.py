@@ -16,6 +16,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.metrics import LONGEST_US
 from minibroker.protocol.api_keys import PRODUCE
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def charge(context: RequestContext, answers: list[Any], size_bytes: int, local_n
         return delay_ms
     delay_ms = max(delay_ms, quotas.record_request_time(client, local_ns))
     answer: Answer | FastAnswer = answers[0]
+    handler = answer.handler
     response = getattr(answer, "response", None)
     if response is None:
         if delay_ms:
@@ -96,4 +98,6 @@ def charge(context: RequestContext, answers: list[Any], size_bytes: int, local_n
     elif "throttle_time_ms" in response.__slots__:
         delay_ms = max(delay_ms, response.throttle_time_ms)
         response.throttle_time_ms = delay_ms
+    if delay_ms:
+        handler.times.throttle.add(min(delay_ms * 1000, LONGEST_US))
     return delay_ms

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.error_codes import ErrorCode
 from minibroker.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -16,6 +17,7 @@ from minibroker.protocol.messages.alter_client_quotas import (
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -293,3 +295,23 @@ async def test_a_peer_that_leaves_ends_its_timer(throttling: Throttling) -> None
         while throttling.running.server.connections:  # noqa: ASYNC110  the transport's own time
             await asyncio.sleep(0)
     assert throttling.timers.cancelled == 1
+
+
+async def test_the_delay_is_counted_as_throttle_time(throttling: Throttling) -> None:
+    await throttling.limit(producer_byte_rate=1)
+    async with await throttling.running.connect() as client:
+        answer = await client.call(produce(), 9)
+    times = throttling.running.broker.services.metrics.of_api("Produce").throttle
+    assert (times.count, times.total_us) == (1, answer.throttle_time_ms * 1000)
+
+
+async def test_topics_made_on_demand_take_tokens(throttling: Throttling) -> None:
+    await throttling.limit(controller_mutation_rate=0.1)
+    async with await throttling.running.connect() as client:
+        for name in ("one", "two", "three"):
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+            assert (await client.call(request, 8)).throttle_time_ms == 0
+        topic = CreatableTopic(name="four", num_partitions=1, replication_factor=1)
+        answer = await client.call(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7)
+        assert answer.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        throttling.timers.end()
