@@ -74,11 +74,18 @@ class ManagedProcess:
         return self.log_path.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
 
     def wait_until(self, probe: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Try `probe` until it says yes.
+        """Try `probe` until it says yes; a process that is given up is killed.
 
         Raises:
             StartError: the process ended, or `timeout_s` seconds went by.
         """
+        try:
+            self._wait_until(probe, timeout_s, what)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait_until(self, probe: Callable[[], bool], timeout_s: float, what: str) -> None:
         deadline = time.monotonic() + timeout_s
         while not probe():
             try:
