@@ -41,6 +41,11 @@ HANDLERS: Final[dict[int, str]] = {
     75: "describe_topic_partitions",
 }
 
+VERSION_MAX: Final = 0x7FFF
+
+UNSTABLE_FROM: Final[dict[int, int]] = {22: 6}
+"""API key → first version that Kafka calls unstable and does not offer; neither do we."""
+
 
 class Handler:
     """A loaded API: its message classes and the functions that answer it."""
@@ -84,7 +89,13 @@ def supported_versions(release: str | None = None) -> dict[int, tuple[int, int]]
     With a `release` of Kafka ("2.4") no more than its brokers served: what it lacked is left out.
     Raises ConfigError for a release that Kafka never made.
     """
-    ours = {key: (APIS[key].min_version, APIS[key].max_version) for key in HANDLERS}
+    ours = {
+        key: (
+            APIS[key].min_version,
+            min(APIS[key].max_version, UNSTABLE_FROM.get(key, VERSION_MAX) - 1),
+        )
+        for key in HANDLERS
+    }
     return ours if release is None else _narrowed(ours, "served_by", release)
 
 

@@ -252,7 +252,11 @@ class PartitionManager:
         if partition is not None:
             if state.leader_epoch != partition.leader_epoch:
                 self.commit()
-                partition.log.begin_leader_epoch(state.leader_epoch)
+                try:
+                    partition.log.begin_leader_epoch(state.leader_epoch)
+                except StorageError as error:
+                    # The epoch is noted again with the next batch; readers go on meanwhile.
+                    self.log_failed(partition, error)
             is_new_epoch = partition.leader_epoch != state.leader_epoch
             partition.leader_epoch = state.leader_epoch
             partition.isr_size = len(state.isr)
@@ -263,12 +267,12 @@ class PartitionManager:
         try:
             log = self._logs.create_log(topic.name, index, topic.topic_id, config)
             log.update_config(config, self._logs.rules_of(config))
+            log.begin_leader_epoch(state.leader_epoch)
         except (KafkaError, StorageError) as error:
             self._offline.add((topic.name, index))
             logger.error("partition %s-%d is offline: %s", topic.name, index, error)
             return
         self._offline.discard((topic.name, index))
-        log.begin_leader_epoch(state.leader_epoch)
         partitions[index] = Partition(
             self,
             topic=topic.name,

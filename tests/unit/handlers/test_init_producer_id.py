@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ASKING = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
 
 
-@pytest.mark.parametrize("version", range(7))
+@pytest.mark.parametrize("version", range(6))
 async def test_P1_a_fresh_id_with_epoch_0(client: RawClient, version: int) -> None:
     answers = [await client.call(ASKING, version) for _ in range(3)]
     assert [answer.error_code for answer in answers] == [0] * 3

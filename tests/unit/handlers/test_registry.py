@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -11,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from minibroker.errors import ConfigError
 from minibroker.handlers.registry import (
     HANDLERS,
+    UNSTABLE_FROM,
     advertised_versions,
     load_handler,
     supported_versions,
@@ -21,9 +23,7 @@ from minibroker.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.protocol.messages.metadata import MetadataRequest
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+SPECS = Path(__file__).parents[3] / "protocol_specs" / "apis"
 RELEASE = "minibroker.advertised.kafka.version"
 
 
@@ -143,3 +143,15 @@ def _round_trip(address: str) -> list[bytes | None]:
         found.append(message.value())
     consumer.close()
     return found
+
+
+def test_what_the_specs_call_unstable_is_not_offered() -> None:
+    """The table of unstable versions is that of the specs, for the APIs that are served."""
+    marked = {}
+    for path in SPECS.glob("*.json"):
+        spec = json.loads(path.read_text(encoding="utf-8"))
+        if "unstable" in spec and spec["key"] in HANDLERS:
+            marked[spec["key"]] = int(spec["unstable"].rstrip("+"))
+    assert marked == UNSTABLE_FROM
+    for key, first_unstable in marked.items():
+        assert supported_versions()[key][1] == first_unstable - 1
