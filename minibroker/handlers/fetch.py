@@ -162,6 +162,8 @@ def _respond(fetch: FetchPass) -> FetchResponse:
 def _throttled(fetch: FetchPass) -> FetchResponse | None:
     """Charge for the answer; over the quota it goes out empty, and the session stays as it is."""
     context = fetch.context
+    if context.services.quotas.fetch_bytes_max(context.quota_client) is None:
+        return None
     is_incremental = fetch.session.is_incremental
     group: FetchableTopicResponse | None = None
     group_key: object = None

@@ -33,15 +33,27 @@ from minibroker.quotas.token_bucket import TokenBucket, refill_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Protocol
 
     from minibroker.clock import Clock
     from minibroker.config.broker import BrokerConfig
     from minibroker.quotas.limits import Tags
 
+    class _Connection(Protocol):
+        """What `RequestContext` tells of its connection's last request; key -1: there was none."""
+
+        @property
+        def api_key(self) -> int: ...
+        @property
+        def quota_client(self) -> Client: ...
+
+
 SILENCE_MS_MAX: Final = 3_600_000
 """A sensor that nobody used for an hour is dropped."""
 SWEEP_MS: Final = 60_000
 """How often sensors are looked through, while there are requests."""
+_CLIENTS_MAX: Final = 10_000
+"""Clients are forgotten all at once beyond this, and looked up again."""
 _NS_TO_PERCENT: Final = 100.0 / 1e9
 _log: Final = logging.getLogger(__name__)
 
@@ -137,6 +149,7 @@ class QuotaManager:
     __slots__ = (
         "_clock",
         "_fetch",
+        "_limited",
         "_mutation",
         "_produce",
         "_quotas",
@@ -164,6 +177,7 @@ class QuotaManager:
             )
         )
         self.connection_rates = ConnectionRates(count, window_ms)
+        self._limited: dict[Client, bool] = {}
         self.is_active = False
         """Whether any client has a limit: while not, nothing has to be charged."""
 
@@ -184,7 +198,28 @@ class QuotaManager:
             user, client = split_entity(entity_type, entity_name)
             for key, quota in self._quotas.items():
                 quota.set(user, client, _number(entity_name, key, config))
+            self._limited.clear()
             self.is_active = any(quota.limits for quota in self._quotas.values())
+
+    def charges(self, connection: _Connection) -> bool:
+        """Whether the next requests of a connection are charged: its client has some limit.
+
+        Goes by the client id of its last request; before the first one nobody knows: yes.
+        """
+        if connection.api_key < 0:
+            return True
+        client = connection.quota_client
+        limited = self._limited.get(client)
+        if limited is None:
+            if len(self._limited) >= _CLIENTS_MAX:
+                self._limited.clear()
+            user, client_id = sanitize(client[0].partition(":")[2]), sanitize(client[1])
+            limited = any(
+                quota.limits.limit(quota.limits.tags(user, client_id)) is not None
+                for quota in self._quotas.values()
+            )
+            self._limited[client] = limited
+        return limited
 
     # Use.
 

@@ -165,7 +165,8 @@ class Connection(asyncio.BufferedProtocol):
             started_ns = perf_counter_ns()
             start = self._start
             # Quotas are charged for each request before the next one is begun.
-            is_charged = self._server.services.quotas.is_active
+            quotas = self._server.services.quotas
+            is_charged = quotas.is_active and quotas.charges(self._context)
             try:
                 more = self._handle_frames(answers, 1 if is_charged else RUN_REQUESTS_MAX)
             except ProtocolError as error:

@@ -165,6 +165,23 @@ def test_ten_thousand_client_ids_cost_less_than_twenty_megabytes(
     assert used_bytes < 20_000_000
 
 
+class Connection:
+    """What the manager sees of one."""
+
+    def __init__(self, client: tuple[str, str], api_key: int = 0) -> None:
+        self.quota_client = client
+        self.api_key = api_key
+
+
+def test_clients_without_a_limit_are_not_charged(quotas: QuotaManager) -> None:
+    limit(quotas, "users", "me/clients/app", request_percentage="1")
+    assert quotas.charges(Connection(ME))
+    assert not quotas.charges(Connection(("User:me", "other")))
+    assert quotas.charges(Connection(("User:me", "other"), api_key=-1))  # not known yet
+    limit(quotas, "clients", "<default>", consumer_byte_rate="1")
+    assert quotas.charges(Connection(("User:me", "other")))
+
+
 def test_ips_go_to_the_connection_rates(quotas: QuotaManager, clock: ManualClock) -> None:
     limit(quotas, "ips", "127.0.0.1", connection_creation_rate="1")
     rates = quotas.connection_rates
