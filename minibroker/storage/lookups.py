@@ -7,7 +7,7 @@ KIP-734; behaviours T7, T8.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from minibroker.records.record import decode_records
+from minibroker.records.conversion import read_records
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
@@ -53,7 +53,7 @@ def _find_in_segment(segment: Segment, timestamp: int, start_offset: int) -> Tim
     for position, header in segment.headers(start):
         if header.max_timestamp < timestamp or header.last_offset < start_offset:
             continue
-        for record in decode_records(segment.read(position, header.size_bytes)):
+        for record in read_records(segment.read(position, header.size_bytes), 0, header):
             if record.timestamp >= timestamp and record.offset >= start_offset:
                 return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
     return None
@@ -69,7 +69,7 @@ def find_max_timestamp(segments: Segments) -> TimestampOffset | None:
     start = best.offset_index.lookup(best.offset_of_max_timestamp)[1]
     for position, header in best.headers(start):
         if header.max_timestamp == timestamp:
-            for record in decode_records(best.read(position, header.size_bytes)):
+            for record in read_records(best.read(position, header.size_bytes), 0, header):
                 if record.timestamp == timestamp:
                     return TimestampOffset(timestamp, record.offset, header.leader_epoch)
             return None
