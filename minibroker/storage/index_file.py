@@ -32,6 +32,7 @@ class IndexFile:
 
     __slots__ = (
         "_disk",
+        "_last_key",
         "_odd_bytes",
         "_tail",
         "_tail_first",
@@ -54,14 +55,29 @@ class IndexFile:
         self._written = self.entry_count
         self._tail = bytearray()
         self._tail_first = self.entry_count
+        # Key of the last entry, so that an append need not look at it; None: not known.
+        self._last_key: int | None = None
 
     def create(self) -> None:
         """Make the file if there is none. Raises OSError."""
         self._disk.handles.get(self.path, create=True)
 
-    def _add(self, entry: bytes) -> None:
-        self._tail += entry
-        self.entry_count += 1
+    def _add(self, key: int, entry: bytes) -> None:
+        """Add an entry unless its key is not above the last one's. Raises OSError."""
+        last = self._last_key
+        if last is None:
+            last = self._read_last_key()
+        if key > last:
+            self._tail += entry
+            self.entry_count += 1
+            self._last_key = key
+
+    def _read_last_key(self) -> int:
+        """-1 while there is no entry: keys are never negative."""
+        if not self.entry_count:
+            return -1
+        (key,) = self.KEY.unpack_from(self.entry_bytes(self.entry_count - 1))
+        return int(key)
 
     @property
     def unwritten_count(self) -> int:
@@ -146,6 +162,7 @@ class IndexFile:
             self._disk.files.truncate(handle, kept * self.ENTRY_BYTES)
             self._written = kept
             self._odd_bytes = 0
+        self._last_key = None
         if entry_count < self.entry_count:
             self.entry_count = entry_count
             if entry_count >= self._tail_first:

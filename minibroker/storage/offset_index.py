@@ -36,9 +36,7 @@ class OffsetIndex(IndexFile):
         Raises struct.error for an offset more than 2³¹-1 beyond the base.
         """
         relative = offset - self.base_offset
-        if self.entry_count and offset <= self.last_entry()[0]:
-            return
-        self._add(_ENTRY.pack(relative, position))
+        self._add(relative, _ENTRY.pack(relative, position))
 
     def entry(self, index: int) -> tuple[int, int]:
         """(offset, position) of one entry. Raises OSError."""

@@ -38,8 +38,7 @@ class TimeIndex(IndexFile):
         """Add an entry if `timestamp` is larger than every one before. Raises struct.error beyond
         2³¹-1.
         """
-        if timestamp > self.last_entry()[0]:
-            self._add(_ENTRY.pack(timestamp, offset - self.base_offset))
+        self._add(timestamp, _ENTRY.pack(timestamp, offset - self.base_offset))
 
     def entry(self, index: int) -> tuple[int, int]:
         """(timestamp, offset) of one entry. Raises OSError."""

@@ -292,20 +292,23 @@ class WritableLog(ReadableLog):
             raise self._failed("append to", error) from error
         segment.tail_offset = self.log_end_offset
         segment.tail_position = position
-        has_new_entry = False
+        new_entry_count = 0
         for last_offset, max_timestamp, size in self._staged_appends:
             if segment.note_append(
                 last_offset, max_timestamp, size, self.config.index_interval_bytes
             ):
-                has_new_entry = True
+                new_entry_count += 1
         self.log_end_offset = self._next_offset
         self._staged = []
         self._staged_appends = []
         self._staged_bytes = 0
         if self._producers is not None:
             self._producers.commit()
-        if has_new_entry:
-            self._after_index_entry()
+        if new_entry_count:
+            # At least this is left; `_make_room` counts anew when it looks like nothing.
+            self._index_room -= new_entry_count
+            if segment.unwritten_entry_count >= TAIL_ENTRIES:
+                self._write_indexes(segment)
 
     def _write_rest(self, handle: int, position: int, written: int) -> None:
         """Finish a short write, or one of more buffers than a call takes. Raises OSError."""
@@ -342,16 +345,12 @@ class WritableLog(ReadableLog):
             # The next append writes over the same place, and recovery cuts what it finds there.
             _log.warning("cannot cut %s after a failed append: %s", segment.log_path, error)
 
-    def _after_index_entry(self) -> None:
-        """Count the room in the indexes; write entries when a page of them has gathered."""
-        segment = self._active
-        self._index_room = segment.index_room(self.config.segment_index_bytes)
-        if segment.unwritten_entry_count >= TAIL_ENTRIES:
-            try:
-                segment.write_indexes()
-            except OSError as error:
-                # The records are written; entries stay in memory and are tried again.
-                _log.warning("cannot write the index of %s: %s", segment.log_path, error)
+    def _write_indexes(self, segment: Segment) -> None:
+        try:
+            segment.write_indexes()
+        except OSError as error:
+            # The records are written; entries stay in memory and are tried again.
+            _log.warning("cannot write the index of %s: %s", segment.log_path, error)
 
     # --- roll -----------------------------------------------------------------------------------
 
