@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.handlers.leaders import LeaderHints
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from minibroker.protocol.primitives import Buffer
 
 _ACKS_ALLOWED = (-1, 0, 1)
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 _ADMIN_CLIENT_ID = "__admin_client"
 
 

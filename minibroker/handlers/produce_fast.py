@@ -19,8 +19,9 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812  a class, named as the others are
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.errors import KafkaError
-from minibroker.handlers.produce import INTERNAL_TOPICS, refused
+from minibroker.handlers.produce import refused
 from minibroker.records.batch import (
     ATTRIBUTES_AT,
     CODEC_MASK,
