@@ -78,7 +78,7 @@ class Field:
         if self.is_array:
             return []
         if self.is_struct:  # a tagged struct that is not set stands for one full of defaults
-            return {} if self.tag is None and self.nullable is None else None
+            return {} if (self.tag is None) == (self.nullable is None) else None
         return TYPE_DEFAULTS.get(self.type, 0)
 
     @property

@@ -56,6 +56,9 @@ def constructor_parts(field: Field, names: dict[Struct, str]) -> tuple[str, str]
             f"{field.name}: {kind} | None = None",
             f"[] if {field.name} is None else {field.name}",
         )
+    if field.default == {} and field.is_optional:  # None is null, and not the default
+        value = f"{default(field, names)} if isinstance({field.name}, tuple) else {field.name}"
+        return f"{field.name}: {kind} | tuple[()] = ()", value
     if field.default == {}:
         value = f"{kind}() if {field.name} is None else {field.name}"
         return f"{field.name}: {kind} | None = None", value
@@ -208,7 +211,7 @@ def _read_value(
         return f"self.{field.name} = reader.{_value_method(field, version, flexible_from)}()"
     value = f"{names[field.struct]}.read(reader, version)"
     if field.nullable is not None and version in field.nullable:
-        value += " if reader.int8() >= 0 else None"
+        value += f" if reader.int8() {'>=' if field.tag is None else '>'} 0 else None"
     return f"self.{field.name} = {value}"
 
 
@@ -218,7 +221,7 @@ def _write_struct(field: Field, writer: str, version: int) -> Lines:
         return [f"{name}.write({writer}, version)"]
     return [
         f"if {name} is None:",
-        f"    {writer}.int8(-1)",
+        f"    {writer}.int8({-1 if field.tag is None else 0})",
         "else:",
         f"    {writer}.int8(1)",
         f"    {name}.write({writer}, version)",

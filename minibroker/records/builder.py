@@ -26,6 +26,8 @@ from minibroker.records.crc import crc32c
 from minibroker.records.record import Record, wrap_int64
 
 _UINT32: Final = Struct(">I")
+_ONE_BYTE_END: Final = 64
+"""Numbers from 0 to below this are one byte as a varint."""
 
 
 def build_batch(
@@ -54,22 +56,18 @@ def build_batch(
     """
     if not records:
         raise ValueError("a batch needs at least one record")
-    codec_id = CODEC_IDS.get(codec)
-    if codec_id is None:
-        raise ValueError(f"codec {codec!r} is unknown, expected one of {', '.join(CODEC_IDS)}")
+    codec_id = _codec_id(codec)
     base_timestamp = records[0].timestamp
     body, last_delta, max_timestamp = _encode_all(
         records, base_offset, base_timestamp, keep_offsets
     )
     payload = body if codec_id == NONE else compress(codec_id, body, level)
-    attributes = codec_id
-    if append_time_ms is not None:
-        attributes |= APPEND_TIME_FLAG
-        max_timestamp = append_time_ms
-    if is_transactional:
-        attributes |= TRANSACTIONAL_FLAG
-    if is_control:
-        attributes |= CONTROL_FLAG
+    attributes = (
+        codec_id
+        | APPEND_TIME_FLAG * (append_time_ms is not None)
+        | TRANSACTIONAL_FLAG * is_transactional
+        | CONTROL_FLAG * is_control
+    )
     batch = bytearray(
         HEADER.pack(
             base_offset,
@@ -80,7 +78,7 @@ def build_batch(
             attributes,
             last_delta,
             base_timestamp,
-            max_timestamp,
+            max_timestamp if append_time_ms is None else append_time_ms,
             producer_id,
             producer_epoch,
             base_sequence,
@@ -89,9 +87,16 @@ def build_batch(
     )
     batch += payload
     with memoryview(batch) as view:
-        crc = crc32c(view[ATTRIBUTES_AT:])
-    _UINT32.pack_into(batch, CRC_AT, crc)
+        _UINT32.pack_into(batch, CRC_AT, crc32c(view[ATTRIBUTES_AT:]))
     return batch
+
+
+def _codec_id(codec: str) -> int:
+    """What stands in the attributes. Raises ValueError for a codec that Kafka does not have."""
+    codec_id = CODEC_IDS.get(codec)
+    if codec_id is None:
+        raise ValueError(f"codec {codec!r} is unknown, expected one of {', '.join(CODEC_IDS)}")
+    return codec_id
 
 
 def _encode_all(
@@ -127,15 +132,29 @@ def encode_record(out: bytearray, record: Record, offset_delta: int, timestamp_d
     """Append one record with its length; its own offset and timestamp are not used, the deltas
     are."""
     body = bytearray(1)
-    write_varint(body, timestamp_delta)
-    write_varint(body, offset_delta)
+    # What is short, which is most of it, is one byte and needs no call.
+    if timestamp_delta == 0:
+        body.append(0)
+    else:
+        write_varint(body, timestamp_delta)
+    if offset_delta < _ONE_BYTE_END:
+        body.append(offset_delta << 1)
+    else:
+        write_varint(body, offset_delta)
     _write_bytes(body, record.key)
     _write_bytes(body, record.value)
-    write_varint(body, len(record.headers))
-    for key, value in record.headers:
-        _write_bytes(body, key.encode("utf-8"))
-        _write_bytes(body, value)
-    write_varint(out, len(body))
+    if not record.headers:
+        body.append(0)
+    else:
+        write_varint(body, len(record.headers))
+        for key, value in record.headers:
+            _write_bytes(body, key.encode("utf-8"))
+            _write_bytes(body, value)
+    size_bytes = len(body)
+    if size_bytes < _ONE_BYTE_END:
+        out.append(size_bytes << 1)
+    else:
+        write_varint(out, size_bytes)
     out += body
 
 
@@ -144,5 +163,9 @@ def _write_bytes(out: bytearray, data: bytes | None) -> None:
     if data is None:
         out.append(1)
         return
-    write_varint(out, len(data))
+    size_bytes = len(data)
+    if size_bytes < _ONE_BYTE_END:
+        out.append(size_bytes << 1)
+    else:
+        write_varint(out, size_bytes)
     out += data

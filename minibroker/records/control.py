@@ -67,7 +67,11 @@ def read_marker(
         header = read_header(buffer, position)
     if header.count == 0:
         return None
-    record = decode_records(buffer, position, header=header)[0]
+    return parse_marker(decode_records(buffer, position, header=header)[0])
+
+
+def parse_marker(record: Record) -> TransactionMarker | None:
+    """The marker in a record of a control batch; None for other kinds. Raises as `read_marker`."""
     kind = _unpack(_KEY, record.key, "key")
     if kind not in (ABORT, COMMIT):
         return None

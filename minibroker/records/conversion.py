@@ -140,13 +140,12 @@ def _convert(
     return build_message_set(plain, magic=magic, codec=header.codec, append_time_ms=append_time)
 
 
-def _convert_plain(  # noqa: PLR0912  calls would cost more than the work
+def _convert_plain(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the work
     body: bytes, header: BatchHeader, magic: int, first_offset: int
 ) -> bytes:
-    """The records of an uncompressed v2 batch (`body`) as messages.
+    """The records of an uncompressed v2 batch (`body`) as messages. Raises CorruptionError.
 
-    The same as reading records and building messages, in one walk without objects between: an old
-    consumer's whole traffic comes through here. Raises CorruptionError.
+    Reads records and builds messages in one walk: an old consumer's whole traffic comes here.
     """
     parts: list[bytes] = []
     crc32, pack_start, pack_int32 = zlib.crc32, _START.pack, _INT32.pack
@@ -154,49 +153,59 @@ def _convert_plain(  # noqa: PLR0912  calls would cost more than the work
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.is_append_time else None
     attributes = APPEND_TIME_FLAG if append_time is not None else 0
-    position = 0
+    is_v1, position, size = magic == V1, 0, len(body)
     try:
         for _ in range(header.count):
-            # Even first bytes below 128 are a whole varint that is not negative: no call for them.
-            length, start = body[position], position + 1
-            if length & 0x81:
-                length, start = read_varint(body, position)
+            # Varints of one byte, and of two where a record has them as a rule, need no call.
+            byte = body[position]
+            if byte < 0x80:
+                length, start = (byte >> 1) ^ -(byte & 1), position + 1
+            elif (second := body[position + 1]) < 0x80:
+                length, start = (second << 6 | (byte & 0x7F) >> 1) ^ -(byte & 1), position + 2
             else:
-                length >>= 1
+                length, start = read_varint(body, position)
             end = start + length
-            if length < 0 or end > len(body):
+            if length < 0 or end > size:
                 raise CorruptionError(f"record of {length} bytes reaches beyond its batch")
             position = end
-            timestamp, at = body[start + 1], start + 2
-            if timestamp & 0x81:
-                timestamp, at = read_varint(body, start + 1, _INT64_BYTES_MAX)
+            byte, at = body[start + 1], start + 2
+            if byte < 0x80:
+                timestamp = (byte >> 1) ^ -(byte & 1)
             else:
-                timestamp >>= 1
-            offset, at = read_varint(body, at)
+                timestamp, at = read_varint(body, start + 1, _INT64_BYTES_MAX)
+            byte, at = body[at], at + 1
+            if byte < 0x80:
+                offset = (byte >> 1) ^ -(byte & 1)
+            elif (second := body[at]) < 0x80:
+                offset, at = (second << 6 | (byte & 0x7F) >> 1) ^ -(byte & 1), at + 1
+            else:
+                offset, at = read_varint(body, at - 1)
             offset += base_offset
             if offset < first_offset:
                 continue
-            key_length, key_at = body[at], at + 1
-            if key_length == _NULL_LENGTH:
-                key_length = -1
-            elif key_length & 0x81:
-                key_length, key_at = read_varint(body, at)
+            byte, at = body[at], at + 1
+            if byte < 0x80:
+                key_length = (byte >> 1) ^ -(byte & 1)
             else:
-                key_length >>= 1
-            value_at = key_at + key_length if key_length > 0 else key_at
-            value_length, value_at_end = read_varint(body, value_at)
-            key = body[key_at:value_at]
-            value_end = value_at_end + value_length if value_length > 0 else value_at_end
+                key_length, at = read_varint(body, at - 1)
+            value_at = at + key_length if key_length > 0 else at
+            byte, start = body[value_at], value_at + 1
+            if byte < 0x80:
+                value_length = (byte >> 1) ^ -(byte & 1)
+            elif (second := body[start]) < 0x80:
+                value_length, start = (second << 6 | (byte & 0x7F) >> 1) ^ -(byte & 1), start + 1
+            else:
+                value_length, start = read_varint(body, value_at)
+            value_end = start + value_length if value_length > 0 else start
             if value_end > end:
                 raise CorruptionError("a field of a record reaches beyond its end")
-            if magic == V1:
+            if is_v1:
                 timestamp = base_timestamp + timestamp if append_time is None else append_time
-                head = pack_v1(V1, attributes, max(timestamp, -1), key_length)
+                covered = pack_v1(V1, attributes, timestamp if timestamp > -1 else -1, key_length)
             else:
-                head = pack_v0(0, 0, key_length)
-            covered = head + key + pack_int32(value_length) + body[value_at_end:value_end]
-            parts.append(pack_start(offset, 4 + len(covered), crc32(covered)))
-            parts.append(covered)
+                covered = pack_v0(0, 0, key_length)
+            covered += body[at:value_at] + pack_int32(value_length) + body[start:value_end]
+            parts += (pack_start(offset, 4 + len(covered), crc32(covered)), covered)
     except IndexError as error:
         raise CorruptionError("a record reaches beyond its batch") from error
     return b"".join(parts)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib.machinery import PathFinder
 from typing import Final, cast
 
-Crc32c = Callable[[bytes | bytearray | memoryview], int]
+Crc32c = Callable[..., int]
 
 
 def _load_extension() -> Crc32c | None:
@@ -38,4 +38,4 @@ def _import_package() -> Crc32c:
 
 
 crc32c: Final[Crc32c] = _load_extension() or _import_package()
-"""CRC-32C of a contiguous buffer, 0 to 2**32 - 1."""
+"""CRC-32C of a contiguous buffer, 0 to 2**32 - 1; a second argument: that of what comes before."""

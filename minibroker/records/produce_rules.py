@@ -12,7 +12,13 @@ from typing import Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
-from minibroker.records.batch import MAGIC_AT, batch_size_at, read_header
+from minibroker.records.batch import (
+    ATTRIBUTES_AT,
+    MAGIC_AT,
+    TRANSACTIONAL_FLAG,
+    batch_size_at,
+    read_header,
+)
 from minibroker.records.compression import ZSTD
 
 FIRST_VERSION_OF_V2: Final = 3
@@ -30,13 +36,26 @@ class RecordError(NamedTuple):
 class InvalidRecordsError(KafkaError):
     """INVALID_RECORD or INVALID_TIMESTAMP for single records; nothing of the batch was appended.
 
-    Only this refusal tells its `detail` to the client (`error_message`); Kafka leaves it null for
-    others.
+    Only this refusal and the next tell their `detail` to the client (`error_message`); Kafka leaves
+    it null for others.
     """
 
     def __init__(self, code: ErrorCode, detail: str, record_errors: list[RecordError]) -> None:
         super().__init__(code, detail)
         self.record_errors = record_errors
+
+
+class NotVerifiedError(KafkaError):
+    """The batch is transactional, and its coordinator does not (yet) know of it."""
+
+
+def is_transactional(records: bytes | bytearray | memoryview) -> bool:
+    """The flag of a format 2 batch, read without parsing the header: this is the hot path."""
+    return (
+        len(records) > ATTRIBUTES_AT + 1
+        and records[MAGIC_AT] == 2
+        and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_FLAG != 0
+    )
 
 
 def is_nothing(records: bytes | bytearray | memoryview) -> bool:

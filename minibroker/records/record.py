@@ -12,6 +12,9 @@ One record (every number but `attributes` a zigzag varint, lengths of -1 mean nu
 Source: Kafka DefaultRecord; KIP-82, KIP-98.
 """
 
+from __future__ import annotations
+
+from array import array
 from typing import Final, NamedTuple
 
 from minibroker.errors import CorruptionError
@@ -96,6 +99,36 @@ def count_records(buffer: bytes | memoryview, position: int, end: int, count: in
         raise CorruptionError(
             f"{end - position} bytes are left behind the {count} records that the batch declares"
         )
+
+
+def record_starts(buffer: bytes, position: int, end: int, count: int) -> array[int]:
+    """Where each of the `count` records begins that fill the uncompressed bytes `position` … `end`.
+
+    For who reads many records at once and column by column. As quick as `count_records`, and says
+    the same of what does not fit: raises CorruptionError.
+    """
+    if count < 0 or count * _RECORD_BYTES_MIN > end - position:
+        raise CorruptionError(f"batch declares {count} records in {end - position} bytes")
+    hops = _HOPS
+    starts = array("q")
+    note = starts.append
+    try:
+        for _ in range(count):
+            note(position)
+            hop = hops[buffer[position]]
+            if hop > 0:
+                position += hop
+            elif hop < 0 and (second := buffer[position + 1]) < 0x80:
+                position += (second << 6) - hop
+            else:
+                position = _hop_slowly(buffer, position)
+    except IndexError:
+        position = end + 1
+    if position != end:
+        raise CorruptionError(
+            f"the {count} records that the batch declares end at byte {position}, expected {end}"
+        )
+    return starts
 
 
 def _hop(byte: int) -> int:
@@ -188,20 +221,39 @@ def _parse_record(
     body: bytes, position: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> tuple[Record, int]:
     """(record, position behind it). Raises IndexError when it ends beyond `body`, CorruptionError
-    else."""
-    length, start = read_varint(body, position)
+    else.
+
+    Most numbers are one byte long, and those are read here: a call for each would double the time
+    of whoever reads a log through (compaction, coordinators at start).
+    """
+    length = body[position]
+    if length < 0x80:
+        length = (length >> 1) ^ -(length & 1)
+        start = position + 1
+    else:
+        length, start = read_varint(body, position)
     end = start + length
     if length < 0 or end > len(body):
         raise CorruptionError(
             f"record at byte {position} declares {length} bytes, {len(body) - start} are left"
         )
-    timestamp_delta, position = read_varint(body, start + 1, _INT64_BYTES_MAX)
-    offset_delta, position = read_varint(body, position)
+    if body[start + 1] == 0:
+        timestamp_delta, position = 0, start + 2
+    else:
+        timestamp_delta, position = read_varint(body, start + 1, _INT64_BYTES_MAX)
+    offset_delta = body[position]
+    if offset_delta < 0x80:
+        offset_delta = (offset_delta >> 1) ^ -(offset_delta & 1)
+        position += 1
+    else:
+        offset_delta, position = read_varint(body, position)
     key, position = _read_bytes(body, position, end)
     value, position = _read_bytes(body, position, end)
-    header_count, position = read_varint(body, position)
     headers: tuple[Header, ...] = ()
-    if header_count:
+    if body[position] == 0:
+        position += 1
+    else:
+        header_count, position = read_varint(body, position)
         headers, position = _read_headers(body, position, end, header_count)
     if position != end:
         raise CorruptionError(f"record declares {length} bytes, its fields take {position - start}")
@@ -213,7 +265,12 @@ def _parse_record(
 
 def _read_bytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     """(bytes or null, position behind them) of a length-prefixed field that may not pass `end`."""
-    length, start = read_varint(body, position)
+    length = body[position]
+    if length < 0x80:
+        length = (length >> 1) ^ -(length & 1)
+        start = position + 1
+    else:
+        length, start = read_varint(body, position)
     if length < 0:
         return None, start
     stop = start + length

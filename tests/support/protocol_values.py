@@ -133,7 +133,7 @@ def _struct_dict(
         if isinstance(item, memoryview):
             item = bytes(item)
         if members is not None:
-            if item is None and "tag" in field:
+            if item is None and "tag" in field and "nullable" not in field:
                 item = default_of(spec, field, version)
             elif isinstance(item, list):
                 item = [_struct_dict(spec, members, part, version) for part in item]

@@ -173,7 +173,8 @@ def _encode_value(spec: MessageSpec, field: dict[str, Any], value: Any, version:
     members = spec.members(field)
     if members is not None:
         marker = b"" if not covers(field.get("nullable"), version) else b"\x01"
-        return b"\xff" if value is None else marker + _encode_struct(spec, members, value, version)
+        null = b"\0" if "tag" in field else b"\xff"
+        return null if value is None else marker + _encode_struct(spec, members, value, version)
     if kind in ("string", "bytes", "records"):
         data = value.encode() if kind == "string" and value is not None else value
         size = 2 if kind == "string" else 4
@@ -232,7 +233,7 @@ def _decode_value(
     if members is not None:
         if covers(field.get("nullable"), version):
             marker, data = data[0], data[1:]
-            if marker == 0xFF:
+            if marker == (0 if "tag" in field else 0xFF):
                 return None, data
         return _decode_struct(spec, members, data, version)
     if kind in ("string", "bytes", "records"):

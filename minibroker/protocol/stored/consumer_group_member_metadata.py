@@ -71,7 +71,7 @@ class ClassicProtocol(Message):
 
 
 class ClassicMemberMetadata(Message):
-    """Tagged: facts of a member that speaks the classic protocol; null for others."""
+    """Tagged: facts of a member that speaks the classic protocol; null for others, and that is written."""
 
     __slots__ = ("session_timeout_ms", "supported_protocols")
 
@@ -124,7 +124,7 @@ class ConsumerGroupMemberMetadataValue(VersionedMessage):
         subscribed_topic_regex: str | None = "",
         rebalance_timeout_ms: int = -1,
         server_assignor: str | None = "",
-        classic_member_metadata: ClassicMemberMetadata | None = None,
+        classic_member_metadata: ClassicMemberMetadata | None | tuple[()] = (),
     ) -> None:
         self.instance_id: str | None = instance_id
         """Static member name (group.instance.id, KIP-345); null for a dynamic member."""
@@ -142,8 +142,8 @@ class ConsumerGroupMemberMetadataValue(VersionedMessage):
         """Time the member gets to give up partitions, in ms; -1 = not told."""
         self.server_assignor: str | None = server_assignor
         """Assignor the member asks for; null = the coordinator's choice."""
-        self.classic_member_metadata: ClassicMemberMetadata | None = classic_member_metadata
-        """Tagged: facts of a member that speaks the classic protocol; null for others."""
+        self.classic_member_metadata: ClassicMemberMetadata | None = ClassicMemberMetadata() if isinstance(classic_member_metadata, tuple) else classic_member_metadata
+        """Tagged: facts of a member that speaks the classic protocol; null for others, and that is written."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerGroupMemberMetadataValue":
@@ -160,12 +160,12 @@ class ConsumerGroupMemberMetadataValue(VersionedMessage):
         self.subscribed_topic_regex = reader.compact_nullable_string()
         self.rebalance_timeout_ms = reader.int32()
         self.server_assignor = reader.compact_nullable_string()
-        self.classic_member_metadata = None
+        self.classic_member_metadata = ClassicMemberMetadata()
         for _ in range(reader.uvarint()):
             tag = reader.uvarint()
             end = reader.tag_end()
             if tag == 0:
-                self.classic_member_metadata = ClassicMemberMetadata.read(reader, version) if reader.int8() >= 0 else None
+                self.classic_member_metadata = ClassicMemberMetadata.read(reader, version) if reader.int8() > 0 else None
             else:
                 reader.position = end
             reader.finish_tag(end)
@@ -183,10 +183,10 @@ class ConsumerGroupMemberMetadataValue(VersionedMessage):
         writer.int32(self.rebalance_timeout_ms)
         writer.compact_nullable_string(self.server_assignor)
         tagged: list[tuple[int, Writer]] = []
-        if self.classic_member_metadata is not None:
+        if self.classic_member_metadata != ClassicMemberMetadata():
             value = Writer()
             if self.classic_member_metadata is None:
-                value.int8(-1)
+                value.int8(0)
             else:
                 value.int8(1)
                 self.classic_member_metadata.write(value, version)

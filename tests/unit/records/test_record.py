@@ -18,6 +18,7 @@ from minibroker.records.record import (
     decode_records,
     parse_records,
     read_varint,
+    record_starts,
     wrap_int64,
 )
 from tests.support.batches import APPEND_TIME, TIMESTAMP, Item, batch, with_crc
@@ -244,3 +245,31 @@ def test_a_count_that_lies() -> None:
 
 def test_no_records() -> None:
     assert parse_records(b"", read_header(batch())) == []
+
+
+def test_the_starts_of_records_are_where_walking_finds_them() -> None:
+    data = bytes(build_batch(RECORDS))
+    starts = record_starts(data, RECORDS_AT, len(data), len(RECORDS))
+    assert starts[0] == RECORDS_AT
+    for index, start in enumerate(starts):
+        length, body_at = read_varint(data, start)
+        end = starts[index + 1] if index + 1 < len(starts) else len(data)
+        assert body_at + length == end
+
+
+@pytest.mark.parametrize(
+    ("count", "cut", "found"),
+    [
+        (len(RECORDS) + 1, 0, "end at byte"),
+        (len(RECORDS) - 1, 0, "end at byte"),
+        (len(RECORDS), 1, "end at byte"),
+        (-1, 0, "declares -1 records"),
+        (1 << 30, 0, "declares 1073741824 records"),
+    ],
+)
+def test_starts_of_records_that_do_not_fill_the_batch_are_refused(
+    count: int, cut: int, found: str
+) -> None:
+    data = bytes(build_batch(RECORDS))[: -cut or None]
+    with pytest.raises(CorruptionError, match=found):
+        record_starts(data, RECORDS_AT, len(data), count)
