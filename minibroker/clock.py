@@ -1,6 +1,7 @@
 """The broker's only source of time: every part takes a `Clock`, so that a test can move it."""
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -13,6 +14,9 @@ class Clock(Protocol):
     def monotonic_s(self) -> float:
         """Seconds from an arbitrary start, never backwards: what time-outs and metrics see."""
 
+    def on_move(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever somebody moves the clock by hand (`timers.Timers` asks)."""
+
 
 class SystemClock:
     """The machine's clock."""
@@ -24,3 +28,6 @@ class SystemClock:
 
     def monotonic_s(self) -> float:
         return time.monotonic()
+
+    def on_move(self, listener: Callable[[], None]) -> None:
+        """The machine's clock runs by itself; nobody moves it."""

@@ -12,6 +12,9 @@
 Every message names the thing, the value found and what was expected.
 """
 
+import errno
+from typing import Final
+
 from minibroker.error_codes import ErrorCode
 
 
@@ -40,7 +43,48 @@ class CorruptionError(MinibrokerError):
 
 
 class StorageError(MinibrokerError):
-    """The disk refused: full, gone, no permission, in use by another process."""
+    """The disk refused: full, gone, no permission, in use by another process.
+
+    `log_directory` is the one of `log.dirs` that refused, where that is known.
+    """
+
+    def __init__(self, message: str, *, log_directory: str | None = None) -> None:
+        super().__init__(message)
+        self.log_directory = log_directory
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the system call that failed will fail again: then the directory is of no use.
+
+        A full disk may have room again, and handles or memory may be free a moment later. Kafka
+        takes every IOException for lasting, a full disk as well.
+        """
+        cause = self.__cause__
+        return isinstance(cause, OSError) and cause.errno not in _PASSING
+
+
+class SyncError(StorageError):
+    """An fsync failed. What it was for can still be read and may be gone from the disk, and the
+    next fsync may succeed without it: room that comes back mends nothing.
+    """
+
+    @property
+    def is_lasting(self) -> bool:
+        cause = self.__cause__
+        is_full = isinstance(cause, OSError) and cause.errno in _FULL
+        return is_full or super().is_lasting
+
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_PASSING: Final = _FULL | frozenset(
+    {
+        errno.EFBIG,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.EAGAIN,
+    }
+)
 
 
 class CoordinationError(MinibrokerError):
@@ -49,3 +93,14 @@ class CoordinationError(MinibrokerError):
 
 class ConfigError(MinibrokerError):
     """A configuration that cannot be served: names the key, the value and what is allowed."""
+
+
+def as_answer(error: KafkaError | CoordinationError) -> tuple[int, str | None]:
+    """`error_code` and `error_message` of the answer to what ended so.
+
+    Where Kafka's metadata is out of reach it waits until the request has timed out; clients try
+    again at this code.
+    """
+    if isinstance(error, KafkaError):
+        return int(error.code), error.detail
+    return int(ErrorCode.REQUEST_TIMED_OUT), str(error)

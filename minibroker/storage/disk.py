@@ -15,8 +15,11 @@ from collections.abc import Callable
 from typing import Final
 
 from minibroker.storage.files import MAP_GRANULARITY, REAL_FILES, Files, Map
+from minibroker.storage.partition_metadata import MetadataWriter
 
 RunLater = Callable[[Callable[[], None]], object]
+RunAfter = Callable[[int, Callable[[], None]], object]
+"""Gets a delay in ms and a task; called on the loop, the task runs on any thread."""
 
 HANDLES_MAX: Final = 512
 HANDLES_SHARE: Final = 4
@@ -175,24 +178,40 @@ class Windows:
 
 
 class Disk:
-    """The three of them; one for a log manager and all its logs."""
+    """All of them; one for a log manager and all its logs."""
 
-    __slots__ = ("files", "handles", "producer_expiration_ms", "run_later", "windows")
+    __slots__ = (
+        "files",
+        "handles",
+        "metadata",
+        "producer_expiration_ms",
+        "run_after",
+        "run_later",
+        "windows",
+    )
 
     def __init__(
         self,
         files: Files = REAL_FILES,
         run_later: RunLater = run_now,
         *,
+        run_after: RunAfter | None = None,
         handles_max: int = HANDLES_MAX,
         mapped_bytes_max: int = MAPPED_BYTES_MAX,
     ) -> None:
         self.files = files
         self.run_later = run_later
+        self.run_after = run_after or self._run_undelayed
         self.producer_expiration_ms = PRODUCER_EXPIRATION_MS
         """`producer.id.expiration.ms`: how long a silent producer is remembered by every log."""
         self.handles = Handles(files, min(handles_max, files.open_files_max() // HANDLES_SHARE))
         self.windows = Windows(files, run_later, mapped_bytes_max)
+        self.metadata = MetadataWriter(files)
+        """Used by tasks of `run_later` only."""
+
+    def _run_undelayed(self, _delay_ms: int, task: Callable[[], None]) -> None:
+        """The `run_after` of tools and tests, which have no timers."""
+        self.run_later(task)
 
     def remove(self, path: str) -> None:
         """Close and remove a file; one that is not there is no error. Raises OSError otherwise."""

@@ -117,7 +117,7 @@ class LeaderEpochs:
 
     @classmethod
     def from_text(cls, text: str) -> "LeaderEpochs":
-        """The history a checkpoint file holds; an empty file holds none.
+        """The history a checkpoint file holds; an empty file, as a new log has it, holds none.
 
         Raises CorruptionError for another version, a line that is not two numbers, or a wrong
         count.
@@ -128,8 +128,10 @@ class LeaderEpochs:
             raise CorruptionError(
                 f"leader epoch checkpoint has version {lines[0]!r}, expected {_VERSION}"
             )
-        if len(lines) < 2:
+        if not lines:
             return history
+        if len(lines) < 2:
+            raise CorruptionError("leader epoch checkpoint ends before its number of entries")
         for line in lines[2:]:
             numbers = line.split()
             if len(numbers) != 2 or not all(_is_number(number) for number in numbers):

@@ -65,6 +65,10 @@ class Files:
         """When the file was last written, milliseconds since the epoch."""
         return os.stat(path).st_mtime_ns // 1_000_000
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Have the file show this as the time it was last written."""
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
@@ -92,6 +96,22 @@ class Files:
             if self.pwritev(fd, [rest], position + written) != len(rest):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return expected
+
+    def write_rest(self, fd: int, buffers: Sequence[Buffer], position: int, written: int) -> None:
+        """Finish what wrote only the first `written` bytes of `buffers` at `position`, however many
+        buffers there are. Raises OSError as `write_all`.
+        """
+        first = 0
+        while first < len(buffers) and written >= len(buffers[first]):
+            written -= len(buffers[first])
+            position += len(buffers[first])
+            first += 1
+        if written:
+            rest = memoryview(buffers[first])[written:]
+            position += self.write_all(fd, [rest], position + written) + written
+            first += 1
+        for start in range(first, len(buffers), BUFFERS_MAX):
+            position += self.write_all(fd, buffers[start : start + BUFFERS_MAX], position)
 
     def create(self, path: str) -> None:
         """An empty file, where none is."""
@@ -136,6 +156,10 @@ class Files:
 
     def replace(self, old: str, new: str) -> None:
         os.replace(old, new)
+
+    def link(self, path: str, name: str) -> None:
+        """Give the file at `path` a second name, which is not taken yet."""
+        os.link(path, name)
 
     def remove(self, path: str) -> None:
         os.unlink(path)

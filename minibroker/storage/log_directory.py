@@ -13,6 +13,7 @@ Beside the partitions' directories it holds
 Source: Kafka LogManager, CleanShutdownFileHandler; FORMAT.md sections 6 and 7.
 """
 
+import errno
 import logging
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -40,13 +41,26 @@ class LogDirectory:
     held: ClassVar[set[str]] = set()
     """Real paths locked by this process: a POSIX lock does not keep a process from itself."""
 
-    __slots__ = ("_files", "_lock", "_written", "path", "properties", "was_clean")
+    __slots__ = (
+        "_files",
+        "_lock",
+        "_written",
+        "is_offline",
+        "named",
+        "path",
+        "properties",
+        "was_clean",
+    )
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
         self.path = path
         self.properties: MetaProperties | None = None
         self.was_clean = False
+        self.named: set[TopicPartition] = set()
+        """Partitions that the checkpoints may name, also such as are gone: see `checkpointing`."""
+        self.is_offline = False
+        """It failed: nothing is read or written in it until the broker is started again."""
         self._lock: int | None = None
         self._written: dict[str, bytes] = {}
 
@@ -58,18 +72,14 @@ class LogDirectory:
         try:
             self._files.make_directories(self.path)
         except FileExistsError as error:
-            raise StorageError(f"the data directory {self.path} is not a directory") from error
+            raise self._failed("is not a directory") from error
         except PermissionError as error:
-            raise StorageError(
-                f"the data directory {self.path} cannot be created: permission denied"
-            ) from error
+            raise self._failed("cannot be created: permission denied") from error
         except OSError as error:
-            raise StorageError(
-                f"the data directory {self.path} cannot be created: {error.strerror}"
-            ) from error
+            raise self._failed(f"cannot be created: {error.strerror}") from error
         if not self._files.is_usable_directory(self.path):
-            raise StorageError(
-                f"the data directory {self.path} cannot be read and written: permission denied"
+            raise self._failed("cannot be read and written: permission denied") from (
+                PermissionError(errno.EACCES, "permission denied", self.path)
             )
         self._take_lock()
         try:
@@ -80,20 +90,20 @@ class LogDirectory:
                 self._files.remove(marker)
         except (OSError, CorruptionError) as error:
             self.release()
-            raise StorageError(f"the data directory {self.path} cannot be read: {error}") from error
+            raise self._failed(f"cannot be read: {error}") from error
+
+    def _failed(self, what: str) -> StorageError:
+        return StorageError(f"the data directory {self.path} {what}", log_directory=self.path)
 
     def _take_lock(self) -> None:
         real = self._files.real_path(self.path)
         try:
             lock = None if real in self.held else self._files.lock(f"{self.path}/{names.LOCK}")
         except OSError as error:
-            raise StorageError(
-                f"the data directory {self.path} cannot be locked: {error.strerror}"
-            ) from error
+            raise self._failed(f"cannot be locked: {error.strerror}") from error
         if lock is None:
-            raise StorageError(
-                f"the data directory {self.path} is in use by another process: "
-                "stop that broker, or use another --data-dir"
+            raise self._failed(
+                "is in use by another process: stop that broker, or use another --data-dir"
             )
         self._lock = lock
         self.held.add(real)
@@ -114,9 +124,7 @@ class LogDirectory:
             write_properties(self._files, self.path, mine, now_ms)
             self._files.create(f"{self.path}/{names.CLEANER_OFFSETS}")
         except OSError as error:
-            raise StorageError(
-                f"the data directory {self.path} cannot be written: {error.strerror}"
-            ) from error
+            raise self._failed(f"cannot be written: {error.strerror}") from error
         self.properties = mine
 
     def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
@@ -130,7 +138,9 @@ class LogDirectory:
             _log.warning("%s is ignored: %s", path, error)
             return {}
         except OSError as error:
-            raise StorageError(f"{path} cannot be read: {error}") from error
+            raise StorageError(
+                f"{path} cannot be read: {error}", log_directory=self.path
+            ) from error
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace a checkpoint, if it says something new. Any thread. Raises StorageError."""
@@ -140,7 +150,9 @@ class LogDirectory:
         try:
             self._files.write_atomically(f"{self.path}/{name}", content)
         except OSError as error:
-            raise StorageError(f"{self.path}/{name} cannot be written: {error}") from error
+            raise StorageError(
+                f"{self.path}/{name} cannot be written: {error}", log_directory=self.path
+            ) from error
         self._written[name] = content
 
     def mark_clean(self) -> None:
@@ -151,11 +163,18 @@ class LogDirectory:
         try:
             self._files.write_atomically(path, _CLEAN_SHUTDOWN_CONTENT)
         except OSError as error:
-            raise StorageError(f"{path} cannot be written: {error}") from error
+            raise StorageError(
+                f"{path} cannot be written: {error}", log_directory=self.path
+            ) from error
 
     def sync(self) -> None:
         """Make new and removed names in the directory durable. Any thread. Raises OSError."""
         self._files.sync_directory(self.path)
+
+    def fail(self) -> None:
+        """Nothing is done here any more; what fails is the caller's to say."""
+        self.is_offline = True
+        self.release()
 
     def release(self) -> None:
         """Give the lock back."""

@@ -6,6 +6,9 @@
     …         create_log, get, delete; checkpoint_now() from time to time
     close()   write and sync everything, checkpoints, clean-shutdown markers, locks
 
+A directory whose disk refuses to be read or written (a full one does not count) goes offline: its
+partitions are gone until the next start, the others are served. Without any left nothing is.
+
 No thread and no timer of its own: who owns the manager calls `checkpoint_now` (any thread), and
 gives a `run_later` callable for what may block (fsync, unmapping, removal).
 
@@ -14,23 +17,29 @@ Source: Kafka LogManager.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import Clock
 from minibroker.errors import StorageError
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.storage import names
+from minibroker.storage.checkpointing import Checkpoints
+from minibroker.storage.closing import close_logs
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_directory import LogDirectory
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.recovery import Checkpointed, load_log
-from minibroker.storage.tasks import RemoveDirectoryTask
+from minibroker.storage.tasks import RemoveCopyTask, RemoveDirectoryTask
 from minibroker.storage.validator import AppendRules
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
+    from minibroker.storage.log_move import LogMove
 
 _log = logging.getLogger(__name__)
+
+PREFERRED_MAX: Final = 10_000
+"""So many partitions that do not exist yet may have a directory chosen for them."""
 
 
 def _unknown(_name: TopicPartition) -> None:
@@ -60,24 +69,59 @@ class LogManager:
         self._log_counts = dict.fromkeys((one.path for one in self.directories), 0)
         self.high_watermarks: dict[TopicPartition, int] = {}
         """Of the last checkpoint, as `load` found it; who leads a partition starts from it."""
+        self._futures: dict[TopicPartition, str] = {}
+        self._preferred: dict[TopicPartition, str] = {}
         self.strays: list[str] = []
         """Directories that are no partition of ours; kept, and named in the log."""
         self.was_clean = True
+        self._checkpoints = Checkpoints(self.high_watermark_of)
         self._high_watermark_of: Callable[[TopicPartition], int | None] = _unknown
 
     # --- start ----------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Lock every directory. Raises StorageError; then none is locked."""
-        opened: list[LogDirectory] = []
         try:
-            for directory in self.directories:
-                directory.open()
-                opened.append(directory)
+            self._in_each(LogDirectory.open)
         except StorageError:
-            for directory in opened:
+            for directory in self.directories:
                 directory.release()
             raise
+
+    def _in_each(self, step: Callable[[LogDirectory], None]) -> None:
+        """Take a step of the start in every live directory; one whose disk refuses goes offline.
+
+        Raises StorageError when it is the last one, or when it is not the disk that refuses.
+        """
+        for directory in self.live_directories:
+            try:
+                step(directory)
+            except StorageError as error:
+                if not error.is_lasting or len(self.live_directories) == 1:
+                    raise
+                _log.error("%s: it is offline, the other directories are served", error)
+                self.fail_directory(directory.path)
+
+    @property
+    def live_directories(self) -> list[LogDirectory]:
+        """Those that have not failed."""
+        return [one for one in self.directories if not one.is_offline]
+
+    def fail_directory(self, path: str) -> list[TopicPartition] | None:
+        """Serve nothing from this directory any more; the partitions that are lost with it.
+
+        Nothing is written: what the disk still takes is recovered at the next start. None for a
+        directory that is offline already, or none of ours.
+        """
+        directory = next((one for one in self.live_directories if one.path == path), None)
+        if directory is None:
+            return None
+        directory.fail()
+        lost = [name for name, log in self.logs.items() if log.log_directory == path]
+        for name in lost:
+            self.logs.pop(name).abandon()
+            self.high_watermarks.pop(name, None)
+        return lost
 
     @property
     def cluster_id(self) -> str | None:
@@ -89,34 +133,53 @@ class LogManager:
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Raises StorageError where a directory is another broker's or cluster's."""
-        for directory in self.directories:
-            directory.claim(broker_id, cluster_id, self._clock.now_ms())
+        self._in_each(lambda one: one.claim(broker_id, cluster_id, self._clock.now_ms()))
 
     def load(self) -> None:
         """Open every log in every directory. Raises StorageError."""
-        for directory in self.directories:
-            self._load_directory(directory)
+        deleted: list[tuple[TopicPartition, str]] = []
+        self._in_each(lambda one: self._load_directory(one, deleted))
+        for name, path in deleted:
+            if name in self._futures and not self.may_be_lost(name) and name not in self.logs:
+                self._take_back(name, path)
+            else:
+                self.disk.run_later(RemoveDirectoryTask(self.disk.files, path))
 
-    def _load_directory(self, directory: LogDirectory) -> None:
+    def _take_back(self, name: TopicPartition, path: str) -> None:
+        """A power cut left of a move's two renames only that of the old log, which is here and
+        whole: it goes after the other one is durable. Raises StorageError.
+        """
+        directory = path.rpartition("/")[0]
+        original = f"{directory}/{names.partition_directory(name.topic, name.partition)}"
+        _log.warning("%s is %s again: its move to another directory was cut off", path, original)
+        try:
+            self.disk.files.replace(path, original)
+        except OSError as error:
+            raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
+        self._load_one(name, original, Checkpointed())
+
+    def _load_directory(
+        self, directory: LogDirectory, deleted: list[tuple[TopicPartition, str]]
+    ) -> None:
+        """`deleted`: gets the partitions' directories that are to be removed."""
         self.was_clean = self.was_clean and directory.was_clean
-        recovery_points = directory.read_checkpoint(names.RECOVERY_POINTS)
-        log_starts = directory.read_checkpoint(names.LOG_START_OFFSETS)
-        self.high_watermarks.update(directory.read_checkpoint(names.HIGH_WATERMARKS))
+        checkpoints = self._checkpoints.read(directory)
+        self.high_watermarks.update(checkpoints.high_watermarks)
         for found in self.disk.files.list_directories(directory.path):
             parsed = names.parse_directory(found)
             path = f"{directory.path}/{found}"
             if parsed is not None and parsed[1] == names.DELETE_DIRECTORY:
-                self.disk.run_later(RemoveDirectoryTask(self.disk.files, path))
+                deleted.append((parsed[0], path))
+            elif parsed is not None and parsed[1] == names.FUTURE_DIRECTORY:
+                self._futures[parsed[0]] = directory.path
+                self.disk.run_later(self.remove_copy(path))
             elif parsed is None or parsed[1] or parsed[0].topic.startswith("__cluster_metadata"):
                 self.strays.append(path)
                 _log.warning("%s is no partition of this broker and is left alone", path)
             else:
-                checkpointed = Checkpointed(
-                    recovery_points.get(parsed[0], -1),
-                    log_starts.get(parsed[0], -1),
-                    directory.was_clean,
-                )
+                checkpointed = checkpoints.of(parsed[0], was_clean=directory.was_clean)
                 self._load_one(parsed[0], path, checkpointed)
+                self.logs[parsed[0]].clean_offset = checkpoints.clean_offsets.get(parsed[0])
         if directory.was_clean:
             self.disk.run_later(directory.sync)
 
@@ -126,9 +189,19 @@ class LogManager:
                 f"{name} is in two places, {self.logs[name].directory} and {path}: "
                 "remove the older one and start again"
             )
-        config = self._config_of(name.topic)
-        self._log_counts[path.rpartition("/")[0]] += 1
-        self.logs[name] = load_log(
+        self._open_log(name, path, self._config_of(name.topic), checkpointed)
+
+    def _open_log(
+        self,
+        name: TopicPartition,
+        path: str,
+        config: "TopicConfig",
+        checkpointed: Checkpointed,
+        *,
+        is_new: bool = False,
+    ) -> PartitionLog:
+        """The log in directory `path` is this partition's from now on. Raises StorageError."""
+        log = load_log(
             self.disk,
             self._clock,
             name,
@@ -136,7 +209,11 @@ class LogManager:
             config=config,
             rules=self.rules_of(config),
             checkpointed=checkpointed,
+            is_new=is_new,
         )
+        self.logs[name] = log
+        self._log_counts[log.log_directory] += 1
+        return log
 
     def rules_of(self, config: "TopicConfig") -> AppendRules:
         """What the validator needs of `config`; logs with one configuration share it."""
@@ -155,7 +232,8 @@ class LogManager:
     def create_log(
         self, topic: str, partition: int, topic_id: TopicId, config: "TopicConfig"
     ) -> PartitionLog:
-        """The partition's log, made in the directory with the fewest partitions if there is none.
+        """The partition's log, made if there is none: where it was wished to be, else in the
+        directory with the fewest partitions.
 
         Raises KafkaError(INCONSISTENT_TOPIC_ID) where the log belongs to another topic of that
         name, StorageError.
@@ -163,7 +241,8 @@ class LogManager:
         name = TopicPartition(topic, partition)
         log = self.logs.get(name)
         if log is None:
-            directory = self._emptiest_directory()
+            directory = self._directory_for(name)
+            self._forget_namesake(name, directory.path)
             path = f"{directory.path}/{names.partition_directory(topic, partition)}"
             is_new = True
             try:
@@ -172,25 +251,111 @@ class LogManager:
                 is_new = False
                 _log.warning("%s was there already and is taken over", path)
             except OSError as error:
-                raise StorageError(f"cannot create {path}: {error.strerror}") from error
-            log = load_log(
-                self.disk,
-                self._clock,
-                name,
-                path,
-                config=config,
-                rules=self.rules_of(config),
-                checkpointed=Checkpointed(),
-                is_new=is_new,
-            )
-            self.logs[name] = log
-            self._log_counts[directory.path] += 1
+                raise StorageError(
+                    f"cannot create {path}: {error.strerror}", log_directory=directory.path
+                ) from error
+            log = self._open_log(name, path, config, Checkpointed(), is_new=is_new)
         log.assign_topic_id(topic_id)
         return log
 
-    def _emptiest_directory(self) -> LogDirectory:
-        counts = self._log_counts
-        return min(self.directories, key=lambda one: counts[one.path])
+    def _forget_namesake(self, name: TopicPartition, path: str) -> None:
+        """A log is about to come into this directory: its checkpoints name none of that name.
+
+        Raises StorageError.
+        """
+        if any(name in one.named for one in self.live_directories if one.path == path):
+            self.checkpoint_now()
+
+    def may_be_lost(self, name: TopicPartition) -> bool:
+        """Of a partition that was there before: may its log be in an offline directory?
+
+        Then it must not begin anew in another one: its records would be gone when the directory
+        comes back. Source: Kafka LogManager.getOrCreateLog (isNew).
+        """
+        return name not in self.logs and any(one.is_offline for one in self.directories)
+
+    def prefer(self, name: TopicPartition, path: str) -> None:
+        """Make this partition's log in that directory, once there is such a partition."""
+        self._preferred[name] = path
+        if len(self._preferred) > PREFERRED_MAX:
+            del self._preferred[next(iter(self._preferred))]
+
+    # --- moves ----------------------------------------------------------------------------------
+
+    def take_futures(self) -> dict[TopicPartition, str]:
+        """Partitions whose move a stop interrupted → where to. The copies are being removed."""
+        futures, self._futures = self._futures, {}
+        return futures
+
+    def remove_copy(self, directory: str) -> Callable[[], None]:
+        """A task, for any thread, that removes the copy of a move that was given up."""
+        return RemoveCopyTask(self.disk.files, directory)
+
+    def complete_move(
+        self, move: "LogMove", recovery_point: int
+    ) -> tuple[PartitionLog, Callable[[], None]]:
+        """The finished copy takes the partition's name; its log, and a task for any thread that
+        makes it durable and then removes the old one. The task raises StorageError.
+
+        Raises StorageError; the partition stays where it is then.
+        """
+        old = move.log
+        log = self._open_copy(move)
+        log.recovery_point = recovery_point
+        log.has_new_directory = True
+        log.assign_topic_id(old.topic_id)
+        log.clean_offset = old.clean_offset
+        left = old.log_directory
+        self._log_counts[left] -= 1
+        marked = names.marked_directory(old.topic, old.partition, names.DELETE_DIRECTORY)
+        try:
+            remove: Callable[[], None] | None = old.mark_deleted(f"{left}/{marked}")
+            refusal = None
+        except StorageError as error:
+            # The new one is served from here on. Two of them are found at the next start.
+            remove, refusal = None, error
+            _log.error(
+                "%s is served from %s now; remove %s by hand before the next start: %s",
+                *(old.name, log.directory, old.directory, error),
+            )
+        settle = move.settle(log)
+
+        def run() -> None:
+            settle()
+            if refusal is not None:
+                raise refusal  # whose disk it was is told where such a task runs
+            if remove is not None:
+                remove()
+
+        return log, run
+
+    def _open_copy(self, move: "LogMove") -> PartitionLog:
+        """The copy under the partition's name, open. Raises StorageError; it is a copy again."""
+        old, files = move.log, self.disk.files
+        path = f"{move.destination}/{names.partition_directory(old.topic, old.partition)}"
+        checkpointed = Checkpointed(old.log_end_offset, old.log_start_offset, is_clean=True)
+        self._forget_namesake(old.name, move.destination)
+        try:
+            files.replace(move.directory, path)
+            try:
+                return self._open_log(old.name, path, old.config, checkpointed)
+            except StorageError:
+                files.replace(path, move.directory)
+                raise
+        except OSError as error:
+            raise StorageError(
+                f"cannot rename {move.directory} to {path}: {error}",
+                log_directory=move.destination,
+            ) from error
+
+    def _directory_for(self, name: TopicPartition) -> LogDirectory:
+        """Where a new log is made."""
+        counts, live = self._log_counts, self.live_directories
+        preferred = self._preferred.pop(name, None)
+        for directory in live:
+            if directory.path == preferred:
+                return directory
+        return min(live, key=lambda one: counts[one.path])
 
     def update_config(self, topic: str, config: "TopicConfig") -> None:
         """The topic's configuration changed: its logs follow."""
@@ -262,39 +427,18 @@ class LogManager:
         """
         self._high_watermark_of = of
 
+    def high_watermark_of(self, log: PartitionLog) -> int:
+        """The high watermark of a log, as far as its partition reports one."""
+        known = self._high_watermark_of(log.name)
+        return log.log_end_offset if known is None else known
+
     def checkpoint_now(self) -> None:
         """Write the checkpoints that changed, and unmap what became free. Any thread.
 
         Raises StorageError.
         """
-        logs = list(self.logs.items())
-        for directory in self.directories:
-            prefix = directory.path + "/"
-            mine = [
-                (name, log)
-                for name, log in logs
-                if log.directory.startswith(prefix) and "/" not in log.directory[len(prefix) :]
-            ]
-            self._checkpoint_directory(directory, mine)
+        self._checkpoints.write(self.live_directories, lambda: list(self.logs.items()))
         self.disk.windows.close_unused()
-
-    def _checkpoint_directory(
-        self, directory: LogDirectory, logs: list[tuple[TopicPartition, PartitionLog]]
-    ) -> None:
-        directory.write_checkpoint(
-            names.RECOVERY_POINTS, {name: log.recovery_point for name, log in logs}
-        )
-        starts = {
-            name: log.log_start_offset
-            for name, log in logs
-            if log.log_start_offset > log.segments.first.base_offset
-        }
-        directory.write_checkpoint(names.LOG_START_OFFSETS, starts)
-        watermarks: dict[TopicPartition, int] = {}
-        for name, log in logs:
-            known = self._high_watermark_of(name)
-            watermarks[name] = log.log_end_offset if known is None else known
-        directory.write_checkpoint(names.HIGH_WATERMARKS, watermarks)
 
     def flush_all(self) -> None:
         """Write and sync every log. Raises StorageError."""
@@ -310,23 +454,15 @@ class LogManager:
         """
         if high_watermarks is not None:
             self._high_watermark_of = high_watermarks.get
-        failed: StorageError | None = None
-        unclean: set[str] = set()
-        for log in self.logs.values():
-            try:
-                log.close()
-            except StorageError as error:
-                _log.error("%s", error)
-                failed = failed or error
-                unclean.add(log.directory.rpartition("/")[0])
         try:
+            failed = close_logs(self.logs.values())
             self.checkpoint_now()
-            for directory in self.directories:
-                if directory.path not in unclean:
+            for directory in self.live_directories:
+                if directory.path not in failed:
                     directory.mark_clean()
         finally:
             self.disk.close()
             for directory in self.directories:
                 directory.release()
-        if failed is not None:
-            raise failed
+        for error in failed.values():
+            raise error

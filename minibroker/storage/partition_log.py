@@ -9,15 +9,25 @@ Made by `recovery.load_log`, owned by the log manager.
 Source: Kafka UnifiedLog, LocalLog.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 
-from minibroker.errors import CorruptionError
-from minibroker.storage import producer_files
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CorruptionError, KafkaError
+from minibroker.storage import producer_files, retention, segment_files
 from minibroker.storage.segment import Segment
-from minibroker.storage.tasks import CreateTask, EpochsTask, RemoveDirectoryTask, RemoveTask
+from minibroker.storage.tasks import (
+    CreateTask,
+    EpochsTask,
+    FlushTask,
+    RemoveDirectoryTask,
+    SyncDirectoryTask,
+)
 from minibroker.storage.writable_log import AppendInfo, WritableLog
 
 __all__ = ["AppendInfo", "PartitionLog"]
+
+_log = logging.getLogger(__name__)
 
 
 class PartitionLog(WritableLog):
@@ -29,11 +39,15 @@ class PartitionLog(WritableLog):
         """This broker leads from now on, in `epoch`, which begins at the log's end.
 
         Told even when nothing is appended: a reader may ask where the epoch began. The checkpoint
-        follows on the worker. Source: Kafka Partition.makeLeader.
+        follows on the worker, that of an empty log with its first record: until then it says
+        nothing that is not told again at the next start. Source: Kafka Partition.makeLeader.
         """
         if epoch > self.epochs.latest_epoch:
             self.epochs.assign(epoch, self.log_end_offset)
-            self._epochs_changed()
+            if self.is_empty:
+                self._forget_room()
+            else:
+                self._epochs_changed()
 
     def truncate_to(self, offset: int) -> bool:
         """Remove everything from `offset` on; False: there was nothing. Raises StorageError.
@@ -48,8 +62,7 @@ class PartitionLog(WritableLog):
             self.truncate_fully(offset)
             return True
         try:
-            for segment in [one for one in self.segments if one.base_offset > offset]:
-                self._remove_segment(segment)
+            self._take_out([one for one in self.segments if one.base_offset > offset])
             self._active = self.segments.last
             self._active.truncate_to(offset, self._clock.now_ms())
         except (OSError, CorruptionError) as error:
@@ -62,29 +75,81 @@ class PartitionLog(WritableLog):
         """Remove everything and begin again at `offset`, empty. Raises StorageError."""
         self.write_staged()
         try:
-            for segment in list(self.segments):
-                self._remove_segment(segment)
+            self._take_out(list(self.segments))
         except OSError as error:
             raise self._failed("truncate", error) from error
-        fresh = Segment(self._disk, self.directory, offset, created_ms=self._clock.now_ms())
-        self._disk.run_later(CreateTask(self.files, fresh.begin_empty()))
+        fresh = self._new_segment(offset)
+        fresh.begin_empty()
+        self._disk.run_later(CreateTask(self.files, fresh.paths))
         self.segments.add(fresh)
         self._active = fresh
+        self.is_preallocated = False
+        self.preallocate()
         self._directory_changed = True
         self.log_start_offset = offset
         self._ended_at(offset)
 
-    def _remove_segment(self, segment: Segment) -> None:
-        """Rename its files now, remove them on the worker. Raises OSError."""
-        paths = segment.mark_deleted()
-        self.segments.remove(segment.base_offset)
-        self._directory_changed = True
-        self._disk.run_later(RemoveTask(self._disk.files, paths))
+    # --- segments that go, or are replaced --------------------------------------------------------
+
+    def remove_segments(self, segments: Sequence[Segment]) -> None:
+        """Take closed segments out of service, their producer snapshots too: renamed now, removed
+        after `file.delete.delay.ms`. The active one is none of them. Raises StorageError.
+        """
+        assert self._active not in segments, f"{self.name}: the active segment stays"
+        try:
+            self._take_out(segments, with_snapshots=True)
+        except OSError as error:
+            raise self._failed("remove segments of", error) from error
+
+    def replace_segments(self, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
+        """Put finished `….cleaned` files in the place of the closed segments `old`.
+
+        `cleaned`: base offsets of the files, which are synced; the first is that of the first old
+        segment. Readers see the new ones when this returns, the old files go after
+        `file.delete.delay.ms`. False, and nothing but the `.cleaned` files goes, where one of the
+        old segments is not in service any more. Raises StorageError: a start completes it then.
+        """
+        assert self._active not in old, f"{self.name}: the active segment is not compacted"
+        in_service = set(map(id, self.segments))
+        disk, directory = self._disk, self.directory
+        fresh = [self._new_segment(base_offset) for base_offset in cleaned]
+        try:
+            if not all(id(segment) in in_service for segment in old):
+                segment_files.remove_cleaned(disk, directory, cleaned)
+                return False
+            segment_files.cleaned_to_swap(disk.files, directory, cleaned)
+            replaced = [one for one in old if one.base_offset in cleaned]
+            merged = [one for one in old if one.base_offset not in cleaned]
+            paths = segment_files.mark_deleted(disk, directory, replaced, with_snapshots=False)
+            paths += segment_files.mark_deleted(disk, directory, merged)
+            segment_files.swap_to_service(disk.files, directory, cleaned)
+        except OSError as error:
+            raise self._failed("replace segments of", error) from error
+        self.segments.replace(old, fresh)
+        disk.run_later(SyncDirectoryTask(self))
+        segment_files.remove_later(disk, paths, self.config.file_delete_delay_ms)
+        return True
+
+    def _take_out(self, segments: Sequence[Segment], *, with_snapshots: bool = False) -> None:
+        """Out of the list, renamed to `….deleted`, removed after the delay. Raises OSError."""
+        paths: list[str] = []
+        try:
+            for segment in segments:
+                paths += segment_files.mark_deleted(
+                    self._disk, self.directory, [segment], with_snapshots=with_snapshots
+                )
+                self.segments.remove(segment.base_offset)
+        finally:
+            self._directory_changed = True
+            segment_files.remove_later(self._disk, paths, self.config.file_delete_delay_ms)
 
     def _ended_at(self, offset: int) -> None:
         """The log ends at `offset` now: producers, epochs and recovery point follow."""
         self.log_end_offset = self._next_offset = self._opened_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
+        self.truncation_count += 1
+        if self.clean_offset is not None:
+            self.clean_offset = min(self.clean_offset, offset)
         self._directory_changed = True
         self._forget_room()
         if self.epochs.truncate_from_end(offset):
@@ -99,41 +164,121 @@ class PartitionLog(WritableLog):
         self._snapshot_offset = max((one for one in offsets if one <= offset), default=0)
         self._producers = None
 
-    def advance_log_start(self, offset: int) -> None:
-        """Records below `offset` are gone for readers (DeleteRecords). Raises StorageError."""
+    # --- retention ------------------------------------------------------------------------------
+
+    def advance_log_start(self, offset: int, high_watermark: int | None = None) -> None:
+        """Records below `offset` are gone for readers; their segments go with the next
+        `delete_old_segments`. Nothing happens where the log starts there or behind it already.
+
+        Raises KafkaError(OFFSET_OUT_OF_RANGE) beyond the high watermark (None: the log's end),
+        StorageError. Source: Kafka UnifiedLog.maybeIncrementLogStartOffset.
+        """
+        self.write_staged()
+        limit = self.log_end_offset if high_watermark is None else high_watermark
+        if offset > limit:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} of {self.name} is beyond its high watermark {limit}",
+            )
         if offset > self.log_start_offset:
             self.log_start_offset = offset
             self.recovery_point = max(self.recovery_point, offset)
             if self.epochs.truncate_from_start(offset):
                 self._epochs_changed()
 
+    def delete_old_segments(
+        self, high_watermark: int, now_ms: int, *, limit: int = retention.SEGMENTS_AT_ONCE
+    ) -> int:
+        """Take what retention does not keep out of service, `limit` segments at most; how many.
+
+        Call it again until it answers 0. Files are renamed at once, removed on the worker after
+        `file.delete.delay.ms`. Raises StorageError.
+        """
+        self.write_staged()
+        try:
+            segments = list(self.segments)
+            count, reason = retention.expired(
+                segments,
+                self.config,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+                high_watermark=high_watermark,
+                now_ms=now_ms,
+            )
+        except (OSError, CorruptionError) as error:
+            raise self._failed("look for old segments of", error) from error
+        if count == 0:
+            return 0
+        gone = segments[: min(count, limit)]
+        if len(gone) == len(segments):
+            self.roll()
+        higher = self.segments.higher(gone[-1].base_offset)
+        assert higher is not None
+        self.advance_log_start(higher.base_offset, high_watermark)
+        _log.info(
+            "%s: %d segments up to %s go, %s", self.name, len(gone), gone[-1].log_path, reason
+        )
+        self.remove_segments(gone)
+        return len(gone)
+
+    def may_expire(self) -> bool:
+        """Is there anything that retention could take, now or later? Raises StorageError."""
+        try:
+            return retention.may_expire(self.segments, self.config, self.log_start_offset)
+        except OSError as error:
+            raise self._failed("look for old segments of", error) from error
+
     def close(self) -> None:
         """Write and sync everything, as a clean stop does. An untouched log costs nothing.
 
         Raises StorageError.
         """
+        task = self.closing_task()
+        if task is not None:
+            task()
+
+    def closing_task(self) -> FlushTask | None:
+        """Write everything as a clean stop does; what remains to be synced, on any thread, None:
+        nothing. Raises StorageError.
+        """
         self.write_staged()
         try:
-            if self.log_end_offset > self.recovery_point or self._producers is not None:
-                self._write_snapshot(self.log_end_offset)
-            self._active.close()
-            EpochsTask(self).write()
+            self.write_state()
         except OSError as error:
             raise self._failed("close", error) from error
-        if self.log_end_offset > self.recovery_point:
-            self.flush()
+        if (
+            self.log_end_offset > self.recovery_point
+            or self.epochs_unsynced
+            or self._snapshots_unsynced
+        ):
+            return self.flush_task()
+        return None
+
+    def write_state(self) -> None:
+        """Write what is in memory only: producers, index entries, epochs. Raises OSError."""
+        if self.log_end_offset > self.recovery_point or self._producers is not None:
+            self._write_snapshot(self.log_end_offset)
+        if self.is_preallocated:
+            self.trim()
+            self._disk.files.sync_path(self._active.log_path)
+        self._active.close()
+        EpochsTask(self).write()
+
+    def abandon(self) -> None:
+        """Nothing is read or written any more; what was staged is lost, files stay as they are."""
+        self._staged = []
+        self._staged_appends = []
+        self._staged_bytes = 0
+        self.is_deleted = True
+        for segment in self.segments:
+            segment.release()
 
     def mark_deleted(self, directory: str) -> Callable[[], None]:
         """Rename the directory to `directory`; the returned task removes it, on any thread.
 
         Raises StorageError. The log is of no use afterwards.
         """
-        self._staged = []
-        self._staged_appends = []
-        self._staged_bytes = 0
-        for segment in self.segments:
-            segment.release()
-        self.is_deleted = True
+        self.abandon()
         try:
             self._disk.files.replace(self.directory, directory)
         except OSError as error:

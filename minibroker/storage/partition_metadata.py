@@ -6,6 +6,10 @@
 Written once, when the directory is made. A topic deleted and created again under its old name has a
 new id: the directory of the old one is then told apart by this file.
 
+All partitions of a topic have the same one, so it is written and synced once per log directory, and
+the others link it: an fsync takes milliseconds, and a topic may have thousands of partitions. Who
+changes such a file replaces it, Kafka too; nobody writes into it.
+
 Source: Kafka PartitionMetadataFile, PartitionMetadata; FORMAT.md section 5.
 """
 
@@ -45,6 +49,32 @@ def read_metadata(files: Files, directory: str) -> TopicId | None:
     return topic_id
 
 
-def write_metadata(files: Files, directory: str, topic_id: bytes) -> None:
-    """Replace the file atomically and durably. Raises OSError."""
-    files.write_atomically(f"{directory}/{names.PARTITION_METADATA}", encode_metadata(topic_id))
+class MetadataWriter:
+    """Writes the files of new partitions. For one thread at a time."""
+
+    __slots__ = ("_files", "_newest")
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._newest: dict[str, tuple[TopicId, str]] = {}
+        """Log directory → the topic of the file that was written there last, and its path."""
+
+    def write(self, directory: str, topic_id: TopicId) -> None:
+        """Make the file in a partition's directory; its content is durable then, and its name when
+        the directory is synced the next time. Raises OSError.
+        """
+        log_directory = directory.rpartition("/")[0]
+        path = f"{directory}/{names.PARTITION_METADATA}"
+        known_id, known_path = self._newest.get(log_directory, (None, ""))
+        if known_id == topic_id and self._is_linked(known_path, path):
+            return
+        self._files.write_atomically(path, encode_metadata(topic_id))
+        self._newest[log_directory] = topic_id, path
+
+    def _is_linked(self, known_path: str, path: str) -> bool:
+        """False where that file is gone, or where the file system takes no link, or no more."""
+        try:
+            self._files.link(known_path, path)
+        except OSError:
+            return False
+        return True

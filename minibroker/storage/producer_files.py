@@ -29,8 +29,13 @@ def snapshot_path(directory: str, offset: int) -> str:
 
 def snapshot_offsets(files: Files, directory: str) -> list[int]:
     """Offsets of the snapshots in the directory, ascending. Raises OSError."""
+    return offsets_in(files.list_files(directory))
+
+
+def offsets_in(file_names: list[str]) -> list[int]:
+    """Offsets of the snapshots among these names, ascending."""
     found = []
-    for name in files.list_files(directory):
+    for name in file_names:
         if name.endswith(names.SNAPSHOT):
             offset = names.base_offset_of(name)
             if offset is not None:
@@ -124,13 +129,16 @@ def note_batch(
     return state.append_marker(header, marker, "replication")
 
 
-def remove_strays(files: Files, directory: str, base_offsets: list[int], end_offset: int) -> None:
-    """Remove snapshots that nothing needs: those beyond the log's end, and, but for the newest,
-    those that do not stand at the start of a segment (an earlier clean close wrote them). Raises
-    OSError.
+def remove_strays(
+    files: Files, directory: str, offsets: list[int], base_offsets: list[int], end_offset: int
+) -> list[int]:
+    """Remove snapshots that nothing needs, of those at `offsets` (ascending); the others.
+
+    Those beyond the log's end go, and, but for the newest, those that do not stand at the start of
+    a segment (an earlier clean close wrote them). Raises OSError.
     """
-    offsets = snapshot_offsets(files, directory)
     kept = [offset for offset in offsets if offset <= end_offset]
     bases = set(base_offsets)
     strays = [offset for offset in kept[:-1] if offset not in bases]
     remove_snapshots(files, directory, strays + offsets[len(kept) :])
+    return [offset for offset in kept if offset not in strays]

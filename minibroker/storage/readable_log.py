@@ -18,7 +18,7 @@ from minibroker.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from minibroker.storage import lookups, producer_files
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
-from minibroker.storage.partition_metadata import read_metadata, write_metadata
+from minibroker.storage.partition_metadata import read_metadata
 from minibroker.storage.producer_state import ProducerEntry, ProducerState
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
@@ -55,6 +55,7 @@ class ReadableLog:
         "_opened_end_offset",
         "_producers",
         "_topic_id",
+        "clean_offset",
         "config",
         "directory",
         "epochs",
@@ -64,6 +65,7 @@ class ReadableLog:
         "name",
         "recovery_point",
         "segments",
+        "truncation_count",
     )
 
     def __init__(
@@ -92,6 +94,10 @@ class ReadableLog:
         self.log_end_offset = log_end_offset
         self.recovery_point = recovery_point
         self.is_deleted = False
+        self.clean_offset: int | None = None
+        """Compaction came up to here (`cleaner-offset-checkpoint`); None: it never ran."""
+        self.truncation_count = 0
+        """Who read segments a while ago and finds another number cannot trust what it read."""
         self._active = segments.last
         self._topic_id: TopicId | None = None
         self._producers: ProducerState | None = None
@@ -141,10 +147,15 @@ class ReadableLog:
         if self._topic_id is None or self.is_deleted:
             return
         try:
-            write_metadata(self._disk.files, self.directory, self._topic_id)
+            self._disk.metadata.write(self.directory, self._topic_id)
         except OSError as error:
             if not self.is_deleted:
                 _log.error("%s", self._failed("write partition.metadata of", error))
+
+    @property
+    def is_empty(self) -> bool:
+        """Is there nothing to read? What is staged does not count."""
+        return self.log_end_offset == self.log_start_offset
 
     @property
     def size_bytes(self) -> int:
@@ -156,7 +167,15 @@ class ReadableLog:
         return self._active
 
     def _failed(self, what: str, error: Exception) -> StorageError:
-        return StorageError(f"cannot {what} {self.name} in {self.directory}: {error}")
+        return StorageError(
+            f"cannot {what} {self.name} in {self.directory}: {error}",
+            log_directory=self.log_directory,
+        )
+
+    @property
+    def log_directory(self) -> str:
+        """The one of `log.dirs` that it is in."""
+        return self.directory.rpartition("/")[0] or "/"
 
     def write_staged(self) -> None:
         """Make what was appended visible; there is nothing where nobody appends."""

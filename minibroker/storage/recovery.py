@@ -16,32 +16,28 @@ Source: Kafka LogLoader, LogSegment.recover; FORMAT.md section 8.
 """
 
 import logging
-import zlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.clock import Clock
 from minibroker.errors import CorruptionError, StorageError
 from minibroker.ids import TopicPartition
-from minibroker.records.batch import HEADER_BYTES, BatchHeader, crc_is_valid, read_header
 from minibroker.storage import names, producer_files
+from minibroker.storage.checked_batches import checked_batches
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.partition_log import PartitionLog
+from minibroker.storage.producer_state import ProducerState
 from minibroker.storage.segment import Segment, roll_jitter_ms
+from minibroker.storage.segment_files import finish_interrupted_work
 from minibroker.storage.segments import Segments
 from minibroker.storage.tasks import CreateTask
+from minibroker.storage.txn_recovery import rebuild_txn_indexes
 from minibroker.storage.validator import AppendRules
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
 
 _log = logging.getLogger(__name__)
-
-_READ_BYTES: Final = 1 << 20
-"""Read at once while checking CRCs; a larger batch is read as a whole."""
-_LEGACY_CRC_AT: Final = 12
-_LEGACY_CRC_FROM: Final = 16
 
 
 class Checkpointed(NamedTuple):
@@ -75,7 +71,10 @@ def load_log(
         )
         return loader.load(rules)
     except (OSError, CorruptionError) as error:
-        raise StorageError(f"cannot load {name} from {directory}: {error}") from error
+        raise StorageError(
+            f"cannot load {name} from {directory}: {error}",
+            log_directory=directory.rpartition("/")[0] or "/",
+        ) from error
 
 
 class _Loader:
@@ -104,6 +103,7 @@ class _Loader:
         self.segments = Segments()
         self.epochs = LeaderEpochs()
         self.has_new_names = not checkpointed.is_clean
+        self.has_new_epochs = self.has_markers = False
 
     def load(self, rules: AppendRules) -> PartitionLog:
         found = [] if self.is_new else self.files.list_files(self.directory)
@@ -115,11 +115,16 @@ class _Loader:
             self._read_epochs()
         log_start = max(self.checkpointed.log_start_offset, 0)
         log_end = self._recover()
-        if len(self.segments) == 0 or log_end < log_start:
+        begins_empty = len(self.segments) == 0 or log_end < log_start
+        if begins_empty:
             log_end = self._start_empty(log_start, log_end)
         log_start = max(log_start, self.segments.first.base_offset)
         if self.epochs.truncate_from_end(log_end) | self.epochs.truncate_from_start(log_start):
+            self.has_new_epochs = True
+        if self.has_new_epochs:
             self._write_epochs()
+        if not self._is_clean and not begins_empty:
+            self._rebuild_txn_indexes(found, log_start, log_end)
         snapshots = self._clean_snapshots(found, log_end)
         known = max(self.checkpointed.recovery_point, 0)
         if known > log_end:  # of a log that was truncated since: says nothing of what is there now
@@ -137,8 +142,13 @@ class _Loader:
             log_end_offset=log_end,
             recovery_point=log_end if self._is_clean else max(min(known, log_end), log_start),
             snapshot_offset=snapshots,
-            has_new_names=self.has_new_names,
+            # A clean stop syncs nothing of a log that never had a record.
+            has_new_names=self.has_new_names or log_end == 0,
         )
+        if self.has_new_epochs:
+            log.epochs_unsynced = True  # a power cut must not find the new name without content
+        if begins_empty:
+            log.preallocate()
         if not self._is_clean and log_end > log_start:
             _ = log.producer_state  # replayed now rather than when a request waits for it
         return log
@@ -171,7 +181,12 @@ class _Loader:
                 self.disk.remove(f"{self.directory}/{name}")
 
     def _start_empty(self, log_start: int, log_end: int) -> int:
-        """A log without segments, or one that ends before it starts, begins at its start offset."""
+        """A log without segments, or one that ends before it starts, begins at its start offset.
+
+        A directory without a segment is a log at offset 0, for Kafka too: its files are made with
+        the first record. A file is some 0.1 ms of the kernel's time, and most of what a new
+        partition would cost.
+        """
         if len(self.segments):
             _log.warning(
                 "%s ends at offset %d, before its start at %d: its segments are removed",
@@ -183,8 +198,9 @@ class _Loader:
                 self._remove(segment)
             self.epochs.clear()
         fresh = self._new_segment(log_start)
-        paths = [*fresh.begin_empty(), f"{self.directory}/{names.LEADER_EPOCHS}"]
-        self.disk.run_later(CreateTask(self.files, paths))
+        fresh.begin_empty()
+        if log_start:
+            self.disk.run_later(CreateTask(self.files, fresh.paths))
         self.segments.add(fresh)
         self.has_new_names = True
         return log_start
@@ -207,6 +223,8 @@ class _Loader:
             return self.segments.last.read_next_offset()
         next_offset = -1
         unsynced = self.segments.since(max(recovery_point, 0))
+        if self.config.preallocate:
+            self._trim_before(unsynced[0], recovery_point)
         for index, segment in enumerate(unsynced):
             next_offset, cut_bytes = self._recover_segment(segment, max(recovery_point, 0))
             if cut_bytes:
@@ -223,17 +241,36 @@ class _Loader:
                 segment.become_inactive()
         return next_offset
 
+    def _trim_before(self, first: Segment, recovery_point: int) -> None:
+        """The segment before `first` may have its preallocated length again: its records were
+        synced, the trimming was not.
+        """
+        for segment in self.segments:
+            if self.segments.higher(segment.base_offset) is first:
+                start, offset, _ = self._trusted_start(segment, recovery_point)
+                end = start
+                for header in checked_batches(
+                    self.disk, segment, start, segment.size_bytes, offset
+                ):
+                    end += header.size_bytes
+                if end < segment.size_bytes:
+                    segment.cut(end)
+
     def _recover_segment(self, segment: Segment, recovery_point: int) -> tuple[int, int]:
         """Check batches, fill the indexes: (next offset, bytes to cut off the end)."""
         file_size = segment.size_bytes
-        start, next_offset = self._trusted_start(segment, recovery_point)
+        start, next_offset, trusted_below = self._trusted_start(segment, recovery_point)
         segment.reset_indexes(next_offset if start else segment.base_offset)
         segment.assume_size(start)
         if start:
             segment.bytes_since_index_entry = self.config.index_interval_bytes + 1
-        for header in checked_batches(self.disk, segment, start, file_size, next_offset):
+        for header in checked_batches(
+            self.disk, segment, start, file_size, next_offset, trusted_below=trusted_below
+        ):
             if header.leader_epoch > self.epochs.latest_epoch and header.magic == 2:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
+                self.has_new_epochs = True
+            self.has_markers |= header.magic == 2 and header.is_control
             next_offset = header.last_offset + 1
             segment.note_append(
                 next_offset - 1,
@@ -247,13 +284,29 @@ class _Loader:
         segment.create_indexes()
         return next_offset, file_size - end
 
-    def _trusted_start(self, segment: Segment, recovery_point: int) -> tuple[int, int]:
-        """Where checking may begin: (position, offset of the batch there).
+    def _rebuild_txn_indexes(self, found: list[str], log_start: int, log_end: int) -> None:
+        if not self.has_markers and not any(name.endswith(names.TXN_INDEX) for name in found):
+            return
+        rebuild_txn_indexes(
+            self.files,
+            self.directory,
+            self.segments,
+            self.segments.since(max(self.checkpointed.recovery_point, 0)),
+            state=ProducerState(self.name),
+            log_start_offset=log_start,
+            log_end_offset=log_end,
+            now_ms=self.now_ms,
+            expiration_ms=self.disk.producer_expiration_ms,
+        )
 
-        The newest index entry below the recovery point, if a sound batch stands where it points to;
-        the file's start otherwise. Bytes and entries below the recovery point were synced.
+    def _trusted_start(self, segment: Segment, recovery_point: int) -> tuple[int, int, int]:
+        """Where checking begins: (position, offset of the batch there, below which offset headers
+        are enough).
+
+        The newest index entry below the recovery point: bytes and entries there were synced. The
+        file's start, with everything checked, where an index is unsound or points elsewhere.
         """
-        nothing = 0, segment.base_offset
+        nothing = 0, segment.base_offset, 0
         if recovery_point <= segment.base_offset:
             return nothing
         try:
@@ -261,16 +314,21 @@ class _Loader:
                 return nothing
             offset, position = segment.offset_index.lookup(recovery_point - 1)
             if position == 0:
-                return nothing
+                return 0, segment.base_offset, recovery_point
             batches = checked_batches(
-                self.disk, segment, position, segment.size_bytes, segment.base_offset
+                self.disk,
+                segment,
+                position,
+                segment.size_bytes,
+                segment.base_offset,
+                trusted_below=recovery_point,
             )
             first = next(batches, None)
         except CorruptionError:
             return nothing
-        if first is None or not first.base_offset <= offset:
+        if first is None or not first.base_offset <= offset <= first.last_offset:
             return nothing
-        return position, first.base_offset
+        return position, first.base_offset, recovery_point
 
     # --- the files beside the segments ----------------------------------------------------------
 
@@ -280,7 +338,9 @@ class _Loader:
             text = self.files.read_all(path).decode("ascii", "replace")
             self.epochs = LeaderEpochs.from_text(text)
         except CorruptionError as error:
-            _log.warning("%s is ignored: %s", path, error)
+            _log.warning("%s is ignored, all batches are looked at: %s", path, error)
+            self.has_new_epochs = True
+            self.checkpointed = self.checkpointed._replace(recovery_point=0, is_clean=False)
 
     def _write_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCHS}"
@@ -289,100 +349,8 @@ class _Loader:
 
     def _clean_snapshots(self, found: list[str], log_end: int) -> int:
         """Remove snapshots nothing needs; the newest one's offset, 0: there is none."""
-        if not any(name.endswith(names.SNAPSHOT) for name in found):
-            return 0
-        bases = self.segments.base_offsets
-        producer_files.remove_strays(self.files, self.directory, bases, log_end)
-        offsets = producer_files.snapshot_offsets(self.files, self.directory)
-        return offsets[-1] if offsets else 0
-
-
-def checked_batches(
-    disk: Disk, segment: Segment, start: int, end: int, expected_offset: int
-) -> Iterator[BatchHeader]:
-    """Headers of the batches from position `start` on, as long as they are whole, sound and
-    ascending.
-
-    Ends at the first that is not (or at `end`); never raises CorruptionError. Raises OSError.
-    """
-    position = start
-    chunk, chunk_at = b"", start
-    while position < end:
-        at = position - chunk_at
-        if at + HEADER_BYTES > len(chunk) and chunk_at + len(chunk) < end:
-            handle = disk.handles.get(segment.log_path)
-            chunk = disk.files.pread(handle, _READ_BYTES, position)
-            chunk_at, at = position, 0
-        try:
-            header = read_header(chunk, at)
-        except CorruptionError:
-            return
-        if position + header.size_bytes > end:
-            return
-        if at + header.size_bytes > len(chunk):
-            handle = disk.handles.get(segment.log_path)
-            chunk = disk.files.pread(handle, max(_READ_BYTES, header.size_bytes), position)
-            chunk_at, at = position, 0
-        if not _is_sound(chunk, at, header) or header.base_offset < expected_offset:
-            return
-        if not header.base_offset <= header.last_offset <= segment.max_offset:
-            return
-        yield header
-        expected_offset = header.last_offset + 1
-        position += header.size_bytes
-
-
-def _is_sound(chunk: bytes, at: int, header: BatchHeader) -> bool:
-    """Does the CRC fit? CRC-32C for format 2, CRC-32 for 0 and 1."""
-    if header.magic == 2:
-        return crc_is_valid(chunk, at, header.size_bytes)
-    content = memoryview(chunk)[at + _LEGACY_CRC_FROM : at + header.size_bytes]
-    stored = int.from_bytes(chunk[at + _LEGACY_CRC_AT : at + _LEGACY_CRC_FROM], "big")
-    return zlib.crc32(content) == stored
-
-
-def finish_interrupted_work(disk: Disk, directory: str) -> None:
-    """Remove or adopt `.deleted`, `.cleaned` and `.swap` files. Raises OSError, CorruptionError."""
-    files = disk.files
-    found = files.list_files(directory)
-    cleaned = [name for name in found if name.endswith(names.CLEANED)]
-    cleaned_from = min((_base(name) for name in cleaned), default=1 << 63)
-    for name in found:
-        unfinished = name.endswith(names.SWAP) and _base(name) >= cleaned_from
-        if name.endswith((names.DELETED, names.CLEANED)) or unfinished:
-            disk.remove(f"{directory}/{name}")
-    swaps = [name for name in files.list_files(directory) if name.endswith(names.SWAP)]
-    if not swaps:
-        return
-    covered = [_covered(disk, directory, name) for name in swaps if names.LOG in name]
-    for name in files.list_files(directory):
-        base_offset = names.base_offset_of(name)
-        if base_offset is None or name.endswith(names.SWAP):
-            continue
-        if any(start <= base_offset < end for start, end in covered):
-            disk.remove(f"{directory}/{name}")
-    for name in swaps:
-        _log.warning("%s/%s is taken over: compaction had finished it", directory, name)
-        files.replace(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
-    files.sync_directory(directory)
-
-
-def _base(name: str) -> int:
-    base_offset = names.base_offset_of(name)
-    return 1 << 63 if base_offset is None else base_offset
-
-
-def _covered(disk: Disk, directory: str, name: str) -> tuple[int, int]:
-    """Offsets that a finished `.log.swap` replaces: (base offset, next offset)."""
-    base_offset = _base(name)
-    path = f"{directory}/{name}"
-    content_end = base_offset
-    handle = disk.handles.get(path)
-    size = disk.files.size_of(handle)
-    position = 0
-    while position < size:  # a message of format 0 may be shorter than a header of format 2
-        header = read_header(disk.files.pread(handle, HEADER_BYTES, position))
-        content_end = header.last_offset + 1
-        position += header.size_bytes
-    disk.handles.forget(path)
-    return base_offset, content_end
+        offsets = producer_files.offsets_in(found)
+        kept = producer_files.remove_strays(
+            self.files, self.directory, offsets, self.segments.base_offsets, log_end
+        )
+        return kept[-1] if kept else 0

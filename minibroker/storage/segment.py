@@ -114,15 +114,15 @@ class Segment:
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
 
-    def begin_empty(self) -> list[str]:
-        """Begin as a new, empty segment; no file is touched.
-
-        Returns the files that belong to it, for a worker to make: whoever writes first makes the
-        file it writes to, so nothing waits for that.
-        """
+    def begin_empty(self) -> None:
+        """Begin as a new, empty segment; no file is touched."""
         self._size_bytes = 0
         self._first_timestamp = NO_TIMESTAMP
         self._max_timestamp = NO_TIMESTAMP
+
+    @property
+    def paths(self) -> list[str]:
+        """What a segment with a record has; made by the worker, or by who writes first."""
         return [self.log_path, self.path(names.OFFSET_INDEX), self.path(names.TIME_INDEX)]
 
     def path(self, suffix: str) -> str:
@@ -136,6 +136,18 @@ class Segment:
         if self._size_bytes < 0:
             self._size_bytes = self._disk.files.size_at(self.log_path)
         return self._size_bytes
+
+    @property
+    def is_surveyed(self) -> bool:
+        """Are size and largest timestamp known without a look into the files?"""
+        return self._size_bytes >= 0 and self._max_timestamp != _UNKNOWN
+
+    def note_survey(self, size_bytes: int, max_timestamp: int, offset: int) -> None:
+        """What a worker read of a closed segment; -1: it did not. What is known stays."""
+        if self._size_bytes < 0:
+            self._size_bytes = size_bytes
+        if self._max_timestamp == _UNKNOWN and (max_timestamp >= 0 or self._size_bytes == 0):
+            self._max_timestamp, self._offset_of_max_timestamp = max_timestamp, offset
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -229,8 +241,7 @@ class Segment:
     @property
     def offset_of_max_timestamp(self) -> int:
         """Last offset of the batch that holds `max_timestamp`."""
-        if self._max_timestamp == _UNKNOWN:
-            self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry()
+        _ = self.max_timestamp
         return self._offset_of_max_timestamp
 
     @property
@@ -346,7 +357,7 @@ class Segment:
             if at + _PREFIX_BYTES > len(chunk):
                 handle = self._disk.handles.get(self.log_path)
                 chunk, chunk_at, at = pread(handle, _SCAN_BYTES, position), position, 0
-                if len(chunk) < _PREFIX.size:
+                if len(chunk) < (_PREFIX_BYTES if chunk[16:17] == b"\2" else _PREFIX.size):
                     raise CorruptionError(f"{self.log_path}: ends inside the batch at {position}")
             last_offset, length, _, magic = _PREFIX.unpack_from(chunk, at)
             if length < _LENGTH_MIN:
@@ -477,11 +488,10 @@ class Segment:
 
     def mark_deleted(self) -> list[str]:
         """Rename the files to `….deleted`; the new paths are returned. Raises OSError."""
+        self.release()
         marked = []
         for suffix in names.SEGMENT_SUFFIXES:
             path = self.path(suffix)
-            self._disk.handles.forget(path)
-            self._disk.windows.forget(path)
             try:
                 self._disk.files.replace(path, path + names.DELETED)
             except FileNotFoundError:

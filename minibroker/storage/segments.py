@@ -4,7 +4,7 @@ Source: Kafka LogSegments.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from minibroker.storage.segment import Segment
 
@@ -31,6 +31,15 @@ class Segments:
         """Raises ValueError where there is none."""
         place = self._bases.index(base_offset)
         del self._bases[place], self._items[place]
+
+    def replace(self, old: Iterable[Segment], new: Iterable[Segment]) -> None:
+        """Take `old` out and put `new` in at once: another thread that asks for `first` meanwhile
+        sees the list as it was or as it is.
+        """
+        gone = {segment.base_offset for segment in old}
+        items = [segment for segment in self._items if segment.base_offset not in gone]
+        self._items = sorted([*items, *new], key=lambda segment: segment.base_offset)
+        self._bases = [segment.base_offset for segment in self._items]
 
     def floor(self, offset: int) -> Segment | None:
         """The segment with the greatest base offset ≤ `offset`."""

@@ -5,10 +5,11 @@ the loop's thread is used elsewhere; a file that was removed meanwhile needs no 
 """
 
 import logging
+from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from minibroker.errors import StorageError
+from minibroker.errors import StorageError, SyncError
 from minibroker.storage import names
 from minibroker.storage.files import Files
 
@@ -67,6 +68,7 @@ class EpochsTask:
             if content is None or log.is_deleted:
                 return
             log.files.write_atomically(log.epochs_path, content, sync=False)
+            log.epochs_unsynced = True
             if log.epochs_content is content:
                 log.epochs_content = None
 
@@ -74,40 +76,101 @@ class EpochsTask:
 class FlushTask:
     """fsync of files (absent ones passed by), then the log's recovery point moves to `end`.
 
-    Where names changed, the partition's directory and its parent are synced as well.
+    Where names changed, the partition's directory is synced as well, and its parent where the
+    directory itself is new. Who flushes many logs takes the three steps apart and syncs a parent
+    once for all: `sync`, `sync_directory` of the parent where `has_new_directory`, `finish`.
     """
 
-    __slots__ = ("_log", "_paths", "_with_directory", "end")
+    __slots__ = ("_paths", "_with_directory", "end", "log")
 
     def __init__(
         self, log: "WritableLog", paths: list[str], end: int, with_directory: bool
     ) -> None:
-        self._log = log
+        self.log = log
         self._paths = paths
         self._with_directory = with_directory
         self.end = end
 
     def __call__(self) -> None:
         """Raises StorageError; the recovery point stays then."""
-        log = self._log
+        self.sync()
+        if self.has_new_directory:
+            self._guarded(SyncError, self.log.files.sync_directory, self.log.log_directory)
+        self.finish()
+
+    @property
+    def has_new_directory(self) -> bool:
+        """Does the parent have to be synced, too?"""
+        return self.log.has_new_directory and not self.log.is_deleted
+
+    def finish(self) -> None:
+        """All of it is on the disk, the parent included."""
+        if not self.log.is_deleted:
+            self.log.has_new_directory = False
+            self.log.note_flushed(self.end)
+
+    def sync(self) -> None:
+        """Everything but the parent. Raises StorageError, SyncError where an fsync failed."""
+        self._guarded(StorageError, EpochsTask(self.log).write)
+        self._guarded(SyncError, self._sync)
+
+    def _guarded(
+        self, kind: type[StorageError], step: Callable[..., None], *arguments: str
+    ) -> None:
+        """Raises an error of this kind, and has the next flush sync names as well."""
+        log = self.log
         if log.is_deleted:
             return
         try:
-            EpochsTask(log).write()
-            for path in self._paths:
-                try:
-                    log.files.sync_path(path)
-                except FileNotFoundError:
-                    continue  # a transaction index is rarely there
-            if self._with_directory:
-                log.files.sync_directory(log.directory)
-                log.files.sync_directory(log.directory.rpartition("/")[0] or "/")
+            step(*arguments)
         except OSError as error:
             if log.is_deleted:
                 return  # the directory went away underneath: nothing to keep
+            log.epochs_unsynced = True
             log.note_flush_failed()
-            raise StorageError(f"cannot flush {log.name} in {log.directory}: {error}") from error
-        log.note_flushed(self.end)
+            raise kind(
+                f"cannot flush {log.name} in {log.directory}: {error}",
+                log_directory=log.log_directory,
+            ) from error
+
+    def _sync(self) -> None:
+        log = self.log
+        paths, with_directory = self._paths, self._with_directory
+        if log.epochs_unsynced:
+            # The name is new as well. Unsynced again before the end: the next flush does it.
+            log.epochs_unsynced = False
+            paths = [*paths, log.epochs_path]
+            with_directory = True
+        for path in paths:
+            try:
+                log.files.sync_path(path)
+            except FileNotFoundError:
+                continue  # a transaction index is rarely there
+        if with_directory:
+            log.files.sync_directory(log.directory)
+
+
+class SyncDirectoryTask:
+    """Makes new and changed names in a log's directory durable."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: "WritableLog") -> None:
+        self._log = log
+
+    def __call__(self) -> None:
+        """Raises StorageError."""
+        log = self._log
+        try:
+            if log.epochs_unsynced and log.files.exists(log.epochs_path):
+                # Its new name must not be durable before its content.
+                log.files.sync_path(log.epochs_path)
+            log.files.sync_directory(log.directory)
+        except OSError as error:
+            if not log.is_deleted:
+                raise SyncError(
+                    f"cannot sync {log.directory}: {error}", log_directory=log.log_directory
+                ) from error
 
 
 class RemoveTask:
@@ -152,3 +215,21 @@ class RemoveDirectoryTask:
             return  # removed by hand meanwhile
         except OSError as error:
             _log.warning("cannot remove %s: %s", self._directory, error)
+
+
+class RemoveCopyTask:
+    """Removes the `…-future` directory of a move that was given up, by way of `…-delete`."""
+
+    __slots__ = ("_directory", "_files")
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+
+    def __call__(self) -> None:
+        marked = self._directory.removesuffix(names.FUTURE_DIRECTORY) + names.DELETE_DIRECTORY
+        try:
+            self._files.replace(self._directory, marked)
+        except FileNotFoundError:
+            return  # its log directory failed, or somebody was quicker
+        RemoveDirectoryTask(self._files, marked)()

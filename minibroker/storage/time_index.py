@@ -19,11 +19,30 @@ from struct import Struct
 from typing import ClassVar, Final
 
 from minibroker.errors import CorruptionError
+from minibroker.storage.files import Files
 from minibroker.storage.index_file import IndexFile
 
 NO_TIMESTAMP: Final = -1
 _ENTRY: Final = Struct(">qi")
 _RELATIVE_OFFSET: Final = Struct(">i")
+
+
+def read_last_entry(files: Files, path: str, base_offset: int) -> tuple[int, int]:
+    """(timestamp, offset) of the last entry in the file, any thread; (-1, -1) where it has none, or
+    one that no closed segment ends with (0 is what preallocation leaves). Raises OSError.
+    """
+    handle = files.open_to_read(path)
+    try:
+        end = files.size_of(handle)
+        entry = files.pread(handle, _ENTRY.size, end - _ENTRY.size) if end >= _ENTRY.size else b""
+    finally:
+        files.close(handle)
+    if len(entry) != _ENTRY.size or end % _ENTRY.size:
+        return NO_TIMESTAMP, -1
+    timestamp, relative = _ENTRY.unpack(entry)
+    if timestamp <= 0 or relative < 0:
+        return NO_TIMESTAMP, -1
+    return timestamp, base_offset + relative
 
 
 class TimeIndex(IndexFile):

@@ -180,7 +180,8 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     ):
         _check_header(header, partition, origin)
     if (
-        rules.reads_records
+        # A coordinator's own records have keys and the present time.
+        (rules.reads_records and (origin == "client" or rules.magic < _NEWEST_MAGIC))
         or rules.is_append_time
         or attributes & APPEND_TIME_FLAG
         or (codec != rules.codec and rules.codec is not None)

@@ -18,7 +18,6 @@ Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 """
 
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from minibroker.clock import Clock
@@ -34,11 +33,7 @@ from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.readable_log import ReadableLog
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
-from minibroker.storage.tasks import (
-    CreateTask,
-    EpochsTask,
-    FlushTask,
-)
+from minibroker.storage.tasks import CreateTask, EpochsTask, FlushTask
 from minibroker.storage.txn_index import aborted_transaction
 from minibroker.storage.validator import AppendRules, validate
 
@@ -79,11 +74,16 @@ class WritableLog(ReadableLog):
         "_room",
         "_rules",
         "_snapshot_offset",
+        "_snapshots_unsynced",
         "_staged",
         "_staged_appends",
         "_staged_bytes",
         "dropped_count",
         "epochs_content",
+        "epochs_unsynced",
+        "has_new_directory",
+        "is_preallocated",
+        "last_flush_ms",
     )
 
     def __init__(
@@ -120,17 +120,26 @@ class WritableLog(ReadableLog):
         )
         self._rules = rules
         self._snapshot_offset = snapshot_offset
+        self._snapshots_unsynced: tuple[int, ...] = ()
         self._next_offset = log_end_offset
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []
         self._staged_bytes = 0
         self._directory_changed = has_new_names
+        self.has_new_directory = has_new_names
+        """May the directory's own name not be durable yet?"""
         self.dropped_count = 0
         """How often a failed write took staged appends back. Who staged one and finds another
         number before the answer leaves knows that the append was lost.
         """
         self.epochs_content: bytes | None = None
         """What `leader-epoch-checkpoint` has to become, None: it is that already."""
+        self.epochs_unsynced = has_new_names and log_end_offset > 0
+        """Was it replaced since the last flush? Before the first record it says nothing."""
+        self.is_preallocated = False
+        """Is the active `.log` longer than what is written to it?"""
+        self.last_flush_ms = clock.now_ms()
+        """When the recovery point moved last, at first when the log was opened."""
         self._forget_room()
 
     def _forget_room(self) -> None:
@@ -253,6 +262,7 @@ class WritableLog(ReadableLog):
         self._staged_bytes += header.size_bytes
         self.write_staged()
         if completed is not None and completed.is_aborted:
+            self._directory_changed = True  # the index may be a new file
             try:
                 self._active.txn_index.append(aborted_transaction(completed))
             except OSError as error:
@@ -286,7 +296,7 @@ class WritableLog(ReadableLog):
             else:
                 written = 0
             if written != self._staged_bytes:
-                self._write_rest(handle, position, written)
+                self._disk.files.write_rest(handle, buffers, position, written)
         except OSError as error:
             self._drop_staged()
             raise self._failed("append to", error) from error
@@ -309,22 +319,6 @@ class WritableLog(ReadableLog):
             self._index_room -= new_entry_count
             if segment.unwritten_entry_count >= TAIL_ENTRIES:
                 self._write_indexes(segment)
-
-    def _write_rest(self, handle: int, position: int, written: int) -> None:
-        """Finish a short write, or one of more buffers than a call takes. Raises OSError."""
-        files = self._disk.files
-        buffers = self._staged
-        first = 0
-        while first < len(buffers) and written >= len(buffers[first]):
-            written -= len(buffers[first])
-            position += len(buffers[first])
-            first += 1
-        if written:
-            rest = buffers[first][written:]
-            position += files.write_all(handle, [rest], position + written) + written
-            first += 1
-        for start in range(first, len(buffers), BUFFERS_MAX):
-            position += files.write_all(handle, buffers[start : start + BUFFERS_MAX], position)
 
     def _drop_staged(self) -> None:
         """Return to what is written: file, offsets, producers, epochs."""
@@ -360,6 +354,10 @@ class WritableLog(ReadableLog):
         """Roll if the next append does not belong into the active segment; count its room anew."""
         self.write_staged()
         segment = self._active
+        if self.is_empty:
+            self._disk.run_later(CreateTask(self.files, segment.paths))
+            if self.epochs.latest_epoch >= 0:
+                self._epochs_changed()
         config = self.config
         try:
             used = segment.size_bytes
@@ -388,43 +386,68 @@ class WritableLog(ReadableLog):
         """
         self.write_staged()
         old = self._active
-        start = (
-            self.log_end_offset if base_offset is None else max(base_offset, self.log_end_offset)
-        )
+        start = max(base_offset or 0, self.log_end_offset)
         if old.base_offset == start:
             return old
-        new = Segment(
-            self._disk,
-            self.directory,
-            start,
-            created_ms=self._clock.now_ms(),
-            roll_jitter_ms=roll_jitter_ms(self.config),
-        )
+        new = self._new_segment(start)
         try:
             old.become_inactive()
+            self.trim()
             self._write_snapshot(start)
         except OSError as error:
             raise self._failed("begin a segment of", error) from error
         self.segments.add(new)
         self._active = new
+        self.preallocate()
         self._directory_changed = True
         self._forget_room()
-        self._disk.run_later(CreateTask(self.files, new.begin_empty()))
-        self._disk.run_later(self.flush_task(start))
+        new.begin_empty()
+        self._disk.run_later(CreateTask(self.files, new.paths))
+        self._disk.run_later(self.flush_task(start, old))
         return new
+
+    def preallocate(self) -> None:
+        """Give a new active `.log` a full segment's length where so configured. Raises
+        StorageError.
+        """
+        if not self.config.preallocate:
+            return
+        try:
+            handle = self._disk.handles.get(self._active.log_path, create=True)
+            self._disk.files.truncate(handle, self._rules.segment_bytes)
+        except OSError as error:
+            raise self._failed("preallocate a segment of", error) from error
+        self.is_preallocated = True
+
+    def trim(self) -> None:
+        """Cut the active `.log` to what is written, before it is closed. Raises OSError."""
+        if self.is_preallocated:
+            self._active.cut(self._active.size_bytes)
+            self.is_preallocated = False
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        return Segment(
+            self._disk,
+            self.directory,
+            base_offset,
+            created_ms=self._clock.now_ms(),
+            roll_jitter_ms=roll_jitter_ms(self.config),
+        )
 
     def _write_snapshot(self, offset: int) -> None:
         if offset > self._snapshot_offset:
             files = self._disk.files
             producer_files.write_snapshot(files, self.directory, offset, self.producer_state)
             self._snapshot_offset = offset
+            self._snapshots_unsynced += (offset,)
 
     # --- flush, truncate, close -----------------------------------------------------------------
 
-    def flush_task(self, up_to: int | None = None) -> Callable[[], None]:
+    def flush_task(self, up_to: int | None = None, rolled: Segment | None = None) -> FlushTask:
         """What remains to be done, on any thread, until everything below `up_to` (default: the
-        log's end) is on the disk: fsync of the files, then the recovery point moves. The task
-        raises StorageError; this call too, when entries of the index cannot be written.
+        log's end) is on the disk: fsync of the files, then the recovery point moves. `rolled`: a
+        segment whose indexes were just finished, synced even where its records are already. The
+        task raises StorageError; this call too, when entries of the index cannot be written.
         """
         self.write_staged()
         end = self.log_end_offset if up_to is None else up_to
@@ -433,15 +456,16 @@ class WritableLog(ReadableLog):
         if end > self.recovery_point or with_directory:
             reached = self.segments.since(min(self.recovery_point, end))
             dirty = [one for one in reached if one.base_offset < end or one is self._active]
+            if rolled is not None and rolled not in dirty:
+                dirty.append(rolled)
         try:
             for segment in dirty:
                 segment.write_indexes()
         except OSError as error:
             raise self._failed("write the index of", error) from error
         paths = [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES]
-        if dirty:
-            paths.append(producer_files.snapshot_path(self.directory, self._snapshot_offset))
-            paths.append(self.epochs_path)
+        late, self._snapshots_unsynced = self._snapshots_unsynced, ()
+        paths += [producer_files.snapshot_path(self.directory, offset) for offset in late]
         self._directory_changed = False
         return FlushTask(self, paths, end, with_directory)
 
@@ -456,6 +480,8 @@ class WritableLog(ReadableLog):
     def note_flushed(self, offset: int) -> None:
         """Everything below `offset` is on the disk. Called by `FlushTask`, from any thread."""
         reached = min(offset, self.log_end_offset)  # it may have been truncated meanwhile
+        if reached > self.recovery_point:
+            self.last_flush_ms = self._clock.now_ms()
         self.recovery_point = max(self.recovery_point, reached)
 
     def flush(self) -> None:

@@ -173,6 +173,10 @@ class FaultyFiles(Files):
         if old in self._names:  # a directory: what is in it moved along
             self._names[new] = self._names.pop(old)
 
+    def link(self, path: str, name: str) -> None:
+        self._count()
+        os.link(path, name)
+
     def remove(self, path: str) -> None:
         self._count()
         os.unlink(path)

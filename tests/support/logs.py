@@ -37,6 +37,9 @@ class ManualClock:
     def monotonic_s(self) -> float:
         return self.now / 1000
 
+    def on_move(self, listener: Callable[[], None]) -> None:
+        """No timer waits for this clock."""
+
 
 def config(**overrides: object) -> TopicConfig:
     """The default configuration with some keys replaced: `config(segment_bytes=100)`."""

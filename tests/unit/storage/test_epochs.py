@@ -127,7 +127,7 @@ def test_the_checkpoint_text() -> None:
     assert LeaderEpochs().to_text() == "0\n0\n"
     assert LeaderEpochs.from_text("0\n2\n0 0\n7 123\n").entries == [(0, 0), (7, 123)]
     assert LeaderEpochs.from_text("0\n1\n 2  3 \n").entries == [(2, 3)]
-    for text in ("", "0", "0\n", "0\n0\n"):
+    for text in ("", "0\n0\n"):
         assert LeaderEpochs.from_text(text).entries == []
 
 
@@ -136,6 +136,8 @@ def test_the_checkpoint_text() -> None:
     [
         ("1\n0\n", "version '1', expected 0"),
         ("x\n0\n", "version 'x'"),
+        ("0", "ends before"),
+        ("0\n", "ends before"),
         ("0\n1\n", "announces '1' entries and holds 0"),
         ("0\nx\n0 0\n", "announces 'x'"),
         ("0\n1\n0 0\n1 1\n", "announces '1' entries and holds 2"),

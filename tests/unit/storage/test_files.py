@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.storage.files import Files
+from minibroker.storage.files import BUFFERS_MAX, Files
 from tests.support.faulty_files import FaultyFiles, PowerCut
 
 if TYPE_CHECKING:
@@ -59,6 +59,28 @@ def test_write_atomically_replaces_a_longer_file_and_leaves_no_temporary(
     files.write_atomically(f"{tmp_path}/a", b"short")
     assert files.read_all(f"{tmp_path}/a") == b"short"
     assert files.list_files(str(tmp_path)) == ["a"]
+
+
+@pytest.mark.parametrize("written", [0, 1, 2, 3, 5, 6, 2048, 3999])
+def test_the_rest_of_a_short_write_follows_where_it_ended(
+    files: Files, tmp_path: Path, written: int
+) -> None:
+    buffers = [b"ab", b"c", memoryview(b"def")] * (2 * BUFFERS_MAX // 3)
+    content = b"".join(buffers)
+    fd = files.open(f"{tmp_path}/a", create=True)
+    files.write_all(fd, [b"-" * 7 + content[:written]], 0)
+    files.write_rest(fd, buffers, 7, written)
+    assert files.read_all(f"{tmp_path}/a") == b"-" * 7 + content
+    files.close(fd)
+
+
+def test_a_link_is_a_second_name(files: Files, tmp_path: Path) -> None:
+    files.write_atomically(f"{tmp_path}/a", b"content")
+    files.link(f"{tmp_path}/a", f"{tmp_path}/b")
+    with pytest.raises(FileExistsError):
+        files.link(f"{tmp_path}/a", f"{tmp_path}/b")
+    files.write_atomically(f"{tmp_path}/a", b"other")
+    assert files.read_all(f"{tmp_path}/b") == b"content"
 
 
 def test_a_map_shows_what_was_written(files: Files, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from minibroker.storage.files import REAL_FILES
+from minibroker.storage.partition_metadata import read_metadata
 from tests.support.java import KAFKA_39, run_java
 from tests.support.logs import (
     NOW_MS,
@@ -92,7 +95,8 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
     tmp_path: Path, zookeeper: ZooKeeper, end: str
 ) -> None:
     """Kafka makes the topic, we take the directory over and append, Kafka serves our records and
-    appends its own, and we read all of them; with clean stops, and with kills on both sides."""
+    appends its own, and we read all of them; with clean stops, and with kills on both sides.
+    Kafka also goes on with a partition that we made and nobody wrote to: one without a segment."""
     kafka = KafkaPeer(
         "3.9.1",
         tmp_path / "kafka",
@@ -109,11 +113,17 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
 
     kafka.start()
     admin = AdminClient({"bootstrap.servers": kafka.address})
-    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(30)
+    for made in admin.create_topics([NewTopic("t", 1, 1), NewTopic("e", 1, 1)]).values():
+        made.result(30)
     expected = _produce(kafka.address, [b"kafka %d" % number for number in range(30)])
     stop()
     clock = ManualClock(NOW_MS)
+    topic_id = read_metadata(REAL_FILES, str(kafka.log_dir / "e-0"))
+    assert topic_id is not None
+    shutil.rmtree(kafka.log_dir / "e-0")
     manager = _take_over(kafka.log_dir, clock)
+    manager.create_log("e", 0, topic_id, SETTINGS)
+    assert [path.name for path in (kafka.log_dir / "e-0").iterdir()] == ["partition.metadata"]
     log = manager.get("t", 0)
     assert log is not None
     assert values_of(log) == expected
@@ -128,11 +138,16 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
     kafka.start()
     assert _consume(kafka.address, len(expected)) == expected
     expected += _produce(kafka.address, [b"again %d" % number for number in range(20)])
+    _produce(kafka.address, [b"first"], topic="e")
     stop()
     manager = _take_over(kafka.log_dir, clock)
     log = manager.get("t", 0)
     assert log is not None
     assert values_of(log) == expected
+    empty = manager.get("e", 0)
+    assert empty is not None
+    assert values_of(empty) == [b"first"]
+    assert empty.topic_id == topic_id
     manager.close()
     kafka_log = (tmp_path / "kafka" / "kafka.log").read_text()
     assert "Could not find offset index file" not in kafka_log
@@ -162,10 +177,10 @@ def _take_over(path: Path, clock: ManualClock) -> LogManager:
     return manager
 
 
-def _produce(address: str, values: list[bytes]) -> list[bytes]:
+def _produce(address: str, values: list[bytes], *, topic: str = "t") -> list[bytes]:
     producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 0})
     for value in values:
-        producer.produce("t", value, partition=0)
+        producer.produce(topic, value, partition=0)
         producer.poll(0)
     assert producer.flush(30) == 0
     return values

@@ -68,7 +68,10 @@ def test_strays_go_but_the_newest_and_those_of_segments_stay(tmp_path: Path) -> 
     for offset in (0, 5, 10, 15, 20, 30):
         producer_files.write_snapshot(REAL_FILES, str(tmp_path), offset, state)
     (tmp_path / "other.snapshot").write_text("")
-    producer_files.remove_strays(REAL_FILES, str(tmp_path), [0, 10], 20)
+    found = producer_files.snapshot_offsets(REAL_FILES, str(tmp_path))
+    assert producer_files.remove_strays(REAL_FILES, str(tmp_path), found, [0, 10], 20) == [
+        0, 10, 20,
+    ]  # fmt: skip
     assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [0, 10, 20]
     producer_files.remove_snapshots(REAL_FILES, str(tmp_path), [10, 11])
     assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [0, 20]

@@ -10,7 +10,9 @@ import pytest
 
 from minibroker.errors import StorageError
 from minibroker.storage.files import Files
+from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
+    DEFAULTS,
     NOW_MS,
     TOPIC_ID,
     abandon,
@@ -110,6 +112,43 @@ def test_everything_is_there_again(tmp_path: Path, clean: bool) -> None:
     manager, log = start(tmp_path)
     check_whole(log)
     assert append(log, b"next") == 40
+    manager.close()
+
+
+def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_path: Path) -> None:
+    settings = config()
+    manager, log = start(tmp_path, settings)
+    for number in range(5):
+        append(log, b"x" * 1_000_000, timestamp_ms=NOW_MS + number)
+    log.flush()
+    manager.checkpoint_now()
+    append(log, b"tail", timestamp_ms=NOW_MS - 1)
+    abandon(manager)
+    files = CountingFiles()
+    manager, log = start(tmp_path, settings, files)
+    assert log.log_end_offset == 6
+    assert files.read_bytes < 150_000
+    found = log.offset_for_timestamp(NOW_MS + 4)
+    assert found is not None
+    assert found.offset == 4
+    manager.close()
+
+
+def test_where_an_index_points_elsewhere_everything_is_checked(tmp_path: Path) -> None:
+    """A bit of a record below the recovery point has turned, and the index is away."""
+    manager, log = start(tmp_path, config(index_interval_bytes=0))
+    for _ in range(5):
+        append(log, b"x" * 1000)
+    log.flush()
+    manager.checkpoint_now()
+    abandon(manager)
+    (tmp_path / "t-0" / f"{0:020d}.index").unlink()
+    path = tmp_path / "t-0" / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    manager, log = start(tmp_path, config(index_interval_bytes=0))
+    assert log.log_end_offset == 4
     manager.close()
 
 
@@ -233,6 +272,50 @@ def test_lost_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
     manager, log = start(tmp_path)
     assert log.epochs.entries == [(2, 0), (6, 1)]
     manager.close()
+
+
+@pytest.mark.parametrize("torn", ["0\n", "0\n2\n2 0\n"])
+def test_torn_leader_epochs_come_back_from_synced_batches_too(tmp_path: Path, torn: str) -> None:
+    manager, log = start(tmp_path)
+    append(log, b"a", leader_epoch=2)
+    append(log, b"b", leader_epoch=6)
+    manager.close()
+    (tmp_path / "t-0/leader-epoch-checkpoint").write_text(torn)
+    manager, log = start(tmp_path)
+    assert log.epochs.entries == [(2, 0), (6, 1)]
+    assert values_of(log) == [b"a", b"b"]
+    manager.close()
+
+
+def test_leader_epochs_that_a_start_changes_survive_a_power_cut(tmp_path: Path) -> None:
+    """The last epoch has no record and is forgotten; a roll makes the file's new name durable."""
+    files = FaultyFiles(str(tmp_path))
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    append(log, b"a", leader_epoch=2)
+    log.begin_leader_epoch(3)
+    manager.close()
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    assert log.epochs.entries == [(2, 0)]
+    log.roll()
+    abandon(manager)
+    files.power_cut()
+    assert (tmp_path / "t-0/leader-epoch-checkpoint").read_text() == "0\n1\n2 0\n"
+
+
+def test_producers_that_a_stop_wrote_survive_a_power_cut(tmp_path: Path) -> None:
+    """All records were synced before, only the snapshot is new."""
+    files = FaultyFiles(str(tmp_path))
+    manager, log = start(tmp_path, files=files)
+    append(log, b"a", producer_id=5, producer_epoch=0, sequence=0)
+    log.flush()
+    manager.close()
+    (snapshot,) = (tmp_path / "t-0").glob("*.snapshot")
+    content = snapshot.read_bytes()
+    files.sync_directory(f"{tmp_path}/t-0")  # its name is durable sooner or later
+    files.power_cut()
+    assert snapshot.read_bytes() == content
 
 
 def test_lost_checkpoints_lose_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,6 +57,14 @@ def test_a_length_no_batch_has_is_corrupt(segment: Segment) -> None:
         segment.find_batch(2, 0)
 
 
+@pytest.mark.parametrize("kept_bytes", range(1, 27))
+def test_a_batch_that_ends_before_its_offsets_is_corrupt(segment: Segment, kept_bytes: int) -> None:
+    """A power cut may leave any part of it; recovery makes sense of CorruptionError only."""
+    os.truncate(segment.log_path, 29 * SIZE + kept_bytes)
+    with pytest.raises(CorruptionError, match=f"ends inside the batch at {29 * SIZE}"):
+        segment.find_batch(29, 28 * SIZE)
+
+
 def test_age_counts_from_the_first_batch(segment: Segment) -> None:
     assert segment.first_timestamp == NOW_MS
     assert segment.age_ms(0, NOW_MS + 500) == 500
@@ -64,7 +73,8 @@ def test_age_counts_from_the_first_batch(segment: Segment) -> None:
 
 def test_an_empty_segment_ages_by_the_clock(tmp_path: Path) -> None:
     fresh = Segment(Disk(), str(tmp_path), 5, created_ms=1000)
-    assert [path.rpartition("/")[2] for path in fresh.begin_empty()] == [
+    fresh.begin_empty()
+    assert [path.rpartition("/")[2] for path in fresh.paths] == [
         "00000000000000000005.log",
         "00000000000000000005.index",
         "00000000000000000005.timeindex",

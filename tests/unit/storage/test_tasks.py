@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.errors import StorageError
+from minibroker.errors import StorageError, SyncError
 from minibroker.storage.files import REAL_FILES, Files
 from minibroker.storage.tasks import (
     CreateTask,
@@ -53,9 +53,27 @@ def test_a_flush_that_fails_says_so_and_leaves_the_recovery_point(tmp_path: Path
     append(log, b"a")
     task = log.flush_task()
     files.fail_at = files.call_count + 1
-    with pytest.raises(StorageError, match="cannot flush t-0"):
+    with pytest.raises(SyncError, match="cannot flush t-0") as caught:
         task()
+    assert caught.value.is_lasting
     assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 1
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_epochs_that_find_no_room_may_find_it_later(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"a")
+    log.epochs_content = b"0\n1\n1 0\n"
+    files.fail_at = files.call_count + 1
+    with pytest.raises(StorageError, match="cannot flush t-0") as caught:
+        log.flush()
+    assert not caught.value.is_lasting
     log.flush()
     assert log.recovery_point == 1
     abandon(manager)

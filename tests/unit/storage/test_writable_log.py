@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,7 +28,6 @@ from tests.support.logs import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from minibroker.storage.partition_log import PartitionLog
 
@@ -255,3 +255,67 @@ def test_rolling_an_empty_segment_changes_nothing(new_log: NewLog) -> None:
     log = new_log()
     assert log.roll() is log.active_segment
     assert bases(log) == [0]
+
+
+# preallocate
+
+
+def _length(log: PartitionLog, base_offset: int = 0) -> int:
+    return Path(log.directory, f"{base_offset:020d}.log").stat().st_size
+
+
+def test_a_preallocated_segment_has_its_length_until_it_is_closed(tmp_path: Path) -> None:
+    settings = config(preallocate="true", segment_bytes=5000)
+    manager = open_manager(str(tmp_path), topic=settings)
+    log = manager.create_log("t", 0, TOPIC_ID, settings)
+    assert (_length(log), log.size_bytes) == (5000, 0)
+    append(log, b"a")
+    assert (_length(log), log.size_bytes) == (5000, len(batch(b"a")))
+    assert values_of(log) == [b"a"]
+    log.roll()
+    assert (_length(log), _length(log, 1)) == (len(batch(b"a")), 5000)
+    append(log, b"b")
+    log.truncate_fully(7)
+    assert _length(log, 7) == 5000
+    manager.close()
+    # The next start reads lengths from the files.
+    assert _length(log, 7) == 0
+    again = open_manager(str(tmp_path), topic=settings)
+    log = again.logs["t", 0]  # type: ignore[index]
+    assert append(log, b"c") == 7
+    assert _length(log, 7) == len(batch(b"c"))  # as in Kafka: only new segments are preallocated
+    again.close()
+
+
+def test_recovery_knows_what_preallocation_leaves(tmp_path: Path) -> None:
+    settings = config(preallocate="true", segment_bytes=5000)
+    manager = open_manager(str(tmp_path), topic=settings)
+    log = manager.create_log("t", 0, TOPIC_ID, settings)
+    append(log, b"a")
+    log.roll()
+    append(log, b"b")
+    manager.checkpoint_now()
+    abandon(manager)
+    # The power took the trimming of the first segment; its records were synced.
+    with Path(log.segments.first.log_path).open("r+b") as file:
+        file.truncate(5000)
+    again = open_manager(str(tmp_path), topic=settings)
+    log = again.logs["t", 0]  # type: ignore[index]
+    assert values_of(log) == [b"a", b"b"]
+    assert (_length(log), _length(log, 1)) == (len(batch(b"a")), len(batch(b"b")))
+    again.close()
+
+
+def test_a_roll_syncs_finished_indexes_of_records_that_were_synced_before(
+    tmp_path: Path,
+) -> None:
+    files = FaultyFiles(str(tmp_path))
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"a")
+    log.flush()
+    log.roll()
+    files.power_cut()
+    assert (Path(log.directory) / f"{0:020d}.timeindex").stat().st_size == 12
+    abandon(manager)
+    files.forget_pins()

@@ -1,0 +1,117 @@
+"""One broker as a process: `minibroker serve` from its first line to its exit code.
+
+Signals, the line on stdout that says where it listens, `--ready-file`, `--memory`. The broker
+itself is `app.Broker`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minibroker.app import Broker
+from minibroker.errors import ConfigError, MinibrokerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.config.options import ServeOptions
+    from minibroker.control.broker import ControlledBroker
+
+
+def run(config: BrokerConfig, options: ServeOptions) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code of the process."""
+    directory = None
+    if options.in_memory:
+        import tempfile  # noqa: PLC0415  the usual start does without
+
+        directory = tempfile.mkdtemp(prefix="minibroker-")
+        config = config.with_overrides({"log.dirs": directory})
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory(options.loop)) as runner:
+            return runner.run(_serve(config, options))
+    finally:
+        if directory is not None:
+            import shutil  # noqa: PLC0415  as above
+
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _loop_factory(name: str) -> Callable[[], Any]:
+    if name == "asyncio":
+        return asyncio.new_event_loop
+    import uvloop  # noqa: PLC0415  the other loop must not pay for it
+
+    factory: Callable[[], Any] = uvloop.new_event_loop
+    return factory
+
+
+def _write_ready_file(path: str, line: str) -> None:
+    """Whole or not there: who waits for it reads it at once. Raises OSError."""
+    file = Path(path)
+    if file.exists() and not file.is_file():  # a pipe
+        file.write_text(line, encoding="utf-8")
+        return
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(line, encoding="utf-8")
+    part.replace(file)
+
+
+def _make_broker(config: BrokerConfig, options: ServeOptions) -> Broker | ControlledBroker:
+    """Raises ConfigError where the control API's libraries are missing."""
+    if options.control is None:
+        return Broker(config)
+    try:
+        from minibroker.control.broker import ControlledBroker  # noqa: PLC0415  for --control only
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"--control needs {error.name}: pip install 'minibroker[control]'"
+        ) from error
+    return ControlledBroker(config, *options.control, options.control_token)
+
+
+async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        broker = _make_broker(config, options)
+        await broker.start(options.topics)
+    except MinibrokerError as error:
+        sys.stderr.write(f"minibroker: {error}\n")
+        return 1
+    # What start-up made stays for ever: the collector need not look at it again.
+    gc.freeze()
+    host, port = broker.address
+    line = f"minibroker listening on {host}:{port}\n"
+    if not isinstance(broker, Broker):
+        line += "minibroker control on http://{}:{}\n".format(*broker.control_address)
+    sys.stdout.write(line)
+    sys.stdout.flush()
+    code = 0
+    if options.ready_file is not None:
+        try:
+            _write_ready_file(options.ready_file, line)
+        except OSError as error:
+            sys.stderr.write(f"minibroker: cannot write {options.ready_file}: {error.strerror}\n")
+            code = 1
+    if not code:
+        sys.stdout.writelines(f"{more}\n" for more in options.ready_lines)
+        sys.stdout.flush()
+        broker.failure.add_done_callback(lambda _: stopping.set())
+        await stopping.wait()
+    if broker.failure.done():
+        sys.stderr.write(f"minibroker: {broker.failure.result()}\n")
+        code = 1
+    try:
+        await broker.stop()
+    except MinibrokerError as error:
+        sys.stderr.write(f"minibroker: stopped, but not cleanly: {error}\n")
+        return 1
+    return code

@@ -1,0 +1,128 @@
+"""Which segments of a log are over their limits: by log start offset, by size, by time.
+
+The unit is a whole segment, and the oldest go first: the first segment that stays ends the search.
+Three rules in this order, each looking at what the one before left:
+
+    start offset   the next segment begins at or below the log start offset (DeleteRecords)
+    size           the log without this segment is still at least `retention.bytes` large
+    time           its largest timestamp is more than `retention.ms` ago
+
+The last two only where `cleanup.policy` has delete. No segment goes that holds offsets at or above
+the high watermark. The active segment goes like the others when its time is over, and a new one
+takes its place first; by size it could only go with a limit of 0.
+
+`expired_count` reads what it needs of the segments: sizes, last entries of time indexes. After a
+start that would be thousands of small reads, so `survey`, on a worker, fetches them beforehand.
+
+Source: Kafka UnifiedLog.deleteOldSegments; behaviours R1 to R5.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.storage import names
+from minibroker.storage.files import Files
+from minibroker.storage.lookups import largest_timestamp
+from minibroker.storage.segment import Segment
+from minibroker.storage.segments import Segments
+from minibroker.storage.time_index import read_last_entry
+
+if TYPE_CHECKING:
+    from minibroker.config.topic import TopicConfig
+
+SEGMENTS_AT_ONCE: Final = 16
+"""So many segments are renamed before the loop does something else: one takes some 80 µs."""
+
+
+class Expired(NamedTuple):
+    """So many of the oldest segments are to go; `reason` says why the newest of them is."""
+
+    segment_count: int
+    reason: str
+
+
+def expired(
+    segments: Sequence[Segment],
+    config: "TopicConfig",
+    *,
+    log_start_offset: int,
+    log_end_offset: int,
+    high_watermark: int,
+    now_ms: int,
+) -> Expired:
+    """How many of `segments`, all of a log in order, are over their limits. Raises OSError,
+    CorruptionError.
+    """
+    ends = [segment.base_offset for segment in segments[1:]]
+    # Segments below the high watermark; an empty active one has nothing to delete.
+    eligible = sum(1 for end in [*ends, log_end_offset] if end <= high_watermark)
+    if eligible == len(segments) and segments[-1].size_bytes == 0:
+        eligible -= 1
+    count = 0
+    while count < min(eligible, len(ends)) and ends[count] <= log_start_offset:
+        count += 1
+    reason = f"all of it is below the log start offset {log_start_offset}" if count else ""
+    if not config.delete:
+        return Expired(count, reason)
+    if config.retention_bytes >= 0:
+        over = sum(segment.size_bytes for segment in segments[count:]) - config.retention_bytes
+        while count < eligible and over >= segments[count].size_bytes:
+            over -= segments[count].size_bytes
+            count += 1
+            reason = f"the log is larger than retention.bytes={config.retention_bytes}"
+    if config.retention_ms >= 0:
+        oldest_kept_ms = now_ms - config.retention_ms
+        while count < eligible and largest_timestamp(segments[count]) < oldest_kept_ms:
+            count += 1
+            reason = f"its newest record is older than retention.ms={config.retention_ms}"
+    return Expired(count, reason)
+
+
+def may_expire(segments: Segments, config: "TopicConfig", log_start_offset: int) -> bool:
+    """Could `expired` find something, if only time went by? Raises OSError."""
+    second = segments.higher(segments.first.base_offset)
+    if second is not None and second.base_offset <= log_start_offset:
+        return True
+    return _has_limit(config) and (second is not None or segments.first.size_bytes > 0)
+
+
+def _has_limit(config: "TopicConfig") -> bool:
+    return config.delete and (config.retention_ms >= 0 or config.retention_bytes >= 0)
+
+
+class Found(NamedTuple):
+    """What `survey` read of one segment; -1: not read, or not to be trusted."""
+
+    segment: Segment
+    size_bytes: int
+    max_timestamp: int
+    offset: int
+
+
+def unsurveyed(segments: Sequence[Segment], config: "TopicConfig") -> list[Segment]:
+    """Segments that `expired` would have to read files for."""
+    if not _has_limit(config):
+        return []
+    return [segment for segment in segments if not segment.is_surveyed]
+
+
+def survey(files: Files, segments: Sequence[Segment], oldest_kept_ms: int) -> list[Found]:
+    """Read sizes and largest timestamps, by name: any thread may. `Segment.note_survey` takes them.
+
+    Timestamps are read up to the first segment that has one of `oldest_kept_ms` or later: those
+    behind it are not asked for. A file that is away is passed by: who uses it will say so.
+    """
+    found = []
+    with_times = True
+    for segment in segments:
+        timestamp, offset = -1, -1
+        try:
+            size_bytes = files.size_at(segment.log_path)
+            if with_times:
+                path = segment.path(names.TIME_INDEX)
+                timestamp, offset = read_last_entry(files, path, segment.base_offset)
+        except OSError:
+            continue
+        with_times = with_times and timestamp < oldest_kept_ms
+        found.append(Found(segment, size_bytes, timestamp, offset))
+    return found

@@ -1,0 +1,129 @@
+"""Compaction for tests: keyed batches, one round at once, what a reader finds afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.records.builder import build_batch
+from minibroker.records.control import TransactionMarker, build_marker
+from minibroker.records.record import Record
+from minibroker.storage.compaction.cleaner import plan_round
+from minibroker.storage.compaction.cleaning import Cleaning
+from minibroker.storage.compaction.offset_map import OffsetMap
+from minibroker.storage.compaction.selection import LogFacts, candidate_of
+from tests.support.logs import NOW_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.storage.compaction.selection import Candidate
+    from minibroker.storage.partition_log import PartitionLog
+
+Pair = tuple[bytes | None, bytes | None]
+DAY_MS = 86_400_000
+
+
+class NoHurry:
+    """A pace without rests. `on_chunk` is called after every chunk."""
+
+    def __init__(self, on_chunk: Callable[[], None] | None = None) -> None:
+        self._on_chunk = on_chunk
+        self.bytes = 0
+
+    def breathe(self) -> None:
+        """Nobody else needs the interpreter."""
+
+    def spent(self, size_bytes: int) -> None:
+        self.bytes += size_bytes
+        if self._on_chunk is not None:
+            self._on_chunk()
+
+
+def keyed(
+    *pairs: Pair,
+    timestamp_ms: int = NOW_MS,
+    codec: str = "none",
+    producer_id: int = -1,
+    sequence: int = -1,
+    epoch: int = 0,
+    is_transactional: bool = False,
+) -> memoryview:
+    """One batch of these keys and values as a producer sends it, writable; 1 ms apart."""
+    records = [
+        Record(0, timestamp_ms + place, key, value) for place, (key, value) in enumerate(pairs)
+    ]
+    return memoryview(
+        build_batch(
+            records,
+            codec=codec,
+            producer_id=producer_id,
+            producer_epoch=epoch if producer_id >= 0 else -1,
+            base_sequence=sequence,
+            is_transactional=is_transactional,
+        )
+    )
+
+
+def put(log: PartitionLog, *pairs: Pair, **fields: object) -> int:
+    """Append and write one batch; its first offset."""
+    info = log.append(keyed(*pairs, **fields), 0, NOW_MS)  # type: ignore[arg-type]
+    log.write_staged()
+    return info.first_offset
+
+
+def end_transaction(
+    log: PartitionLog,
+    producer_id: int,
+    *,
+    is_commit: bool,
+    epoch: int = 0,
+    timestamp_ms: int = NOW_MS,
+) -> int:
+    """Append the marker that ends a producer's transaction; its offset."""
+    marker = build_marker(
+        TransactionMarker(is_commit, 0),
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        timestamp_ms=timestamp_ms,
+    )
+    info = log.append(memoryview(marker), 0, NOW_MS, origin="coordinator")
+    log.note_high_watermark(log.log_end_offset)
+    return info.first_offset
+
+
+def facts_of(log: PartitionLog) -> LogFacts:
+    return LogFacts(
+        list(log.segments),
+        log.log_start_offset,
+        log.log_end_offset,
+        log.last_stable_offset,
+        log.clean_offset,
+        log.config.min_compaction_lag_ms,
+        log.config.max_compaction_lag_ms,
+        log.config.min_cleanable_dirty_ratio,
+    )
+
+
+def compact(
+    log: PartitionLog,
+    now_ms: int = NOW_MS,
+    *,
+    keys_max: int = 100_000,
+    chunk_bytes: int = 1 << 16,
+    pace: NoHurry | None = None,
+) -> Candidate:
+    """One round over everything that is closed, whatever the ratio; what it was about."""
+    found = candidate_of(facts_of(log), now_ms)
+    offsets = OffsetMap(keys_max * 160, 1.0)
+    work = plan_round(log, found, now_ms)
+    cleaning = Cleaning(
+        work, offsets, pace or NoHurry(), log.files, chunk_bytes, work.replace_segments
+    )
+    log.clean_offset = cleaning.run()
+    return found
+
+
+def roll_and_compact(log: PartitionLog, now_ms: int = NOW_MS, **options: int) -> Candidate:
+    """Close the active segment first."""
+    log.roll()
+    return compact(log, now_ms, **options)  # type: ignore[arg-type]

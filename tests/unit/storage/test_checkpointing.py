@@ -1,0 +1,88 @@
+"""What checkpoints name, and who writes them first."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.errors import StorageError
+from minibroker.ids import TopicPartition
+from minibroker.storage.files import Files
+from tests.support.logs import DEFAULTS, TOPIC_ID, append, open_manager
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 0)
+
+
+def test_a_directory_knows_whom_its_files_may_name(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    (directory,) = manager.directories
+    manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    assert directory.named == set()
+    manager.checkpoint_now()
+    assert directory.named == {A}
+    manager.delete(*A)
+    assert directory.named == {A}
+    manager.create_log(*B, TOPIC_ID, DEFAULTS)
+    assert directory.named == {A}
+    manager.checkpoint_now()
+    assert directory.named == {B}
+    manager.close()
+    again = open_manager(str(tmp_path))
+    assert again.directories[0].named == {B}
+    again.close()
+
+
+class SlowFiles(Files):
+    """A checkpoint that waits until it may go on, and one that is refused."""
+
+    def __init__(self) -> None:
+        self.waits = self.refuses = False
+        self.arrived, self.may_go_on = Event(), Event()
+
+    def write_atomically(self, path: str, content: bytes, *, sync: bool = True) -> None:
+        if self.waits:
+            self.waits = False
+            self.arrived.set()
+            assert self.may_go_on.wait(60)
+        if self.refuses:
+            raise OSError(28, "No space left on device")
+        super().write_atomically(path, content, sync=sync)
+
+
+def test_one_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+    """The worker has looked at the old log already: its file must not be the last."""
+    files = SlowFiles()
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    append(log, b"old")
+    log.flush()
+    files.waits = True
+    writer = Thread(target=manager.checkpoint_now)
+    writer.start()
+    assert files.arrived.wait(60)
+    manager.delete(*A)
+    files.may_go_on.set()
+    manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    writer.join(60)
+    assert "a 0 1" not in (tmp_path / "recovery-point-offset-checkpoint").read_text()
+    manager.close()
+
+
+def test_a_disk_that_refuses_makes_no_log(tmp_path: Path) -> None:
+    files = SlowFiles()
+    manager = open_manager(str(tmp_path), files=files)
+    manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    manager.checkpoint_now()
+    manager.delete(*A)
+    files.refuses = True
+    with pytest.raises(StorageError, match="cannot be written"):
+        manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    assert manager.get(*A) is None
+    files.refuses = False
+    manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    manager.close()

@@ -1,0 +1,243 @@
+"""One log on its way into another directory: what is copied, and when the rest is small enough."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from minibroker.errors import StorageError
+from minibroker.storage import log_manager, log_move
+from minibroker.storage.files import REAL_FILES, Files
+from minibroker.storage.log_move import LogMove
+from minibroker.storage.partition_log import PartitionLog
+from tests.support.faulty_files import FaultyFiles
+from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, values_of
+
+SMALL = config(segment_bytes=300)
+
+
+class Move:
+    """A log of three records a segment in `a`, on its way to `b`."""
+
+    def __init__(self, directory: Path, files: Files = REAL_FILES) -> None:
+        self.manager = open_manager(str(directory / "a"), str(directory / "b"), files=files)
+        self.log = self.manager.create_log("t", 0, TOPIC_ID, SMALL)
+        self.append(10)
+        self.move = LogMove(self.log, str(directory / "b"))
+
+    def append(self, count: int) -> None:
+        for _ in range(count):
+            append(self.log, b"v%d" % self.log.log_end_offset)
+
+    def rounds(self) -> int:
+        """Copy until only the rest is left; how many rounds that took."""
+        count = 0
+        while (task := self.move.next_round()) is not None:
+            task()
+            count += 1
+        self.move.sync()()
+        return count
+
+    def finish(self) -> PartitionLog:
+        recovery_point = self.move.finish()
+        assert recovery_point is not None
+        log, remove_old = self.manager.complete_move(self.move, recovery_point)
+        log.write_staged()
+        remove_old()
+        return log
+
+
+@pytest.fixture
+def moving(tmp_path: Path) -> Move:
+    return Move(tmp_path)
+
+
+def expected(count: int, first: int = 0) -> list[bytes]:
+    return [b"v%d" % offset for offset in range(first, count)]
+
+
+def test_the_log_is_the_same_in_its_new_place(moving: Move, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (tmp_path / "a" / "t-0").glob("*.log")}
+    assert moving.rounds() >= 1
+    log = moving.finish()
+    assert log.directory == str(tmp_path / "b" / "t-0")
+    assert values_of(log) == expected(10)
+    assert {path.name: path.read_bytes() for path in Path(log.directory).glob("*.log")} == before
+    assert log.topic_id == TOPIC_ID
+    assert list((tmp_path / "a").glob("t-0*")) == []
+    assert moving.manager.get("t", 0) is log
+    moving.manager.close()
+    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+    (again,) = manager.logs.values()
+    assert values_of(again) == expected(10)
+    assert append(again, b"v10") == 10
+    manager.close()
+
+
+def test_what_is_written_meanwhile_comes_along(moving: Move) -> None:
+    while (task := moving.move.next_round()) is not None:
+        moving.append(1)
+        task()
+    moving.append(2)
+    moving.move.sync()()
+    moving.append(2)
+    end = moving.log.log_end_offset
+    assert values_of(moving.finish()) == expected(end)
+    moving.manager.close()
+
+
+def test_a_large_rest_needs_another_round(moving: Move, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_move, "FINISH_BYTES", 100)
+    moving.rounds()
+    moving.append(8)
+    assert moving.move.finish() is None
+    moving.rounds()
+    assert values_of(moving.finish()) == expected(18)
+    moving.manager.close()
+
+
+def test_rounds_are_bounded(moving: Move, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_move, "ROUND_BYTES", 200)
+    monkeypatch.setattr(log_move, "FINISH_BYTES", 0)
+    before = 0
+    while (task := moving.move.next_round()) is not None:
+        task()
+        assert 0 < moving.move.size_bytes - before <= 200
+        before = moving.move.size_bytes
+    assert before == moving.log.size_bytes
+    assert moving.move.end_offset == moving.log.log_end_offset
+    moving.manager.close()
+
+
+def test_segments_that_go_meanwhile_are_not_brought(moving: Move) -> None:
+    moving.rounds()
+    gone = list(moving.log.segments)[:2]
+    moving.log.advance_log_start(list(moving.log.segments)[2].base_offset)
+    moving.log.remove_segments(gone)
+    start = moving.log.log_start_offset
+    moving.rounds()
+    log = moving.finish()
+    assert log.log_start_offset == start
+    assert values_of(log, start) == expected(10, start)
+    names = {path.name for path in Path(log.directory).glob("*.log")}
+    assert len(names) == len(list(log.segments))
+    moving.manager.close()
+
+
+def test_a_log_that_is_cut_meanwhile_is_copied_anew(moving: Move) -> None:
+    moving.rounds()
+    moving.log.truncate_to(5)
+    append(moving.log, b"other")
+    moving.rounds()
+    assert values_of(moving.finish()) == [*expected(5), b"other"]
+    moving.manager.close()
+
+
+def test_the_lag_is_what_is_not_copied(moving: Move) -> None:
+    assert moving.move.end_offset == 0
+    moving.rounds()
+    moving.move.finish()
+    assert moving.move.end_offset == 10
+    moving.manager.close()
+
+
+def test_a_directory_that_refuses_is_named(moving: Move, tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("")
+    with pytest.raises(StorageError, match=r"cannot move t-0 to .*/c") as caught:
+        LogMove(moving.log, str(tmp_path / "c"))
+    assert caught.value.log_directory == str(tmp_path / "c")
+    moving.manager.close()
+
+
+def test_a_move_that_a_stop_interrupted_is_known_and_its_copy_removed(
+    moving: Move, tmp_path: Path
+) -> None:
+    moving.rounds()
+    moving.manager.close()
+    assert len(list((tmp_path / "b").glob("*-future"))) == 1
+    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+    assert manager.take_futures() == {moving.log.name: str(tmp_path / "b")}
+    assert manager.take_futures() == {}
+    assert list((tmp_path / "b").glob("t-0*")) == []
+    assert [values_of(log) for log in manager.logs.values()] == [expected(10)]
+    manager.close()
+
+
+def test_an_old_log_that_cannot_be_removed_does_not_undo_the_move(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The new one is served, and who runs the task hears of the old one's disk."""
+
+    class Refusing(Files):
+        def replace(self, old: str, new: str) -> None:
+            if new.endswith("-delete"):
+                raise OSError(errno.EIO, "Input/output error")
+            super().replace(old, new)
+
+    moving = Move(tmp_path, Refusing())
+    moving.rounds()
+    recovery_point = moving.move.finish()
+    assert recovery_point is not None
+    log, settle = moving.manager.complete_move(moving.move, recovery_point)
+    assert moving.manager.get("t", 0) is log
+    assert append(log, b"v10") == 10
+    assert values_of(log) == expected(11)
+    assert f"remove {tmp_path}/a/t-0 by hand" in caplog.text
+    with pytest.raises(StorageError) as caught:
+        settle()
+    assert caught.value.log_directory == str(tmp_path / "a")
+    assert moving.manager.fail_directory(str(tmp_path / "a")) == []
+    assert values_of(log) == expected(11)
+    moving.manager.close()
+
+
+def test_a_copy_that_cannot_be_opened_is_a_copy_again(
+    moving: Move, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("cannot load")
+
+    moving.rounds()
+    recovery_point = moving.move.finish()
+    assert recovery_point is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(log_manager, "load_log", refuse)
+        with pytest.raises(StorageError, match="cannot load"):
+            moving.manager.complete_move(moving.move, recovery_point)
+    assert moving.manager.get("t", 0) is moving.log
+    assert Path(moving.move.directory).is_dir()
+    append(moving.log, b"v10")
+    assert values_of(moving.log) == expected(11)
+    moving.manager.close()
+
+
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_a_power_cut_after_a_move_takes_nothing_that_was_durable(
+    tmp_path: Path, is_settled: bool
+) -> None:
+    """Neither before the new log is synced, whatever renames survive, nor when the old is gone."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    files = FaultyFiles(str(tmp_path))
+    moving = Move(tmp_path, files)
+    moving.rounds()
+    for _ in range(5):
+        moving.append(1)
+    moving.log.flush()
+    recovery_point = moving.move.finish()
+    assert recovery_point is not None
+    _, settle = moving.manager.complete_move(moving.move, recovery_point)
+    if is_settled:
+        settle()
+    else:
+        files.sync_directory(str(tmp_path / "a"))  # the worst: only the old name is durable
+    abandon(moving.manager)
+    files.power_cut()
+    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"), files=files)
+    (log,) = manager.logs.values()
+    assert values_of(log) == expected(15)
+    assert log.log_directory == str(tmp_path / ("b" if is_settled else "a"))
+    assert log.topic_id == TOPIC_ID
+    manager.close()

@@ -1,0 +1,120 @@
+"""`minibroker serve` behind the command line: first line, exit code, what it says then."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.options import ServeOptions
+from minibroker.process import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def files_in(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+def config(directory: Path, **settings: str) -> BrokerConfig:
+    named = {key.replace("_", "."): value for key, value in settings.items()}
+    listeners = "PLAINTEXT://127.0.0.1:0"
+    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **named})
+
+
+def run_until_ready(config: BrokerConfig, options: ServeOptions) -> int:
+    """`run` in this thread; SIGTERM comes as soon as the ready file is there."""
+    assert options.ready_file is not None
+    ready = Path(options.ready_file)
+    loop_made: list[asyncio.AbstractEventLoop] = []
+
+    class Watch:
+        """Looks for the file from the broker's own loop."""
+
+        def __call__(self) -> None:
+            if ready.exists():
+                signal.raise_signal(signal.SIGTERM)
+            else:
+                loop_made[0].call_later(0.01, self)
+
+    from minibroker import process  # noqa: PLC0415  beside the only patch
+
+    original = process._serve
+
+    async def watched(config: BrokerConfig, options: ServeOptions) -> int:
+        loop = asyncio.get_running_loop()
+        loop_made.append(loop)
+        loop.call_soon(Watch())
+        return await original(config, options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "_serve", watched)
+        return run(config, options)
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_a_run_says_where_it_listens_and_ends_with_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], loop: str
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), loop=loop)
+    assert run_until_ready(config(tmp_path / "data"), options) == 0
+    out, err = capsys.readouterr()
+    line = (tmp_path / "ready").read_text()
+    assert out == line
+    assert line.startswith("minibroker listening on 127.0.0.1:")
+    assert err == ""
+
+
+def test_more_lines_follow_once_it_serves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), ready_lines=("one", "two"))
+    assert run_until_ready(config(tmp_path / "data"), options) == 0
+    first, *more = capsys.readouterr().out.splitlines()
+    assert first.startswith("minibroker listening on ")
+    assert more == ["one", "two"]
+
+
+def test_in_memory_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile  # noqa: PLC0415  beside its only use
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), in_memory=True)
+    assert run_until_ready(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0"}), options) == 0
+    assert files_in(tmp_path) == {"ready"}
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda directory: config(directory / "file" / "data"),
+        lambda directory: config(directory / "data", minibroker_advertised_kafka_version="9.9"),
+    ],
+)
+def test_a_failed_start_is_one_sentence_and_1(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    break_it: Callable[[Path], BrokerConfig],
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(break_it(tmp_path), ServeOptions()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("minibroker: ")
+    assert err.count("\n") == 1
+
+
+def test_a_ready_file_that_cannot_be_written_is_one_sentence_and_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "no" / "ready"))
+    assert run(config(tmp_path / "data"), options) == 1
+    _, err = capsys.readouterr()
+    assert err.startswith("minibroker: ")
+    assert str(tmp_path / "no" / "ready") in err
+    assert ".kafka_cleanshutdown" in files_in(tmp_path / "data")

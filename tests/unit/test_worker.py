@@ -1,0 +1,93 @@
+"""The worker: in order, errors told, work of the last minute done."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+from typing import TYPE_CHECKING
+
+from minibroker.errors import StorageError
+from minibroker.worker import Worker
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+async def test_tasks_run_in_order_on_a_thread_of_their_own() -> None:
+    worker = Worker(lambda _: None)
+    seen: list[tuple[int, bool]] = []
+    here = threading.get_ident()
+    for number in range(3):
+        worker.run_later(lambda n=number: seen.append((n, threading.get_ident() == here)))
+    worker.close()
+    assert seen == [(0, False), (1, False), (2, False)]
+
+
+async def test_what_is_asked_for_after_the_end_is_done_at_once() -> None:
+    worker = Worker(lambda _: None)
+    worker.close()
+    seen: list[int] = []
+    worker.run_later(lambda: seen.append(threading.get_ident()))
+    assert seen == [threading.get_ident()]
+
+
+async def test_a_disk_that_refuses_is_told_on_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+    told = asyncio.get_running_loop().create_future()
+    worker = Worker(told.set_result)
+    worker.begin(asyncio.get_running_loop())
+    error = StorageError("cannot write x", log_directory="/x")
+    worker.run_later(lambda: fail(error))
+    assert await asyncio.wait_for(told, 60) is error
+    worker.close()
+    assert "background work failed: cannot write x" in caplog.text
+
+
+async def test_other_errors_are_said_and_the_next_task_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = Worker(lambda error: fail(AssertionError(error)))
+    worker.begin(asyncio.get_running_loop())
+    seen: list[int] = []
+    worker.run_later(lambda: fail(OSError(errno.EIO, "no")))
+    worker.run_later(lambda: seen.append(1))
+    worker.close()
+    assert seen == [1]
+    assert "background work failed: [Errno 5] no" in caplog.text
+
+
+async def test_a_bug_in_a_task_is_said_and_the_next_one_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = Worker(lambda _: None)
+    seen: list[int] = []
+    worker.run_later(lambda: fail(ValueError("a bug")))
+    worker.run_later(lambda: seen.append(1))
+    worker.close()
+    assert seen == [1]
+    assert "a bug" in caplog.text
+
+
+async def test_without_a_task_there_is_no_thread() -> None:
+    before = threading.active_count()
+    worker = Worker(lambda _: None)
+    assert threading.active_count() == before
+    worker.close()
+
+
+async def test_how_a_task_ended_is_told_on_the_loop() -> None:
+    told: asyncio.Queue[Exception | None] = asyncio.Queue()
+    worker = Worker(lambda _: None)
+    worker.begin(asyncio.get_running_loop())
+    error = OSError(errno.EIO, "no")
+    worker.run_then(lambda: None, told.put_nowait)
+    worker.run_then(lambda: fail(error), told.put_nowait)
+    assert await asyncio.wait_for(told.get(), 60) is None
+    assert await asyncio.wait_for(told.get(), 60) is error
+    worker.close()
+    worker.run_then(lambda: fail(error), told.put_nowait)
+    assert told.empty()
