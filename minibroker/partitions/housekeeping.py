@@ -1,28 +1,36 @@
-"""What has to be done some time after an append: checkpoints, and forgetting silent producers.
+"""What has to be done some time after an append: checkpoints, retention, compaction, forgetting
+silent producers.
 
-No clock ticks in an idle broker: `note_change`, called at every commit, arms what is not armed. The
+No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed. The
 producers are looked at on the loop (their state belongs to it), in one pass over the logs whose
-state is loaded; checkpoints are written by the worker.
+state is loaded; checkpoints are written by the worker; retention, compaction and `flush.ms`
+have modules of their own.
 
-Source: Kafka LogManager (checkpointLogRecoveryOffsets), ProducerStateManager
-(removeExpiredProducers).
+Source: Kafka LogManager (checkpointLogRecoveryOffsets, checkpointLogStartOffsets),
+ProducerStateManager (removeExpiredProducers).
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
+
+from minibroker.partitions.compaction import CompactionCheck
+from minibroker.partitions.flushing import FlushSchedule
+from minibroker.partitions.retention import RetentionCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.clock import Clock
+    from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
+    from minibroker.errors import StorageError
     from minibroker.storage.log_manager import LogManager
+    from minibroker.timers import Timer, Timers
 
 
 class Housekeeping:
-    """Belongs to the loop's thread; `close` before the logs are closed."""
+    """Belongs to the loop's thread; ends with its timers."""
 
     __slots__ = (
         "_checkpoint_timer",
@@ -31,6 +39,10 @@ class Housekeeping:
         "_expiry_timer",
         "_logs",
         "_run_later",
+        "_timers",
+        "compaction",
+        "flushes",
+        "retention",
     )
 
     def __init__(
@@ -39,30 +51,78 @@ class Housekeeping:
         logs: LogManager,
         dynamic: DynamicConfig,
         clock: Clock,
+        timers: Timers,
         run_later: Callable[[Callable[[], None]], None],
+        on_storage_error: Callable[[StorageError], None],
     ) -> None:
-        """`run_later` gives blocking work to the worker."""
+        """`run_later` gives blocking work to the worker; `on_storage_error` hears what a disk
+        refused on the loop.
+        """
         self._logs = logs
         self._dynamic = dynamic
         self._clock = clock
+        self._timers = timers
         self._run_later = run_later
-        self._checkpoint_timer: asyncio.TimerHandle | None = None
-        self._expiry_timer: asyncio.TimerHandle | None = None
+        self._checkpoint_timer: Timer | None = None
+        self._expiry_timer: Timer | None = None
+        self.retention = RetentionCheck(
+            logs=logs,
+            dynamic=dynamic,
+            clock=clock,
+            timers=timers,
+            run_later=run_later,
+            on_error=on_storage_error,
+        )
+        self.flushes = FlushSchedule(
+            logs=logs,
+            dynamic=dynamic,
+            clock=clock,
+            timers=timers,
+            run_later=run_later,
+            on_error=on_storage_error,
+        )
+        self.compaction = CompactionCheck(
+            logs=logs, dynamic=dynamic, clock=clock, timers=timers, on_error=on_storage_error
+        )
 
-    def note_change(self) -> None:
-        """Something was appended: the next checkpoint and the next look at producers are due."""
-        if self._checkpoint_timer is None:
-            interval_ms = self._dynamic.broker.log_flush_offset_checkpoint_interval_ms
-            self._checkpoint_timer = _call_later(interval_ms, self._checkpoint)
-        if self._expiry_timer is None:
-            interval_ms = self._dynamic.broker.producer_id_expiration_check_interval_ms
-            self._expiry_timer = _call_later(interval_ms, self._remove_expired_producers)
+    def begin(self) -> None:
+        """The logs are loaded: what an earlier run left may be too old by now, or dirty."""
+        if self._logs.logs:
+            self.retention.note_change()
+            self.compaction.note_change()
 
     def close(self) -> None:
-        """Do nothing any more."""
-        for timer in (self._checkpoint_timer, self._expiry_timer):
-            if timer is not None:
-                timer.cancel()
+        """The logs are about to be closed."""
+        self.retention.close()
+        self.compaction.close()
+
+    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+        """What topics inherit comes as `on_topic_config`; intervals are asked for when armed."""
+
+    def on_topic_config(self, topic: str | None) -> None:
+        """Limits may be lower now: the next check is due."""
+        if self._logs.logs:
+            self.retention.note_change()
+            self.compaction.note_change()
+
+    def note_change(self) -> None:
+        """Something was appended, or a log starts later than before: checkpoints, retention,
+        compaction, flushes and a look at producers are due.
+        """
+        self.retention.note_change()
+        self.flushes.note_change()
+        self.compaction.note_change()
+        if self._checkpoint_timer is None:
+            broker = self._dynamic.broker
+            # The files are written together, as often as the one asked for more often.
+            interval_ms = min(
+                broker.log_flush_offset_checkpoint_interval_ms,
+                broker.log_flush_start_offset_checkpoint_interval_ms,
+            )
+            self._checkpoint_timer = self._timers.after(interval_ms, self._checkpoint)
+        if self._expiry_timer is None:
+            interval_ms = self._dynamic.broker.producer_id_expiration_check_interval_ms
+            self._expiry_timer = self._timers.after(interval_ms, self._remove_expired_producers)
 
     def _checkpoint(self) -> None:
         self._checkpoint_timer = None
@@ -74,8 +134,4 @@ class Housekeeping:
         expiration_ms = self._dynamic.broker.producer_id_expiration_ms
         if self._logs.remove_expired_producers(self._clock.now_ms(), expiration_ms):
             interval_ms = self._dynamic.broker.producer_id_expiration_check_interval_ms
-            self._expiry_timer = _call_later(interval_ms, self._remove_expired_producers)
-
-
-def _call_later(delay_ms: int, callback: Callable[[], None]) -> asyncio.TimerHandle:
-    return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
+            self._expiry_timer = self._timers.after(interval_ms, self._remove_expired_producers)

@@ -7,25 +7,41 @@ changes (`cluster/`) make and drop partitions.
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, StorageError
+from minibroker.errors import KafkaError, MinibrokerError, StorageError
+from minibroker.ids import TopicPartition
+from minibroker.partitions.directories import LogDirectoryView
+from minibroker.partitions.flushing import Flusher, Flushing
 from minibroker.partitions.partition import Partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
-    from minibroker.partitions.waiters import DelayedFetch
-    from minibroker.storage.log_directory import LogDirectory
+    from minibroker.partitions.waiters import Waiter
     from minibroker.storage.log_manager import LogManager
-    from minibroker.storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
+
+
+def _run_now(
+    task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
+) -> None:
+    """Without a worker: at once."""
+    try:
+        task()
+    except (MinibrokerError, OSError) as error:
+        done(error)
+    else:
+        done(None)
+
+
+def _ignore(_error: StorageError) -> None:
+    """Nobody asked to be told."""
 
 
 class Failable(Protocol):
@@ -37,36 +53,13 @@ class Failable(Protocol):
     log_start_offset: int
 
 
-def _fail(answer: Failable) -> None:
+def fail_answer(answer: Failable) -> None:
     """Not written after all: what Kafka answers when the disk refuses."""
     answer.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
     answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
 
 
 PRODUCE_VERSIONS: Final = 14
-
-
-class LogDirectoryView:
-    """One log directory as DescribeLogDirs shows it."""
-
-    __slots__ = ("_directory", "_logs")
-
-    def __init__(self, directory: LogDirectory, logs: LogManager) -> None:
-        self._directory = directory
-        self._logs = logs
-
-    @property
-    def path(self) -> str:
-        """Absolute path, as Kafka names it."""
-        return str(Path(self._directory.path).absolute())
-
-    def space(self) -> tuple[int, int]:
-        """Total and usable bytes of its file system. Raises StorageError."""
-        return self._logs.space_of(self._directory)
-
-    def logs(self) -> list[PartitionLog]:
-        """The partitions' logs in it."""
-        return self._logs.logs_in(self._directory)
 
 
 class PartitionManager:
@@ -77,10 +70,15 @@ class PartitionManager:
         "_dynamic",
         "_image",
         "_logs",
+        "_lost",
         "_offline",
         "_on_change",
         "_run_later",
         "_topics",
+        "flusher",
+        "flushing",
+        "is_started",
+        "on_storage_error",
         "routes",
         "staged",
     )
@@ -102,7 +100,15 @@ class PartitionManager:
         self._dynamic = dynamic
         self._on_change = on_change
         self._run_later = run_later
-        self._offline: set[tuple[str, int]] = set()
+        self._offline: set[TopicPartition] = set()
+        self._lost: set[TopicPartition] = set()
+        """Of the offline ones those whose directory failed: not made again before the next start.
+        """
+        self.on_storage_error: Callable[[StorageError], None] = _ignore
+        """Told of everything the disk refused (`directories.FailedDirectories`)."""
+        self.is_started = False
+        """Set when the cluster's image is complete. Until then every partition is one that was
+        there before, and one whose directory is offline must not be begun anew in another."""
         self._topics: dict[str, dict[int, Partition]] = {}
         self.routes: list[dict[bytes, Any]] = [{} for _ in range(PRODUCE_VERSIONS)]
         """Per Produce version: topic and partition as the request has them → where it goes.
@@ -110,6 +116,10 @@ class PartitionManager:
         self.staged: list[tuple[Partition, Failable, int]] = []
         """Appends whose bytes `commit` still has to write: partition, the answer that claims it,
         and the last offset."""
+        self.flusher = Flusher(_run_now, fail_answer)
+        """The broker puts one in its place that leaves the loop."""
+        self.flushing: Flushing | None = None
+        """What answers that have not left have to wait for."""
 
     # Finding.
 
@@ -141,6 +151,11 @@ class PartitionManager:
             f"Broker {self._broker_id} does not lead partition {topic}-{index}",
         )
 
+    def high_watermark_of(self, name: TopicPartition) -> int | None:
+        """None: not led here."""
+        partition = self.find(name.topic, name.partition)
+        return None if partition is None else partition.high_watermark
+
     def of_topic(self, topic: str) -> dict[int, Partition]:
         """Index → partition of a topic, those led here; empty when there are none."""
         return self._topics.get(topic, {})
@@ -155,7 +170,8 @@ class PartitionManager:
         """Write what was staged since the last call, one `writev` per partition.
 
         A disk that refuses turns the answers that claimed the append into KAFKA_STORAGE_ERROR; the
-        log has cut itself back, so nothing torn stays.
+        log has cut itself back, so nothing torn stays. Where `flushing` is set afterwards, who
+        sends answers takes it and waits for it first.
         """
         staged = self.staged
         if not staged:
@@ -168,12 +184,47 @@ class PartitionManager:
             except StorageError as error:
                 self.log_failed(partition, error)
             if last_offset >= log.log_end_offset:
-                _fail(answer)
+                fail_answer(answer)
         self._on_change()
         # Only now readers are woken: what they read may be staged in several partitions.
-        for partition, _, _ in staged:
-            if partition.log.log_end_offset != partition.high_watermark:
+        unsynced: dict[Partition, list[Failable]] | None = None
+        for partition, answer, _ in staged:
+            log = partition.log
+            end_offset = log.log_end_offset
+            if end_offset == partition.high_watermark:
+                continue
+            if end_offset - log.recovery_point < log.config.flush_messages:
                 partition.written()
+            else:
+                unsynced = unsynced or {}
+                unsynced.setdefault(partition, []).append(answer)
+        if unsynced is not None:
+            self._flush(unsynced)
+
+    def _flush(self, unsynced: dict[Partition, list[Failable]]) -> None:
+        """`flush.messages` are reached: these answers wait for fsync, and readers too."""
+        flushing = self.flushing
+        if flushing is None or flushing.future.done():
+            flushing = Flushing()
+        flushing.begin()
+        for partition, answers in unsynced.items():
+            self.flusher.flush(partition, answers, flushing)
+        flushing.end()
+        self.flushing = flushing
+
+    def when_synced(self, then: Callable[[bool], None]) -> None:
+        """Call `then` when the fsyncs are done that the answers of this read wait for: mostly now.
+
+        For answers of other connections, to which what was just committed leads. `then` is told
+        whether it is on the disk.
+        """
+        flushing = self.flushing
+        if flushing is None:
+            then(True)
+        elif flushing.future.done():
+            then(not flushing.is_failed)
+        else:
+            flushing.future.add_done_callback(lambda _future: then(not flushing.is_failed))
 
     def drop_lost(self, partition: Partition) -> None:
         """The log took staged appends back to make a later one fail: their answers fail at once,
@@ -181,14 +232,45 @@ class PartitionManager:
         kept = []
         for staged in self.staged:
             if staged[0] is partition and staged[2] >= partition.log.log_end_offset:
-                _fail(staged[1])
+                fail_answer(staged[1])
             else:
                 kept.append(staged)
         self.staged = kept
 
     def log_failed(self, partition: Partition, error: StorageError) -> None:
-        """Say once what the disk refused; the next append tries again, as room may come back."""
+        """Say once what the disk refused; the next append tries again, as room may come back,
+        unless the whole directory goes offline.
+        """
         logger.error("partition %s: %s", partition, error)
+        self.on_storage_error(error)
+
+    def take_offline(self, lost: Collection[TopicPartition]) -> None:
+        """The directory of these partitions failed: KAFKA_STORAGE_ERROR from now on.
+
+        Answers that claim staged appends fail with the next `commit`.
+        """
+        self._forget_routes()
+        self._offline.update(lost)
+        self._lost.update(lost)
+        for topic, index in lost:
+            partition = self._topics.get(topic, {}).pop(index, None)
+            if partition is not None:
+                self._wake(partition)
+
+    @property
+    def lost(self) -> list[TopicPartition]:
+        """Partitions of this broker that it cannot serve until it is started again."""
+        return list(self._lost)
+
+    def delete_records(self, partition: Partition, offset: int) -> int:
+        """Let the partition start at `offset` (-1: its high watermark); the low watermark then.
+
+        Raises KafkaError: POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
+        """
+        self.commit()
+        low_watermark = partition.delete_records(offset)
+        self._on_change()
+        return low_watermark
 
     # Metadata changes (`cluster.subscribe`).
 
@@ -206,12 +288,16 @@ class PartitionManager:
         """Drop the partitions; their files go on a worker, after `file.delete.delay.ms`."""
         self.commit()
         self._forget_routes()
+        for index in range(len(topic.partitions)):
+            self._offline.discard(TopicPartition(topic.name, index))
+            self._lost.discard(TopicPartition(topic.name, index))
         for partition in self._topics.pop(topic.name, {}).values():
             self._wake(partition)
             self._delete_log(partition)
 
     def _delete_log(self, partition: Partition) -> None:
-        delay_ms = partition.log.config.file_delete_delay_ms
+        # As Kafka: the broker's delay, whatever the topic's own `file.delete.delay.ms`.
+        delay_ms = self._dynamic.topic_default.file_delete_delay_ms
         try:
             task = self._logs.delete(partition.topic, partition.index)
         except StorageError as error:
@@ -263,16 +349,24 @@ class PartitionManager:
             if is_new_epoch:
                 self._wake(partition)  # a fetch that named the old epoch is fenced
             return
+        name = TopicPartition(topic.name, index)
+        if not self.is_started and self._logs.may_be_lost(name):
+            self.take_offline([name])
+            logger.error("partition %s is offline: its log directory may be", name)
+        if name in self._lost:
+            return
         config = self._dynamic.topic(topic.name)
         try:
             log = self._logs.create_log(topic.name, index, topic.topic_id, config)
             log.update_config(config, self._logs.rules_of(config))
             log.begin_leader_epoch(state.leader_epoch)
         except (KafkaError, StorageError) as error:
-            self._offline.add((topic.name, index))
-            logger.error("partition %s-%d is offline: %s", topic.name, index, error)
+            self._offline.add(name)
+            logger.error("partition %s is offline: %s", name, error)
+            if isinstance(error, StorageError):
+                self.on_storage_error(error)
             return
-        self._offline.discard((topic.name, index))
+        self._offline.discard(name)
         partitions[index] = Partition(
             self,
             topic=topic.name,
@@ -290,7 +384,7 @@ class PartitionManager:
     # Waiting.
 
     def _wake(self, partition: Partition) -> None:
-        waiters: set[DelayedFetch] | None = partition.waiters
+        waiters: set[Waiter] | None = partition.waiters
         if waiters:
             for waiter in list(waiters):
                 waiter.complete()

@@ -6,21 +6,26 @@ offset as soon as the bytes are written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 
 if TYPE_CHECKING:
     from minibroker.partitions.manager import Failable, PartitionManager
-    from minibroker.partitions.waiters import DelayedFetch
+    from minibroker.partitions.verification import Pending
+    from minibroker.partitions.waiters import Waiter
     from minibroker.storage.lookups import TimestampOffset
     from minibroker.storage.partition_log import AppendInfo, PartitionLog
+    from minibroker.storage.producer_state import ProducerEntry
     from minibroker.storage.readable_log import LogRead
     from minibroker.storage.txn_index import AbortedTransaction
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
+
+HIGH_WATERMARK: Final = -1
+"""The offset in DeleteRecords that stands for everything readable."""
 
 
 class Partition:
@@ -36,6 +41,7 @@ class Partition:
         "manager",
         "topic",
         "topic_id",
+        "unverified",
         "waiters",
     )
 
@@ -60,7 +66,10 @@ class Partition:
         self.high_watermark = log.log_end_offset
         self.bytes_appended = 0
         """Grows with every append and never shrinks: what waiting fetches count by."""
-        self.waiters: set[DelayedFetch] | None = None
+        self.waiters: set[Waiter] | None = None
+        self.unverified: dict[int, Pending] = {}
+        """Producer id → its transactional batches that the coordinator was asked about
+        (`verification`)."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
@@ -96,7 +105,15 @@ class Partition:
             f"{self}: leader epoch {epoch} is newer than {self.leader_epoch}",
         )
 
-    def append(self, records: memoryview, acks: int, now_ms: int, answer: Failable) -> AppendInfo:
+    def append(
+        self,
+        records: memoryview,
+        acks: int,
+        now_ms: int,
+        answer: Failable,
+        *,
+        origin: Literal["client", "coordinator"] = "client",
+    ) -> AppendInfo:
         """Check one produce request's records for this partition and stage them for the disk.
 
         Args:
@@ -104,6 +121,7 @@ class Partition:
             acks: -1, 0 or 1.
             now_ms: wall clock, milliseconds.
             answer: what the client will be told; turned into an error if the disk refuses later.
+            origin: a coordinator's own records are not checked for sequences.
 
         The bytes are on disk after `PartitionManager.commit`; the answer must not leave before.
 
@@ -117,13 +135,35 @@ class Partition:
                 f" min.isr requirement of {log.config.min_insync_replicas} for partition {self}",
             )
         try:
-            appended = log.append(records, self.leader_epoch, now_ms)
+            appended = log.append(records, self.leader_epoch, now_ms, origin=origin)
         except StorageError as error:
             self.manager.drop_lost(self)
             raise self._failed(error) from error
         self.bytes_appended += len(records)
         self.manager.staged.append((self, answer, appended.last_offset))
         return appended
+
+    def delete_records(self, offset: int) -> int:
+        """Of `PartitionManager.delete_records`, which says what it raises.
+
+        Source: Kafka Partition.deleteRecordsOnLeader.
+        """
+        config = self.log.config
+        if config.compact and not config.delete:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"records of {self} cannot be deleted: its cleanup.policy is compact",
+            )
+        wanted = self.high_watermark if offset == HIGH_WATERMARK else offset
+        if wanted < 0:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {wanted} for {self} is not valid"
+            )
+        try:
+            self.log.advance_log_start(wanted, self.high_watermark)
+        except StorageError as error:
+            raise self._failed(error) from error
+        return self.log_start_offset
 
     def end_offset_for(self, isolation_level: int) -> int:
         """Where reading ends: high watermark, or last stable offset for read_committed."""
@@ -153,6 +193,13 @@ class Partition:
         """Aborted transactions with data from `offset` to the end of what was read."""
         try:
             return self.log.aborted_transactions(offset, self.log.end_of(read))
+        except StorageError as error:
+            raise self._failed(error) from error
+
+    def producers(self) -> dict[int, ProducerEntry]:
+        """Producer id → what the log knows of it, what is staged included; not to be changed."""
+        try:
+            return self.log.producers()
         except StorageError as error:
             raise self._failed(error) from error
 
@@ -196,6 +243,11 @@ class Partition:
     def _failed(self, error: StorageError) -> KafkaError:
         self.manager.log_failed(self, error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+
+    def exchange_log(self, log: PartitionLog) -> None:
+        """The same records are in another log directory now; nothing is staged."""
+        self.log = log
+        log.note_high_watermark(self.high_watermark)
 
     def flush_staged(self) -> None:
         """Have staged appends on disk before the log is looked at."""

@@ -8,14 +8,22 @@ goes away, or when the broker stops. It holds no data: at the end everything is 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
-
-from minibroker.partitions.partition import READ_COMMITTED
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.partitions.partition import Partition
+
+
+class Waiter(Protocol):
+    """What hangs on a partition and is told of it."""
+
+    def on_progress(self) -> None:
+        """More of the partition can be read."""
+
+    def complete(self) -> None:
+        """The partition goes away, has a new leader epoch, or the broker stops."""
 
 
 class FetchPosition:
@@ -32,8 +40,9 @@ class FetchPosition:
         # Where the readable part ended when the wait began: what came since counts.
         self._end_offset = max(offset, partition.end_offset_for(isolation_level))
         self._size_bytes = partition.bytes_appended
-        if isolation_level == READ_COMMITTED and self._end_offset < partition.high_watermark:
-            # Behind an open transaction lies more than was counted: its end is enough to look.
+        if self._end_offset < partition.log_end_offset:
+            # Behind an open transaction, or what is not synced yet, lies more than was counted:
+            # its end is enough to look.
             self._size_bytes -= max_bytes
 
     def bytes_available(self) -> int:

@@ -18,7 +18,7 @@ from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock, batch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 BROKER_ID = 0
@@ -53,7 +53,7 @@ def partition_image(
 class World:
     """A manager with everything it looks at, changed as the cluster would change it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, more_directories: Sequence[str] = ()) -> None:
         data = directory / "data"
         data.mkdir()
         self.clock = ManualClock()
@@ -63,7 +63,7 @@ class World:
         self.later: list[tuple[int, Callable[[], None]]] = []
         self.change_count = 0
         self.logs = LogManager(
-            [str(data)],
+            [str(data), *more_directories],
             clock=self.clock,
             config_of=self.dynamic.topic,
             disk=Disk(files=self.files, run_later=lambda task: task()),

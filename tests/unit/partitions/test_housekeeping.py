@@ -1,83 +1,118 @@
 """Housekeeping: armed by an append, idle without one, checkpoints on the worker."""
 
-import asyncio
-from collections.abc import Callable
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
 
 from minibroker.config.broker import BrokerConfig
 from minibroker.config.dynamic import DynamicConfig
 from minibroker.partitions.housekeeping import Housekeeping
+from minibroker.timers import Timers
 from tests.support.in_process import ManualClock
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+START_MS = 7_000
+CHECKPOINT_MS = 100
+LOOK_MS = 1_000
 SETTINGS = {
-    "log.flush.offset.checkpoint.interval.ms": "1",
-    "producer.id.expiration.check.interval.ms": "1",
+    "log.flush.offset.checkpoint.interval.ms": str(CHECKPOINT_MS),
+    "producer.id.expiration.check.interval.ms": str(LOOK_MS),
     "producer.id.expiration.ms": "5000",
 }
 
 
-class Logs:
-    """Counts what is asked of it; `producers_left` is what a look at the producers finds."""
+class Rig:
+    """Housekeeping over logs that only count what is asked of them."""
 
-    def __init__(self, producers_left: int = 0) -> None:
-        self.producers_left = producers_left
+    def __init__(self) -> None:
+        self.clock = ManualClock(START_MS)
+        self.timers = Timers(self.clock)
+        self.work: list[Callable[[], None]] = []
+        self.producers_left = 0
         self.looks: list[tuple[int, int]] = []
-        self.looked = asyncio.Event()
+        self.errors: list[object] = []
+        self.logs: dict[object, object] = {}
+        self.housekeeping = Housekeeping(
+            logs=self,  # type: ignore[arg-type]
+            dynamic=DynamicConfig(BrokerConfig(SETTINGS)),
+            clock=self.clock,
+            timers=self.timers,
+            run_later=self.work.append,
+            on_storage_error=self.errors.append,
+        )
 
     def checkpoint_now(self) -> None:
         """Only handed on, never called here."""
 
     def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
         self.looks.append((now_ms, expiration_ms))
-        self.looked.set()
         return self.producers_left
 
 
-def make(logs: Logs, work: "asyncio.Queue[Callable[[], None]]") -> Housekeeping:
-    return Housekeeping(
-        logs=logs,  # type: ignore[arg-type]
-        dynamic=DynamicConfig(BrokerConfig(SETTINGS)),
-        clock=ManualClock(7_000),
-        run_later=work.put_nowait,
-    )
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    rig = Rig()
+    yield rig
+    rig.timers.close()
 
 
-async def test_an_append_brings_one_checkpoint_on_the_worker() -> None:
-    logs, work = Logs(), asyncio.Queue[Callable[[], None]]()
-    housekeeping = make(logs, work)
+async def test_without_an_append_nothing_is_armed(rig: Rig) -> None:
+    assert len(rig.timers) == 0
+
+
+async def test_appends_bring_one_checkpoint_on_the_worker(rig: Rig) -> None:
     for _ in range(3):
-        housekeeping.note_change()
-    assert await asyncio.wait_for(work.get(), 5) == logs.checkpoint_now
-    assert work.empty()
-    housekeeping.note_change()
-    assert await asyncio.wait_for(work.get(), 5) == logs.checkpoint_now
+        rig.housekeeping.note_change()
+    rig.clock.advance(CHECKPOINT_MS - 1)
+    assert rig.work == []
+    rig.clock.advance(1)
+    assert rig.work == [rig.checkpoint_now]
+    rig.housekeeping.note_change()
+    rig.clock.advance(CHECKPOINT_MS)
+    assert rig.work == [rig.checkpoint_now, rig.checkpoint_now]
 
 
-async def test_producers_are_looked_at_with_the_time_and_the_limit() -> None:
-    logs = Logs()
-    housekeeping = make(logs, asyncio.Queue())
-    housekeeping.note_change()
-    await asyncio.wait_for(logs.looked.wait(), 5)
-    assert logs.looks == [(7_000, 5_000)]
+async def test_producers_are_looked_at_with_the_time_and_the_limit(rig: Rig) -> None:
+    rig.housekeeping.note_change()
+    rig.clock.advance(LOOK_MS)
+    assert rig.looks == [(START_MS + LOOK_MS, 5_000)]
+    rig.clock.advance(10 * LOOK_MS)
+    assert len(rig.looks) == 1
 
 
-async def test_the_look_is_repeated_while_producers_are_left() -> None:
-    logs = Logs(producers_left=1)
-    housekeeping = make(logs, asyncio.Queue())
-    housekeeping.note_change()
+async def test_the_look_is_repeated_while_producers_are_left(rig: Rig) -> None:
+    rig.producers_left = 1
+    rig.housekeeping.note_change()
     for _ in range(3):
-        await asyncio.wait_for(logs.looked.wait(), 5)
-        logs.looked.clear()
-    housekeeping.close()
-    assert len(logs.looks) == 3
+        rig.clock.advance(LOOK_MS)
+    assert len(rig.looks) == 3
 
 
-async def test_nothing_happens_after_close() -> None:
-    logs, work = Logs(), asyncio.Queue[Callable[[], None]]()
-    housekeeping = make(logs, work)
-    housekeeping.note_change()
-    housekeeping.close()
-    ended = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_later(0.005, ended.set_result, None)
-    await ended
-    assert not logs.looks
-    assert work.empty()
+async def test_retention_is_armed_by_logs_that_are_there_already(rig: Rig) -> None:
+    rig.housekeeping.begin()
+    rig.housekeeping.on_topic_config(None)
+    assert not rig.housekeeping.retention.is_armed
+    rig.logs["t", 0] = None
+    rig.housekeeping.begin()
+    assert rig.housekeeping.retention.is_armed
+
+
+async def test_a_changed_configuration_brings_a_retention_check(rig: Rig) -> None:
+    rig.logs["t", 0] = None
+    rig.housekeeping.on_topic_config("t")
+    assert rig.housekeeping.retention.is_armed
+    rig.housekeeping.close()
+    rig.clock.advance(10 * LOOK_MS)
+    assert rig.errors == []
+
+
+async def test_nothing_happens_after_the_timers_are_closed(rig: Rig) -> None:
+    rig.housekeeping.note_change()
+    rig.timers.close()
+    rig.clock.advance(10 * LOOK_MS)
+    assert rig.looks == []
+    assert rig.work == []

@@ -1,0 +1,437 @@
+"""An internal topic as a coordinator's journal: what it decides is a record first, and state then.
+
+`groups` keeps `__consumer_offsets` in one, `transactions` `__transaction_state`. A coordinator is
+responsible for the keys (group ids, transactional ids) whose hash names a partition that this
+broker leads:
+
+    not led ──leadership──► LOADING ──everything replayed──► ACTIVE ──loss, deletion──► not led
+                               └─────unreadable log────────► FAILED ──────────────────────▲
+
+While a partition loads, its records are read and decoded on the worker, some at a time, and handed
+to the listener on the loop in the order of the log; requests get COORDINATOR_LOAD_IN_PROGRESS.
+Appends go the way of produced records: staged, written with everything else that one read of a
+socket brought, and only then applied and answered (`stage`), or at once (`append`).
+
+Source: Kafka 3.9 GroupMetadataManager, TransactionStateManager; 4.x CoordinatorRuntime.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import lru_cache
+from struct import unpack
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from minibroker.cluster.internal_topics import new_topic
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, CorruptionError, KafkaError, StorageError
+from minibroker.partitions.journal_partition import (
+    JournalPartition,
+    JournalState,
+    LoadedPart,
+    Staged,
+    StagedAppend,
+    coordinator_error,
+    decode_batches,
+)
+from minibroker.partitions.partition import READ_UNCOMMITTED
+from minibroker.records.builder import build_batch
+from minibroker.records.compression import CODEC_NAMES, NONE
+from minibroker.records.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.clock import Clock
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.cluster.image import TopicImage
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.partitions.journal_partition import DecodeBatch
+    from minibroker.partitions.manager import PartitionManager
+    from minibroker.records.batch import BatchHeader
+
+    JournalRecord = tuple[bytes, bytes | None]
+    """Key and value as stored; value None is a tombstone."""
+
+__all__ = ["Journal", "JournalListener", "JournalState", "Staged", "StagedAppend"]
+
+logger = logging.getLogger(__name__)
+
+LOAD_BYTES: Final = 256 * 1024
+"""Read, decoded and applied at a time: some two thousand records, a few milliseconds."""
+HASHES_KEPT: Final = 4096
+
+
+class JournalListener(Protocol):
+    """The coordinator; called on the loop."""
+
+    def on_batch(self, index: int, header: BatchHeader, records: Sequence[Any]) -> None:
+        """During load: the next batch of partition `index`, control batches (markers) included.
+
+        `records` are `Record`s, or what the journal's `decode` made of them.
+        """
+
+    def on_loaded(self, index: int) -> None:
+        """Everything was replayed: the partition is ACTIVE."""
+
+    def on_unloaded(self, index: int) -> None:
+        """This broker does not lead the partition any more, or its topic is gone; also called when
+        it was not loaded to the end."""
+
+
+class Journal:
+    """One internal topic; belongs to the loop's thread."""
+
+    __slots__ = (
+        "_clock",
+        "_cluster",
+        "_codec",
+        "_config",
+        "_decode",
+        "_decode_batch",
+        "_listener",
+        "_manager",
+        "_partitions",
+        "_run_later",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        cluster: Cluster,
+        partitions: PartitionManager,
+        clock: Clock,
+        config: BrokerConfig,
+        run_later: Callable[[Callable[[], None]], None],
+        listener: JournalListener,
+        codec: int = 0,
+        decode: Callable[[BatchHeader, list[Record]], Sequence[Any]] | None = None,
+        decode_batch: DecodeBatch | None = None,
+    ) -> None:
+        """`run_later` gives blocking work to the worker; `codec` is the id of the compression of
+        appended batches (`offsets.topic.compression.codec`). Called on the worker: `decode`, and
+        before it `decode_batch`, for batches that can be read in one go.
+        """
+        self.topic = topic
+        self._cluster = cluster
+        self._manager = partitions
+        self._clock = clock
+        self._config = config
+        self._run_later = run_later
+        self._listener = listener
+        self._codec = CODEC_NAMES[codec]
+        self._decode = decode
+        self._decode_batch = decode_batch
+        self._partitions: dict[int, JournalPartition] = {}
+
+    def start(self) -> None:
+        """Follow the cluster from now on; what this broker leads already is loaded.
+
+        Start it after the `PartitionManager` was subscribed to the cluster.
+        """
+        self._cluster.subscribe(self)
+        topic = self._cluster.image.topics.get(self.topic)
+        if topic is not None:
+            self.on_topic_created(topic)
+
+    # The topic.
+
+    async def ensure_topic(self) -> TopicImage:
+        """The topic's image, after creating it if there is none (behaviour G3).
+
+        Raises KafkaError(COORDINATOR_NOT_AVAILABLE) where it cannot be created now.
+        """
+        topic = self._cluster.image.topics.get(self.topic)
+        if topic is not None:
+            return topic
+        new = new_topic(self.topic, self._config)
+        try:
+            return await self._cluster.create_topic(
+                self.topic, new.partition_count, new.replication_factor, configs=new.configs
+            )
+        except KafkaError as error:
+            if error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
+                topic = self._cluster.image.topics.get(self.topic)
+                if topic is not None:
+                    return topic
+            logger.warning("cannot create %s: %s", self.topic, error)
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.detail) from error
+        except CoordinationError as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+
+    def partition_of(self, key: str) -> int:
+        """The partition that keeps `key`, of as many as the topic has or would be created with."""
+        topic = self._cluster.image.topics.get(self.topic)
+        if topic is not None:
+            count = len(topic.partitions)
+        else:
+            count = new_topic(self.topic, self._config).partition_count
+        return _non_negative_hash(key) % count
+
+    # State.
+
+    def state_of(self, index: int) -> JournalState | None:
+        """None: not led by this broker."""
+        partition = self._partitions.get(index)
+        return None if partition is None else partition.state
+
+    def is_active(self, index: int) -> bool:
+        """Whether this broker serves the partition now."""
+        return self.state_of(index) is JournalState.ACTIVE
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some partition is still being loaded: a list of everything is not complete."""
+        return any(one.state is JournalState.LOADING for one in self._partitions.values())
+
+    def active_indexes(self) -> list[int]:
+        """Partitions that are loaded."""
+        return [one.index for one in self._partitions.values() if one.state is JournalState.ACTIVE]
+
+    def check_active(self, index: int) -> None:
+        """Raises KafkaError: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
+        self._get_active(index)
+
+    def leader_epoch_of(self, index: int) -> int:
+        """Leader epoch, which coordinators call theirs. Raises as `check_active`."""
+        return self._get_active(index).partition.leader_epoch
+
+    def _get_active(self, index: int) -> JournalPartition:
+        partition = self._partitions.get(index)
+        if partition is None or partition.state is JournalState.FAILED:
+            raise KafkaError(
+                ErrorCode.NOT_COORDINATOR,
+                f"this broker does not serve partition {index} of {self.topic}",
+            )
+        if partition.state is JournalState.LOADING:
+            raise KafkaError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                f"partition {index} of {self.topic} is being loaded",
+            )
+        return partition
+
+    # Appending.
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether appended batches are."""
+        return self._codec != CODEC_NAMES[NONE]
+
+    def append(
+        self,
+        index: int,
+        records: Sequence[JournalRecord],
+        *,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        is_transactional: bool = False,
+        required_acks: int = -1,
+    ) -> int:
+        """Write `records` (at least one) as one batch; the offset of the first.
+
+        It is in the file when this returns, as is everything staged before. Where `flush.messages`
+        ask for an fsync, answers wait for that, and are NOT_COORDINATOR if it fails; what the
+        caller makes of it in memory goes with the log directory. Raises KafkaError as `stage`, and
+        NOT_COORDINATOR where the disk refused.
+        """
+        failures: list[ErrorCode] = []
+        staged = self.stage(
+            index,
+            records,
+            on_failed=failures.append,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=is_transactional,
+            required_acks=required_acks,
+        )
+        self._manager.commit()
+        if self._manager.flushing is not None:
+            self._manager.flushing.refuses_all = True
+        if failures:
+            raise KafkaError(failures[0], f"cannot append to partition {index} of {self.topic}")
+        return staged.first_offset
+
+    def stage(
+        self,
+        index: int,
+        records: Sequence[JournalRecord],
+        *,
+        on_written: Callable[[int], None] | None = None,
+        on_failed: Callable[[ErrorCode], None] | None = None,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        is_transactional: bool = False,
+        base_sequence: int = -1,
+        required_acks: int = -1,
+    ) -> StagedAppend:
+        """Have `records` (at least one) written as one batch by the next `PartitionManager.commit`.
+
+        Exactly one of the two is called then, before any answer of this socket read leaves:
+        `on_written` with the first offset, in the order of the log, or `on_failed` with the code
+        for the client.
+
+        Raises KafkaError as Kafka's coordinators turn the log's: COORDINATOR_NOT_AVAILABLE (too few
+        replicas in sync, no such partition), NOT_COORDINATOR (not led, the disk refused),
+        COORDINATOR_LOAD_IN_PROGRESS, and MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE and any other,
+        which mean different things to different callers, as they are.
+        """
+        now_ms = self._clock.now_ms()
+        batch = build_batch(
+            [Record(0, now_ms, key, value) for key, value in records],
+            codec=self._codec,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            is_transactional=is_transactional,
+        )
+        staged = StagedAppend(on_written, on_failed)
+        self.stage_batch(index, batch, now_ms, staged, required_acks=required_acks)
+        return staged
+
+    def stage_batch(
+        self, index: int, batch: bytearray, now_ms: int, staged: Staged, *, required_acks: int = -1
+    ) -> None:
+        """As `stage`, for who built the batch; `staged` gets its offsets. Raises as `stage`."""
+        partition = self._get_active(index)
+        try:
+            appended = partition.partition.append(
+                memoryview(batch), required_acks, now_ms, staged, origin="coordinator"
+            )
+        except KafkaError as error:
+            raise KafkaError(coordinator_error(error.code), error.detail) from error
+        staged.first_offset = appended.first_offset
+        staged.last_offset = appended.last_offset
+        partition.staged.append(staged)
+
+    def flush(self) -> None:
+        """Write what is staged: whoever looks at state sees all that was accepted before."""
+        if self._manager.staged:
+            self._manager.commit()
+
+    # Changes of the cluster (`cluster.updates.ClusterListener`).
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        """Load the partitions of the journal's topic that this broker leads."""
+        if topic.name == self.topic:
+            for index in range(len(topic.partitions)):
+                self._follow(index)
+
+    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
+        """Added partitions are new and empty; keys that hash to them now start there anew."""
+        if topic.name == self.topic:
+            for index in range(old_count, len(topic.partitions)):
+                self._follow(index)
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        """Load what came, unload what went; a new epoch of the same leader changes nothing."""
+        if topic.name == self.topic:
+            self._follow(partition)
+
+    def on_topic_deleted(self, topic: TopicImage) -> None:
+        """Everything of the journal is gone."""
+        if topic.name == self.topic:
+            for index in list(self._partitions):
+                self._unload(index)
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        """The logs follow their configuration by themselves."""
+
+    def _follow(self, index: int) -> None:
+        led = self._manager.find(self.topic, index)
+        known = self._partitions.get(index)
+        if known is not None and known.partition is led:
+            return
+        if known is not None:
+            self._unload(index)
+        if led is not None:
+            partition = JournalPartition(led)
+            self._partitions[index] = partition
+            self._load_next(partition)
+
+    def _unload(self, index: int) -> None:
+        self._partitions.pop(index).leave()
+        self._listener.on_unloaded(index)
+
+    # Loading.
+
+    def _load_next(self, partition: JournalPartition) -> None:
+        """Have the next part read by the worker, or be done."""
+        led = partition.partition
+        offset = max(partition.next_offset, led.log_start_offset)
+        if offset >= led.log_end_offset:
+            self._finish_loading(partition)
+            return
+        try:
+            read = led.read(
+                offset, LOAD_BYTES, isolation_level=READ_UNCOMMITTED, min_one_batch=True
+            )
+        except KafkaError as error:
+            self._fail_loading(partition, error)
+            return
+        if not read.records:  # compaction took the rest
+            self._finish_loading(partition)
+            return
+        loop = asyncio.get_running_loop()
+        decode, decode_batch = self._decode, self._decode_batch
+
+        def decode_part() -> None:
+            part: LoadedPart | Exception
+            try:
+                part = decode_batches(read.records, offset, decode, decode_batch)
+            except (CorruptionError, StorageError, OSError) as error:
+                part = error
+            loop.call_soon_threadsafe(self._apply, partition, part)
+
+        self._run_later(decode_part)
+
+    def _apply(self, partition: JournalPartition, part: LoadedPart | Exception) -> None:
+        if self._partitions.get(partition.index) is not partition:
+            return  # not led any more
+        if isinstance(part, Exception):
+            self._fail_loading(partition, part)
+            return
+        if part.next_offset == partition.next_offset:
+            error = CorruptionError(f"no whole batch at offset {part.next_offset}")
+            self._fail_loading(partition, error)
+            return
+        try:
+            for header, records in part.batches:
+                self._listener.on_batch(partition.index, header, records)
+        except Exception as error:  # one bad partition must not keep the others from serving
+            logger.exception("cannot apply %s", partition.partition)
+            self._fail_loading(partition, error)
+            return
+        partition.next_offset = part.next_offset
+        self._load_next(partition)
+
+    def _finish_loading(self, partition: JournalPartition) -> None:
+        partition.state = JournalState.ACTIVE
+        partition.stay()
+        self._listener.on_loaded(partition.index)
+
+    def _fail_loading(self, partition: JournalPartition, error: Exception) -> None:
+        partition.state = JournalState.FAILED
+        logger.error(
+            "%s cannot be loaded from offset %d on, what it coordinates is not served: %s",
+            partition.partition,
+            partition.next_offset,
+            error,
+        )
+
+
+@lru_cache(HASHES_KEPT)
+def _non_negative_hash(text: str) -> int:
+    """Java's String.hashCode of `text`, made non-negative as Kafka's Utils.abs does.
+
+    Summed over UTF-16 code units, so that ids beyond the basic plane go where Kafka puts them.
+    """
+    data = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for unit in unpack(f">{len(data) // 2}H", data):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    if value == 1 << 31:  # the smallest int has no positive counterpart
+        return 0
+    return value if value < 1 << 31 else (1 << 32) - value

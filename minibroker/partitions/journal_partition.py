@@ -1,0 +1,197 @@
+"""One partition of a coordinator's journal: its state, what is staged in it, parts of it decoded.
+
+`journal` holds one `JournalPartition` for each partition of its topic that this broker leads. It
+hangs on the partition as a long poll does and so learns, inside `PartitionManager.commit` and
+before any answer leaves, what is in the file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from minibroker.error_codes import ErrorCode
+from minibroker.records.batch import HEADER_BYTES, batch_size_at, read_header
+from minibroker.records.conversion import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.partitions.partition import Partition
+    from minibroker.records.batch import BatchHeader
+    from minibroker.records.record import Record
+
+    DecodeBatch = Callable[[memoryview, int, BatchHeader], Sequence[Any] | None]
+    """(data, position of a whole batch, its header) → what the listener gets of it, None: read its
+    records."""
+
+
+class JournalState(Enum):
+    """Of one partition that this broker leads."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+
+
+class JournalPartition:
+    """One led partition of a journal; waits on it like a long poll, to learn what was written."""
+
+    __slots__ = ("next_offset", "partition", "staged", "state")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.state = JournalState.LOADING
+        self.next_offset = partition.log_start_offset
+        """Loaded up to here, exclusive."""
+        self.staged: deque[Staged] = deque()
+
+    @property
+    def index(self) -> int:
+        return self.partition.index
+
+    def stay(self) -> None:
+        """Be told of what is written from now on."""
+        if self.partition.waiters is None:
+            self.partition.waiters = set()
+        self.partition.waiters.add(self)
+
+    def leave(self) -> None:
+        """Be told no more."""
+        if self.partition.waiters is not None:
+            self.partition.waiters.discard(self)
+
+    def on_progress(self) -> None:
+        """Tell those whose records are in the file now, in the order of the log."""
+        staged = self.staged
+        end_offset = self.partition.log_end_offset
+        while staged and (staged[0].is_failed or staged[0].last_offset < end_offset):
+            staged.popleft().succeed()
+
+    def complete(self) -> None:
+        """What comes of the partition, the cluster's changes tell."""
+
+
+class Staged(Protocol):
+    """An append to a journal that the next `PartitionManager.commit` writes: its `Failable`, and
+    who is told when it is in the file."""
+
+    error_code: int
+    """Not 0: the disk refused."""
+    first_offset: int
+    last_offset: int
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+    @property
+    def is_failed(self) -> bool:
+        """Nothing of it was written."""
+
+    def succeed(self) -> None:
+        """It is in the file, unless it `is_failed`; called in the order of the log."""
+
+
+class StagedAppend:
+    """What `PartitionManager.commit` knows of an append: a `Failable` with somebody to tell."""
+
+    __slots__ = (
+        "_on_failed",
+        "_on_written",
+        "base_offset",
+        "first_offset",
+        "is_failed",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+    )
+
+    def __init__(
+        self,
+        on_written: Callable[[int], None] | None,
+        on_failed: Callable[[ErrorCode], None] | None,
+    ) -> None:
+        self._on_written = on_written
+        self._on_failed = on_failed
+        self.is_failed = False
+        self.first_offset = self.last_offset = -1
+        self.base_offset = self.log_append_time_ms = self.log_start_offset = -1
+
+    @property
+    def error_code(self) -> int:
+        """0, or that of the disk that refused."""
+        return int(ErrorCode.KAFKA_STORAGE_ERROR) if self.is_failed else 0
+
+    @error_code.setter
+    def error_code(self, code: int) -> None:
+        if code and not self.is_failed:
+            self.is_failed = True
+            if self._on_failed is not None:
+                self._on_failed(coordinator_error(ErrorCode(code)))
+
+    def succeed(self) -> None:
+        """The records are in the file (nothing happens where the disk refused them)."""
+        if not self.is_failed and self._on_written is not None:
+            self._on_written(self.first_offset)
+
+
+class LoadedPart:
+    """Some batches of a journal, decoded; the next part begins at `next_offset`."""
+
+    __slots__ = ("batches", "next_offset")
+
+    def __init__(self, batches: list[tuple[BatchHeader, Sequence[Any]]], next_offset: int) -> None:
+        self.batches = batches
+        self.next_offset = next_offset
+
+
+def decode_batches(
+    data: memoryview,
+    start_offset: int,
+    decode: Callable[[BatchHeader, list[Record]], Sequence[Any]] | None,
+    decode_batch: DecodeBatch | None = None,
+) -> LoadedPart:
+    """The whole batches in `data` (the last may be cut), of any format, from `start_offset` on.
+
+    The first may begin before it, as an offset in the middle of a batch finds the batch. What
+    `decode_batch` gives stands for the whole batch. Raises CorruptionError.
+    """
+    batches: list[tuple[BatchHeader, Sequence[Any]]] = []
+    next_offset = start_offset
+    position = 0
+    while (header := _whole_header(data, position)) is not None:
+        records: Sequence[Any] | None = None
+        if decode_batch is not None:
+            records = decode_batch(data, position, header)
+        if records is None:
+            records = read_records(data, position, header)
+            if decode is not None:
+                records = decode(header, records)
+        batches.append((header, records))
+        next_offset = header.last_offset + 1
+        position += header.size_bytes
+    return LoadedPart(batches, next_offset)
+
+
+def _whole_header(data: memoryview, position: int) -> BatchHeader | None:
+    """The header at `position` if its batch is there as a whole. Raises CorruptionError."""
+    available = len(data) - position
+    if available >= HEADER_BYTES:  # the usual case, in one step
+        header = read_header(data, position)
+        return header if header.size_bytes <= available else None
+    return None if batch_size_at(data, position) is None else read_header(data, position)
+
+
+def coordinator_error(code: ErrorCode) -> ErrorCode:
+    """What a coordinator answers when its journal's log answers `code`."""
+    return _COORDINATOR_ERRORS.get(code, code)
+
+
+_COORDINATOR_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}

@@ -1,0 +1,398 @@
+"""A coordinator's journal: hashing, appending, loading, and what a broken disk becomes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.cluster.image import TopicImage
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
+from minibroker.partitions.journal import Journal, JournalState
+from minibroker.partitions.journal_partition import coordinator_error
+from minibroker.records.batch import read_header
+from minibroker.records.control import TransactionMarker, build_marker
+from minibroker.records.record import Record, decode_records
+from tests.support.message_sets import message
+from tests.unit.partitions.conftest import Claim, partition_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.records.batch import BatchHeader
+    from tests.unit.partitions.conftest import World
+
+TOPIC = "__consumer_offsets"
+
+
+class Coordinator:
+    """A listener that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, int, list[Any]]] = []
+        self.events: list[str] = []
+        self.fails_on: bytes | None = None
+
+    def on_batch(self, index: int, header: BatchHeader, records: Sequence[Any]) -> None:
+        if self.fails_on is not None and any(one.key == self.fails_on for one in records):
+            raise ValueError("cannot apply this")
+        self.batches.append((index, header.base_offset, list(records)))
+
+    def on_loaded(self, index: int) -> None:
+        self.events.append(f"loaded {index}")
+
+    def on_unloaded(self, index: int) -> None:
+        self.events.append(f"unloaded {index}")
+
+    def keys(self) -> list[bytes | None]:
+        return [record.key for _, _, records in self.batches for record in records]
+
+
+class FakeCluster:
+    """As much of `Cluster` as a journal asks for."""
+
+    def __init__(self, world: World) -> None:
+        self.image = world.image
+        self.listeners: list[Any] = []
+        self.created: list[tuple[str, int, int, dict[str, str]]] = []
+        self.refusal: Exception | None = None
+        self._world = world
+
+    def subscribe(self, listener: Any) -> None:
+        self.listeners.append(listener)
+
+    async def create_topic(
+        self, name: str, count: int, factor: int, *, configs: dict[str, str]
+    ) -> TopicImage:
+        if self.refusal is not None:
+            raise self.refusal
+        self.created.append((name, count, factor, configs))
+        topic = self._world.create(name, *(partition_image() for _ in range(count)))
+        for listener in self.listeners:
+            listener.on_topic_created(topic)
+        return topic
+
+
+class Bench:
+    """One journal over a `World`; `later` holds what it gave to the worker."""
+
+    def __init__(self, world: World, **options: Any) -> None:
+        self.world = world
+        self.cluster = FakeCluster(world)
+        self.listener = Coordinator()
+        self.later: list[Callable[[], None]] = []
+        self.journal = Journal(
+            TOPIC,
+            cluster=self.cluster,  # type: ignore[arg-type]
+            partitions=world.manager,
+            clock=world.clock,
+            config=world.dynamic.broker,
+            run_later=self.later.append,
+            listener=self.listener,
+            **options,
+        )
+
+    def run_worker(self) -> None:
+        for task in [*self.later]:
+            self.later.remove(task)
+            task()
+
+    async def load(self) -> None:
+        """Let the worker and the loop take turns until nothing is left to do."""
+        await asyncio.sleep(0)
+        while self.later:
+            self.run_worker()
+            await asyncio.sleep(0)
+
+
+def error_of(call: Callable[[], object]) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        call()
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("key", "index"),
+    [
+        ("", 0),
+        ("hello", 99162322 % 50),
+        ("polygenelubricants", 0),  # the smallest int: Utils.abs makes it 0
+        ("zz-negative", 1494505438 % 50),  # -1494505438
+        ("\N{GRINNING FACE}", 1772899 % 50),  # two code units: 0xd83d * 31 + 0xde00
+    ],
+)
+def test_G3_the_hash_of_the_id_picks_the_partition(world: World, key: str, index: int) -> None:
+    """50 partitions, as the topic would be created with, and as many as it has once it is there."""
+    bench = Bench(world)
+    assert bench.journal.partition_of(key) == index
+    world.create(TOPIC)
+    assert bench.journal.partition_of(key) == 0
+
+
+async def test_G3_the_topic_is_created_as_kafka_does_and_once(world: World) -> None:
+    bench = Bench(world)
+    bench.journal.start()
+    topic = await bench.journal.ensure_topic()
+    assert await bench.journal.ensure_topic() is topic
+    assert bench.cluster.created == [
+        (
+            TOPIC,
+            50,
+            1,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": "104857600",
+            },
+        )
+    ]
+    assert bench.journal.state_of(49) is JournalState.ACTIVE
+    assert len(bench.journal.active_indexes()) == 50
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "one broker, three replicas"),
+        CoordinationError("the tree is out of reach"),
+    ],
+)
+async def test_a_topic_that_cannot_be_created_is_a_retriable_error(
+    world: World, refusal: Exception
+) -> None:
+    bench = Bench(world)
+    bench.cluster.refusal = refusal
+    with pytest.raises(KafkaError) as caught:
+        await bench.journal.ensure_topic()
+    assert caught.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_partition_led_elsewhere_is_not_served(world: World) -> None:
+    bench = Bench(world)
+    world.create(TOPIC, partition_image(leader=7))
+    bench.journal.start()
+    assert bench.journal.state_of(0) is None
+    assert error_of(lambda: bench.journal.check_active(0)) == ErrorCode.NOT_COORDINATOR
+    assert error_of(lambda: bench.journal.append(0, [(b"k", b"v")])) == ErrorCode.NOT_COORDINATOR
+
+
+def test_an_empty_partition_is_active_at_once(world: World) -> None:
+    bench = Bench(world)
+    world.create(TOPIC, partition_image(epoch=4))
+    bench.journal.start()
+    assert bench.listener.events == ["loaded 0"]
+    bench.journal.check_active(0)
+    assert bench.journal.leader_epoch_of(0) == 4
+
+
+def test_an_append_is_in_the_log_when_it_returns(world: World) -> None:
+    bench = Bench(world, codec=1)
+    world.create(TOPIC, partition_image(epoch=4))
+    bench.journal.start()
+    assert bench.journal.append(0, [(b"a", b"1"), (b"b", None)]) == 0
+    assert bench.journal.append(0, [(b"c", b"3")]) == 2
+    partition = world.partition(TOPIC)
+    assert partition.high_watermark == 3
+    read = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
+    header = read_header(read.records)
+    now_ms = world.clock.now_ms()
+    assert (header.leader_epoch, header.codec, header.producer_id) == (4, 1, -1)
+    assert decode_records(read.records) == [
+        Record(0, now_ms, b"a", b"1"),
+        Record(1, now_ms, b"b", None),
+    ]
+
+
+def test_a_transactional_append_belongs_to_its_producer(world: World) -> None:
+    bench = Bench(world)
+    world.create(TOPIC)
+    bench.journal.start()
+    bench.journal.append(0, [(b"a", b"1")], producer_id=9, producer_epoch=3, is_transactional=True)
+    partition = world.partition(TOPIC)
+    read = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
+    header = read_header(read.records)
+    assert (header.producer_id, header.producer_epoch, header.is_transactional) == (9, 3, True)
+    assert partition.last_stable_offset == 0
+
+
+def test_staged_appends_are_told_in_order_once_they_are_written(world: World) -> None:
+    bench = Bench(world)
+    world.create(TOPIC, partition_image(), partition_image())
+    bench.journal.start()
+    told: list[object] = []
+    for index in (0, 1, 0):
+        bench.journal.stage(
+            index,
+            [(b"k", b"v")],
+            on_written=lambda offset, index=index: told.append((index, offset)),  # type: ignore[misc]
+            on_failed=told.append,
+        )
+    assert told == []
+    assert world.partition(TOPIC).log_end_offset == 0
+    bench.journal.flush()
+    assert sorted(told) == [(0, 0), (0, 1), (1, 0)]  # type: ignore[type-var]
+    assert told.index((0, 0)) < told.index((0, 1))
+
+
+def test_a_disk_that_refuses_fails_what_was_staged_and_nothing_else(world: World) -> None:
+    bench = Bench(world)
+    world.create(TOPIC)
+    bench.journal.start()
+    bench.journal.append(0, [(b"a", b"1")])
+    told: list[object] = []
+    bench.journal.stage(0, [(b"b", b"2")], on_written=told.append, on_failed=told.append)
+    world.fail_next_write()
+    world.manager.commit()
+    assert told == [ErrorCode.NOT_COORDINATOR]
+    world.fail_next_write()
+    assert error_of(lambda: bench.journal.append(0, [(b"b", b"2")])) == ErrorCode.NOT_COORDINATOR
+    world.files.fail_at = -1
+    assert bench.journal.append(0, [(b"c", b"3")]) == 1
+    assert told == [ErrorCode.NOT_COORDINATOR]
+
+
+def test_errors_of_the_log_are_told_as_the_coordinator_does(world: World) -> None:
+    bench = Bench(world)
+    world.create(TOPIC)
+    world.dynamic.set_topic(TOPIC, {"min.insync.replicas": "2", "max.message.bytes": "500"})
+    bench.journal.start()
+    small, large = [(b"a", b"1")], [(b"a", bytes(1000))]
+    assert error_of(lambda: bench.journal.append(0, small)) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert bench.journal.append(0, small, required_acks=0) == 0
+    code = error_of(lambda: bench.journal.append(0, large, required_acks=0))
+    assert code == ErrorCode.MESSAGE_TOO_LARGE
+    assert coordinator_error(ErrorCode.REQUEST_TIMED_OUT) == ErrorCode.REQUEST_TIMED_OUT
+
+
+async def test_what_is_there_is_replayed_in_order_off_the_loop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several parts, a marker, and what is appended by others while the load runs."""
+    monkeypatch.setattr("minibroker.partitions.journal.LOAD_BYTES", 200)
+    writer = Bench(world)
+    world.create(TOPIC)
+    writer.journal.start()
+    for number in range(10):
+        writer.journal.append(0, [(b"k%d" % number, b"v")])
+    writer.journal.append(0, [(b"t", b"v")], producer_id=9, producer_epoch=0, is_transactional=True)
+    bench = Bench(world, decode=lambda _header, records: [one.key for one in records])
+    bench.listener.on_batch = (  # type: ignore[method-assign]
+        lambda index, header, records: bench.listener.batches.append(
+            (index, header.base_offset, [(header.is_control, key) for key in records])
+        )
+    )
+    bench.journal.start()
+    assert bench.listener.batches == []
+    code = error_of(lambda: bench.journal.check_active(0))
+    assert code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    bench.run_worker()
+    marker = build_marker(
+        TransactionMarker(is_commit=True, coordinator_epoch=0),
+        producer_id=9,
+        producer_epoch=0,
+        timestamp_ms=world.clock.now_ms(),
+    )
+    partition = world.partition(TOPIC)
+    partition.append(memoryview(marker), -1, world.clock.now_ms(), Claim(), origin="coordinator")
+    world.manager.commit()
+    await bench.load()
+    assert bench.listener.events == ["loaded 0"]
+    assert [offset for _, offset, _ in bench.listener.batches] == list(range(12))
+    flags = [records[0][0] for _, _, records in bench.listener.batches]
+    assert flags == [False] * 11 + [True]
+
+
+async def test_messages_of_old_formats_are_replayed(world: World) -> None:
+    bench = Bench(world)
+    world.dynamic.set_topic(TOPIC, {"message.format.version": "0.9.0"})
+    world.create(TOPIC)
+    data = memoryview(bytearray(message(b"v", key=b"old", magic=0)))
+    world.partition(TOPIC).append(data, -1, world.clock.now_ms(), Claim())
+    world.manager.commit()
+    bench.journal.start()
+    await bench.load()
+    assert bench.listener.keys() == [b"old"]
+    assert bench.listener.events == ["loaded 0"]
+
+
+async def test_a_partition_that_goes_while_it_loads_is_dropped(world: World) -> None:
+    writer = Bench(world)
+    world.create(TOPIC)
+    writer.journal.start()
+    writer.journal.append(0, [(b"k", b"v")])
+    bench = Bench(world)
+    bench.journal.start()
+    world.change(TOPIC, 0, partition_image(leader=7, epoch=1))
+    bench.journal.on_leadership(world.image.topics[TOPIC], 0)
+    await bench.load()
+    assert bench.listener.events == ["unloaded 0"]
+    assert bench.listener.batches == []
+    world.change(TOPIC, 0, partition_image(epoch=2))
+    bench.journal.on_leadership(world.image.topics[TOPIC], 0)
+    await bench.load()
+    assert bench.listener.keys() == [b"k"]
+    assert bench.journal.leader_epoch_of(0) == 2
+
+
+def test_a_new_epoch_of_the_same_leader_changes_nothing(world: World) -> None:
+    bench = Bench(world)
+    world.create(TOPIC)
+    bench.journal.start()
+    world.change(TOPIC, 0, partition_image(epoch=5))
+    bench.journal.on_leadership(world.image.topics[TOPIC], 0)
+    assert bench.listener.events == ["loaded 0"]
+    assert bench.journal.leader_epoch_of(0) == 5
+    told: list[object] = []
+    bench.journal.stage(0, [(b"k", b"v")], on_written=told.append)
+    bench.journal.flush()
+    assert told == [0]
+
+
+def test_a_deleted_topic_is_unloaded_and_comes_back_empty(world: World) -> None:
+    bench = Bench(world)
+    topic = world.create(TOPIC)
+    bench.journal.start()
+    bench.journal.append(0, [(b"k", b"v")])
+    world.delete(TOPIC)
+    bench.journal.on_topic_deleted(topic)
+    assert bench.listener.events == ["loaded 0", "unloaded 0"]
+    assert bench.journal.state_of(0) is None
+    bench.journal.on_topic_created(world.create(TOPIC))
+    assert bench.journal.append(0, [(b"k", b"v")]) == 0
+
+
+async def test_a_partition_that_cannot_be_applied_is_not_served(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = Bench(world)
+    world.create(TOPIC, partition_image(), partition_image())
+    writer.journal.start()
+    for index in (0, 1):
+        writer.journal.append(index, [(b"k%d" % index, b"v")])
+    bench = Bench(world)
+    bench.listener.fails_on = b"k0"
+    bench.journal.start()
+    await bench.load()
+    assert bench.journal.state_of(0) is JournalState.FAILED
+    assert error_of(lambda: bench.journal.check_active(0)) == ErrorCode.NOT_COORDINATOR
+    assert bench.journal.active_indexes() == [1]
+    assert "cannot be loaded from offset 0 on" in caplog.text
+
+
+def test_added_partitions_are_served_and_other_topics_do_not_matter(world: World) -> None:
+    bench = Bench(world)
+    topic = world.create(TOPIC)
+    bench.journal.start()
+    other = world.create("t")
+    bench.journal.on_topic_created(other)
+    bench.journal.on_leadership(other, 0)
+    bench.journal.on_partitions_added(other, 0)
+    bench.journal.on_topic_deleted(other)
+    bench.journal.on_config_changed("topics", TOPIC)
+    grown = TopicImage(TOPIC, topic.topic_id, [*topic.partitions, partition_image()])
+    world.image.topics[TOPIC] = grown
+    world.manager.on_partitions_added(grown, 1)
+    bench.journal.on_partitions_added(grown, 1)
+    assert bench.listener.events == ["loaded 0", "loaded 1"]

@@ -1,0 +1,73 @@
+"""What is staged in one partition of a journal, and how its bytes are taken apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CorruptionError
+from minibroker.partitions.journal_partition import JournalPartition, StagedAppend, decode_batches
+from minibroker.records.builder import build_batch
+from minibroker.records.record import Record
+
+if TYPE_CHECKING:
+    from tests.unit.partitions.conftest import World
+
+
+def two_batches() -> bytes:
+    first = build_batch([Record(0, 1, b"a", b"1"), Record(0, 1, b"b", None)])
+    return bytes(first + build_batch([Record(0, 1, b"c", b"3")], base_offset=2))
+
+
+def test_a_cut_batch_is_left_for_the_next_part() -> None:
+    data = two_batches()
+    part = decode_batches(memoryview(data)[:-1], 0, None)
+    assert [len(records) for _, records in part.batches] == [2]
+    assert part.next_offset == 2
+    assert decode_batches(memoryview(data), 0, None).next_offset == 3
+    assert decode_batches(memoryview(data)[:20], 7, None).next_offset == 7
+
+
+def test_records_that_do_not_fill_their_batch_are_corrupt() -> None:
+    data = bytearray(two_batches())
+    data[60] = 9  # the count of the first batch
+    with pytest.raises(CorruptionError):
+        decode_batches(memoryview(data), 0, None)
+
+
+def test_an_append_is_told_once_whether_it_was_written() -> None:
+    told: list[object] = []
+    staged = StagedAppend(told.append, told.append)
+    staged.first_offset = 5
+    assert staged.error_code == 0
+    staged.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+    staged.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+    staged.succeed()
+    assert told == [ErrorCode.NOT_COORDINATOR]
+    assert staged.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    written = StagedAppend(told.append, told.append)
+    written.first_offset = 6
+    written.succeed()
+    assert told == [ErrorCode.NOT_COORDINATOR, 6]
+
+
+def test_who_left_a_partition_is_told_no_more(world: World) -> None:
+    world.create("t")
+    partition = JournalPartition(world.partition())
+    told: list[int] = []
+    staged = StagedAppend(told.append, None)
+    staged.first_offset = staged.last_offset = 0
+    partition.staged.append(staged)
+    partition.stay()
+    partition.leave()
+    world.append(b"x")
+    world.manager.commit()
+    assert told == []
+    partition.stay()
+    world.append(b"y")
+    world.manager.commit()
+    assert told == [0]
+    partition.complete()  # a new leader epoch: it stays where it is
+    assert world.partition().waiters == {partition}

@@ -1,0 +1,132 @@
+"""Markers in the partitions of a broker: what they end, what they refuse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.ids import TopicPartition
+from minibroker.partitions.markers import EndOfTransaction, MarkerWriter
+from tests.support.transactions import World, names, transactional_world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+T0 = TopicPartition("t", 0)
+NONE = ErrorCode.NONE
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with transactional_world(tmp_path) as made:
+        yield made
+
+
+def writer_of(world: World) -> MarkerWriter:
+    return world.coordinator.markers
+
+
+async def open_transaction(world: World) -> tuple[int, int]:
+    """Of epoch 1 (0 is older), with a record in both partitions."""
+    await world.begin()
+    producer = await world.begin()
+    await world.add(producer, 0, 1)
+    for index in (0, 1):
+        await world.produce(producer, b"a", index=index)
+    return producer
+
+
+async def test_P6_a_marker_ends_the_transaction_in_each_partition(world: World) -> None:
+    producer_id, epoch = await open_transaction(world)
+    ending = EndOfTransaction(producer_id, epoch, 0, is_commit=False)
+    missing = TopicPartition("t", 9)
+    codes = writer_of(world).write(ending, [*names(0, 1), missing])
+    assert codes == {
+        **dict.fromkeys(names(0, 1), NONE),
+        missing: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    for index in (0, 1):
+        found = await world.fetch(index=index)
+        assert (found.last_stable_offset, len(found.aborted_transactions)) == (2, 1)
+    entry = world.running.partitions.get("t", 0).producers()[producer_id]
+    assert (entry.transaction_start, entry.coordinator_epoch) == (-1, 0)
+
+
+async def test_waiting_readers_are_woken(world: World) -> None:
+    """A long poll of committed records ends when the marker is there."""
+    producer_id, epoch = await open_transaction(world)
+    world.client.send(world.fetch_request(max_wait_ms=20_000, min_bytes=1), 11)
+    await world.client.writer.drain()
+    async with await world.running.connect() as other:
+        ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
+        await world.fetch(client=other)  # the long poll, sent before, waits by now
+        assert writer_of(world).write(ending, [T0]) == {T0: NONE}
+    answer = await world.client.receive()
+    assert len(answer.responses[0].partitions[0].records) > 0
+
+
+@pytest.mark.parametrize(
+    ("epoch", "coordinator_epoch", "code"),
+    [
+        (0, 5, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (1, 4, ErrorCode.TRANSACTION_COORDINATOR_FENCED),
+        (1, 5, NONE),
+        (2, 6, NONE),
+    ],
+)
+async def test_older_producers_and_coordinators_are_refused(
+    world: World, epoch: int, coordinator_epoch: int, code: ErrorCode
+) -> None:
+    producer_id, _ = await open_transaction(world)
+    writer = writer_of(world)
+    assert writer.write(EndOfTransaction(producer_id, 1, 5, is_commit=True), [T0]) == {T0: NONE}
+    again = EndOfTransaction(producer_id, epoch, coordinator_epoch, is_commit=False)
+    assert writer.write(again, [T0]) == {T0: code}
+
+
+async def test_kip_890_a_late_marker_of_the_second_protocol_is_refused(world: World) -> None:
+    """The epoch of a marker is new; the same again only where nothing is open."""
+    producer_id, _ = await open_transaction(world)
+    writer = writer_of(world)
+
+    def end(epoch: int) -> ErrorCode:
+        ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True, transaction_version=2)
+        return writer.write(ending, [T0])[T0]
+
+    assert end(1) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert (await world.fetch()).last_stable_offset == 0
+    assert end(2) == NONE
+    assert end(2) == NONE
+    assert end(1) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+async def test_the_group_coordinator_hears_of_its_partitions(world: World) -> None:
+    heard = []
+
+    class Offsets:
+        def complete_transaction(self, index: int, producer_id: int, is_commit: bool) -> None:
+            heard.append((index, producer_id, is_commit))
+
+    await world.running.broker.services.groups.journal.ensure_topic()
+    writer = MarkerWriter(world.running.partitions, world.clock, offsets=Offsets)
+    ending = EndOfTransaction(5, 0, 0, is_commit=True)
+    offsets = TopicPartition("__consumer_offsets", 3)
+    assert writer.write(ending, [offsets, T0]) == {offsets: NONE, T0: NONE}
+    assert heard == [(3, 5, True)]
+
+
+async def test_a_disk_that_refuses_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    producer_id, epoch = await open_transaction(world)
+    files = world.running.broker.logs.disk.files
+
+    def refuse(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
+    with monkeypatch.context() as broken:
+        broken.setattr(type(files), "pwritev", refuse)
+        codes = writer_of(world).write(ending, [T0])
+    assert codes == {T0: ErrorCode.KAFKA_STORAGE_ERROR}

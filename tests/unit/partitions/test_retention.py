@@ -1,0 +1,213 @@
+"""The retention check: armed while something can expire, in steps, the worker reads cold files."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.dynamic import DynamicConfig
+from minibroker.errors import StorageError
+from minibroker.ids import TopicPartition
+from minibroker.partitions import retention
+from minibroker.partitions.retention import RetentionCheck
+from minibroker.timers import Timers
+from tests.support.in_process import ManualClock
+from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, open_manager, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from minibroker.storage.partition_log import PartitionLog
+
+FIRST_MS = 100
+CHECK_MS = 1_000
+KEPT_MS = 10_000
+
+
+class Rig:
+    """A check over real logs; what the worker is given waits in `work`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.clock = ManualClock(NOW_MS)
+        self.timers = Timers(self.clock)
+        self.dynamic = DynamicConfig(
+            BrokerConfig(
+                {
+                    "log.initial.task.delay.ms": str(FIRST_MS),
+                    "log.retention.check.interval.ms": str(CHECK_MS),
+                    "log.retention.ms": str(KEPT_MS),
+                }
+            )
+        )
+        self.work: list[Callable[[], None]] = []
+        self.errors: list[StorageError] = []
+        self.open()
+
+    def open(self) -> None:
+        self.logs = open_manager(
+            str(self.directory),
+            clock=self.clock,  # type: ignore[arg-type]
+            topic=self.dynamic.topic_default,
+        )
+        self.configure()
+        self.check = RetentionCheck(
+            logs=self.logs,
+            dynamic=self.dynamic,
+            clock=self.clock,
+            timers=self.timers,
+            run_later=self.work.append,
+            on_error=self.errors.append,
+        )
+
+    def configure(self) -> None:
+        for log in self.logs.logs.values():
+            self.logs.update_config(log.topic, self.dynamic.topic(log.topic))
+
+    def log(self, name: str = "t", **overrides: str) -> PartitionLog:
+        if overrides:
+            self.dynamic.set_topic(name, {k.replace("_", "."): v for k, v in overrides.items()})
+        return self.logs.create_log(name, 0, TOPIC_ID, self.dynamic.topic(name))
+
+    async def do_work(self) -> None:
+        """What the worker does, until it has nothing more to do."""
+        while self.work:
+            self.work.pop(0)()
+            await asyncio.sleep(0)
+            self.clock.advance(0)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    rig = Rig(tmp_path)
+    yield rig
+    rig.timers.close()
+    abandon(rig.logs)
+
+
+def fill(log: PartitionLog, count: int = 3) -> None:
+    """That many closed segments of one record, and an empty active one."""
+    for number in range(count):
+        append(log, b"%d" % number)
+        log.roll()
+
+
+async def test_R1_the_check_runs_at_its_interval(rig: Rig) -> None:
+    log = rig.log()
+    fill(log)
+    rig.check.note_change()
+    rig.clock.advance(FIRST_MS)
+    assert log.log_start_offset == 0
+    rig.clock.advance(KEPT_MS - FIRST_MS - CHECK_MS)
+    assert log.log_start_offset == 0
+    rig.clock.advance(CHECK_MS + 1)
+    assert log.log_start_offset == 3
+    assert len(log.segments) == 1
+
+
+async def test_without_anything_to_expire_there_is_no_timer(rig: Rig) -> None:
+    rig.log()
+    fill(rig.log("kept", retention_ms="-1"))
+    rig.check.note_change()
+    rig.clock.advance(FIRST_MS)
+    assert not rig.check.is_armed
+    assert len(rig.timers) == 0
+
+
+async def test_it_is_repeated_while_something_is_left_and_ends_then(rig: Rig) -> None:
+    log = rig.log()
+    append(log, b"a")
+    rig.check.note_change()
+    for _ in range(5):
+        rig.clock.advance(CHECK_MS)
+        assert rig.check.is_armed
+    rig.clock.advance(KEPT_MS)
+    rig.clock.advance(CHECK_MS)
+    assert values_of(log) == []
+    assert log.log_start_offset == 1
+    assert not rig.check.is_armed
+
+
+async def test_R5_a_compacted_log_is_left_to_the_cleaner(rig: Rig) -> None:
+    log = rig.log("c")
+    fill(log, 1)
+    append(rig.log("other"), b"x")
+    rig.dynamic.set_topic("c", {"cleanup.policy": "compact,delete"})
+    rig.configure()
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS * 2)
+    assert log.log_start_offset == 0
+
+
+async def test_more_than_one_step_of_logs_and_of_segments(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "LOGS_AT_ONCE", 2)
+    logs = [rig.log(f"t{number}") for number in range(5)]
+    for log in logs:
+        fill(log, 20)
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS + 1)
+    assert {log.log_start_offset for log in logs} == {20}
+
+
+async def test_R7_cold_files_are_read_by_the_worker(rig: Rig) -> None:
+    fill(rig.log())
+    rig.log("deleted meanwhile")
+    rig.logs.close()
+    rig.open()
+    log = rig.logs.logs[TopicPartition("t", 0)]
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS + 1)
+    assert len(rig.work) == 1
+    assert log.log_start_offset == 0
+    assert not any(segment.is_surveyed for segment in log.segments)
+    rig.logs.delete("deleted meanwhile", 0)
+    await rig.do_work()
+    assert log.log_start_offset == 3
+    assert rig.errors == []
+
+
+async def test_what_the_worker_read_is_not_used_after_the_end(rig: Rig) -> None:
+    fill(rig.log())
+    rig.logs.close()
+    rig.open()
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS + 1)
+    rig.check.close()
+    await rig.do_work()
+    assert rig.logs.logs[TopicPartition("t", 0)].log_start_offset == 0
+
+
+async def test_a_change_during_a_check_brings_the_next_one(rig: Rig) -> None:
+    rig.log()
+    rig.logs.close()
+    rig.open()
+    rig.check.note_change()
+    rig.clock.advance(FIRST_MS)
+    rig.check.note_change()
+    await rig.do_work()
+    assert rig.check.is_armed
+    rig.clock.advance(CHECK_MS)
+    assert rig.work == []  # an empty segment is known after the first look
+    assert not rig.check.is_armed
+
+
+async def test_a_disk_that_refuses_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, other = rig.log(), rig.log("other")
+    fill(log)
+    fill(other)
+    error = StorageError("no")
+
+    def refuse(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(type(log.active_segment), "mark_deleted", refuse)
+    monkeypatch.setattr(log.__class__, "remove_segments", refuse)
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS + 1)
+    assert rig.errors == [error, error]
