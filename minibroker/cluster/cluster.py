@@ -13,10 +13,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from minibroker.cluster import paths
+from minibroker.cluster.codecs import encode_log_dir_event
 from minibroker.cluster.configs import Configs
+from minibroker.cluster.consumer_offsets import get_offset, set_offset
 from minibroker.cluster.context import ClusterContext
 from minibroker.cluster.controller import Controller
 from minibroker.cluster.election import Election
+from minibroker.cluster.features import Features
 from minibroker.cluster.follow import TreeFollower
 from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage
 from minibroker.cluster.producer_ids import ProducerIds
@@ -27,12 +31,14 @@ from minibroker.cluster.updates import ImageUpdater
 from minibroker.errors import CoordinationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from minibroker.clock import Clock
     from minibroker.cluster.image import TopicImage
+    from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
+    from minibroker.ids import TopicPartition
 
 
 class Cluster:
@@ -47,6 +53,8 @@ class Cluster:
         cluster_id: id to propose when the tree has none (from meta.properties); None: a new one.
         registration_timeout_s: how long a registration left by a killed process is waited for;
             make it a little more than `zookeeper.session.timeout.ms`.
+        kafka_release: the release that this broker passes for, None for the newest.
+        feature_levels: levels of features that nobody changed yet; None: the release's own.
         log: where the cluster's changes are reported.
 
     All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
@@ -63,6 +71,8 @@ class Cluster:
         rack: str | None = None,
         cluster_id: str | None = None,
         registration_timeout_s: float = 25.0,
+        kafka_release: str | None = None,
+        feature_levels: Mapping[str, int] | None = None,
         log: logging.Logger | None = None,
     ) -> None:
         self.image = MetadataImage()
@@ -85,8 +95,14 @@ class Cluster:
         self._configs = Configs(context)
         self._topics = Topics(context, self._election, self._controller)
         self._producer_ids = ProducerIds(tree, broker_id)
+        self.features = Features(context, release=kafka_release, initial=feature_levels)
         self._follower = TreeFollower(
-            context, self._election, self._controller, self._configs, self._registration
+            context,
+            self._election,
+            self._controller,
+            self._configs,
+            self._registration,
+            features=self.features,
         )
         self._is_open = False
 
@@ -119,6 +135,7 @@ class Cluster:
                 await self._registration.register(self._registration_timeout_s)
                 await self._follower.load()
                 await self._election.run()
+                await self.features.load()
                 if self._election.is_controller:
                     await self._controller.finish_deletions()
                     await self._controller.settle()
@@ -141,6 +158,24 @@ class Cluster:
             self._context.log.warning("left the cluster without a goodbye: %s", error)
         await self._tree.close()
 
+    async def abandon(self) -> None:
+        """End without a goodbye: other brokers see this one until its session runs out."""
+        if self._is_open:
+            self._is_open = False
+            await self._follower.close()
+            await self._producer_ids.close()
+            await self._tree.abandon()
+
+    @property
+    def tree(self) -> Tree:
+        """The home of the metadata."""
+        return self._tree
+
+    @property
+    def change_count(self) -> int:
+        """How many changes of the metadata there were; 0 where the tree is shared."""
+        return self._tree.change_count
+
     @property
     def is_controller(self) -> bool:
         """Whether this broker may create and delete topics itself (others: NOT_CONTROLLER)."""
@@ -150,6 +185,22 @@ class Cluster:
     def this_broker(self) -> BrokerInfo:
         """This broker's own registration."""
         return self._registration.info
+
+    async def replicas_failed(self, partitions: Collection[TopicPartition]) -> None:
+        """The log directory with this broker's replicas of these partitions failed.
+
+        The controller gives them another leader, or none; another broker that is controller is told
+        as Kafka's brokers tell it. Raises CoordinationError.
+        """
+        context = self._context
+        async with context.lock:
+            context.updater.note_failed_replicas(context.broker_id, partitions)
+            if self._election.is_controller:
+                await self._controller.settle({name.topic for name in partitions})
+            else:
+                await context.tree.create(
+                    paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
+                )
 
     # Topics
 
@@ -215,6 +266,24 @@ class Cluster:
         """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT."""
         await self._topics.delete(name, timeout_s)
 
+    async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
+        """Give a partition its preferred leader, or (unclean) any live one; as the controller.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
+        PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE, NOT_CONTROLLER.
+        """
+        async with self._context.lock:
+            await self._controller.elect_leader(name, index, unclean=unclean)
+
+    @property
+    def reassignments(self) -> Reassignments:
+        """Moves of partitions to other brokers; as the controller."""
+        from minibroker.cluster.reassignment import (  # noqa: PLC0415  seldom asked for
+            Reassignments,
+        )
+
+        return Reassignments(self._context, self._controller)
+
     # Configs
 
     def config_of(self, entity_type: str, entity_name: str) -> dict[str, str]:
@@ -241,6 +310,20 @@ class Cluster:
         the caller.
         """
         return await self._configs.alter(entity_type, entity_name, changes, replace=replace)
+
+    # Offsets of version 0
+
+    async def set_consumer_offset(
+        self, group_id: str, topic: str, partition: int, offset: int
+    ) -> None:
+        """Write an offset that was committed with version 0. Raises ValueError for a group id that
+        cannot be in a path."""
+        await set_offset(self._tree, group_id, topic, partition, offset)
+
+    async def consumer_offset(self, group_id: str, topic: str, partition: int) -> int | None:
+        """An offset that was committed with version 0, None if there is none. Raises as
+        `set_consumer_offset`."""
+        return await get_offset(self._tree, group_id, topic, partition)
 
     # Producer ids
 

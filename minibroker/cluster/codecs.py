@@ -25,6 +25,7 @@ PRODUCER_ID_MAX: Final = 2**63 - 1
 _KNOWN_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 FEATURE_NODE: Final = b'{"features":{},"version":2,"status":1}'
+_OUR_FEATURES: Final = "minibroker_features"
 
 
 class TopicAssignment(NamedTuple):
@@ -233,6 +234,29 @@ def decode_config_change(path: str, data: bytes) -> ConfigChange:
         raise _broken(path, data, error) from error
 
 
+# Features
+
+
+def encode_features(levels: Mapping[str, int]) -> bytes:
+    """/feature, version 2: Kafka's own set is empty, ours stands beside it (`features`)."""
+    value: dict[str, Any] = {"features": {}, "version": 2, "status": 1}
+    if levels:
+        value[_OUR_FEATURES] = {
+            name: {"max_version_level": level} for name, level in levels.items()
+        }
+    return _dump(value)
+
+
+def decode_features(path: str, data: bytes) -> dict[str, int]:
+    """/feature of any version: the levels that were changed, whoever wrote them."""
+    value = _load(path, data)
+    try:
+        found = {**(value.get("features") or {}), **(value.get(_OUR_FEATURES) or {})}
+        return {str(name): int(one["max_version_level"]) for name, one in found.items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
 # Cluster id, controller, producer ids
 
 
@@ -249,6 +273,11 @@ def decode_cluster_id(path: str, data: bytes) -> str:
             f"{path} of the metadata tree holds {data!r}, expected a cluster id"
         )
     return cluster_id
+
+
+def encode_log_dir_event(broker_id: int) -> bytes:
+    """A node under /log_dir_event_notification: a log directory of this broker failed (event 1)."""
+    return _dump({"version": 1, "broker": broker_id, "event": 1})
 
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:

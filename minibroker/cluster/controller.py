@@ -3,14 +3,14 @@
 `next_state` is the pure rule; `Controller` writes its results, guarded by the controller epoch.
 
 Source: Kafka's PartitionStateMachine, ReplicaStateMachine (removeReplicasFromIsr) and
-TopicDeletionManager. Differs from Kafka: no unclean election, no reassignment.
+TopicDeletionManager. Differs from Kafka: an unclean election only when it is asked for.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
 from minibroker.cluster.codecs import PartitionState, TopicAssignment, encode_state, encode_topic
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from minibroker.cluster.tree import Operation
 
 
+_NOT_NEEDED: Final = "Leader election not needed for topic partition."
+
+
 def new_topic_id() -> TopicId:
     """A random (version 4) UUID, 16 bytes; none whose text starts with `-`, as Kafka's Uuid."""
     while True:
@@ -60,7 +63,7 @@ def first_state(
 def next_state(
     partition: PartitionImage, alive: Collection[int], controller_epoch: int
 ) -> PartitionState | None:
-    """The state this partition must get now that `alive` brokers are there; None: as it is."""
+    """The state this partition must get now that `alive` replicas are there; None: as it is."""
     if partition.partition_epoch < 0:
         return first_state(partition.replicas, alive, controller_epoch)
     live_isr = [broker_id for broker_id in partition.isr if broker_id in alive]
@@ -76,6 +79,42 @@ def next_state(
         return None
     # Nobody in sync is alive: no leader, and the last ISR stays so that one of it may lead again.
     return PartitionState(NO_LEADER, epoch, partition.isr, controller_epoch)
+
+
+def preferred_state(
+    partition: PartitionImage, alive: Collection[int], controller_epoch: int
+) -> PartitionState:
+    """The state with the first replica as leader. Raises KafkaError: not needed, or not in sync."""
+    preferred = partition.replicas[0]
+    if partition.leader == preferred:
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
+    if preferred not in alive or preferred not in partition.isr:
+        raise KafkaError(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            f"the preferred leader, broker {preferred}, is not alive or not in sync",
+        )
+    epoch = partition.leader_epoch + 1
+    return PartitionState(preferred, epoch, partition.isr, controller_epoch)
+
+
+def unclean_state(
+    partition: PartitionImage, alive: Collection[int], controller_epoch: int
+) -> PartitionState:
+    """The state with any live replica as leader, in sync or not: what only others have is lost.
+
+    Raises KafkaError when there is a leader, or no live replica.
+    """
+    if partition.leader in alive:
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
+    live = [one for one in partition.replicas if one in alive]
+    if not live:
+        raise KafkaError(
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+            f"none of the replicas {partition.replicas} is alive",
+        )
+    in_sync = [one for one in live if one in partition.isr]
+    epoch = partition.leader_epoch + 1
+    return PartitionState((in_sync or live)[0], epoch, in_sync or live[:1], controller_epoch)
 
 
 class Controller:
@@ -105,10 +144,12 @@ class Controller:
 
     async def _elect(self, topic: TopicImage) -> bool:
         """Write and apply the states that must change; whether there was one."""
-        alive = self._context.updater.image.brokers
         changes = {}
         for index, partition in enumerate(topic.partitions):
-            state = next_state(partition, alive, self._election.epoch)
+            # A replica that is not offline is online: its broker is there, and so is its disk.
+            offline = self._context.updater.offline_of(topic.name, index, partition.replicas)
+            online = [replica for replica in partition.replicas if replica not in offline]
+            state = next_state(partition, online, self._election.epoch)
             if state is not None:
                 changes[index] = state
         if changes:
@@ -137,6 +178,20 @@ class Controller:
                 partition_epoch=partitions[index].partition_epoch + 1,
             )
         self._context.updater.apply_topic(TopicImage(topic.name, topic.topic_id, partitions))
+
+    async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
+        """Give one partition its preferred leader, or (unclean) any at all.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
+        PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE, NOT_CONTROLLER.
+        """
+        image = self._context.updater.image
+        topic = image.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+        elect = unclean_state if unclean else preferred_state
+        state = elect(topic.partitions[index], image.brokers, self._election.epoch)
+        await self._write_states(topic, {index: state})
 
     async def multi(self, operations: list[Operation]) -> list[str | int]:
         """`tree.multi` in the controller's name. Raises KafkaError: NOT_CONTROLLER when deposed."""

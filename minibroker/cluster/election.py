@@ -101,10 +101,12 @@ class Election:
             )
         except (NodeExists, BadVersion):
             return False
+        # If this fails the victory is won again: only then somebody does what a new controller has
+        # to do.
+        await ensure_node(tree, paths.FEATURE, FEATURE_NODE)
         self.is_controller = True
         self.epoch = epoch
         self._epoch_version = int(results[1])
-        await ensure_node(tree, paths.FEATURE, FEATURE_NODE)
         self._context.log.info(
             "broker %d is the controller, epoch %d", self._context.broker_id, epoch
         )

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import sqlite3
 from typing import TYPE_CHECKING, Final
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
     from minibroker.clock import Clock
     from minibroker.cluster.tree import Cancel, Operation, SessionEvent
+
+logger = logging.getLogger(__name__)
 
 SESSION_ID: Final = 1
 FLUSH_DELAY_S: Final = 1.0
@@ -108,6 +111,11 @@ class EmbeddedTree:
         self._workers: set[asyncio.Future[None]] = set()
         self._watches: dict[tuple[str, bool], list[Callable[[], None]]] = {}
 
+    @property
+    def change_count(self) -> int:
+        """Number of the last transaction; a restart skips some."""
+        return self._zxid
+
     # Opening and closing
 
     async def open(self) -> None:
@@ -157,7 +165,9 @@ class EmbeddedTree:
         self._wal_fd = os.open(f"{self._path}-wal", os.O_RDONLY)
 
     async def close(self) -> None:
-        """Remove ephemeral nodes, bring the file up to date and free it."""
+        """Remove ephemeral nodes, bring the file up to date and free it. Never raises for the file:
+        what is not done is found in its log at the next start.
+        """
         if self._flush_timer is not None:
             self._flush_timer.cancel()
             self._flush_timer = None
@@ -166,11 +176,26 @@ class EmbeddedTree:
         db, self._db = self._db, None
         checkpoint_db, self._checkpoint_db = self._checkpoint_db, None
         if db is not None:
-            try:
-                db.execute("DELETE FROM node WHERE owner != 0")
-            finally:
-                await asyncio.to_thread(_close_databases, db, checkpoint_db)
+            await asyncio.to_thread(self._close_databases, db, checkpoint_db)
         self._close_files()
+
+    async def abandon(self) -> None:
+        """As `close`: nobody but the next start, which removes ephemeral nodes, could tell."""
+        await self.close()
+
+    def _close_databases(
+        self, db: sqlite3.Connection, checkpoint_db: sqlite3.Connection | None
+    ) -> None:
+        if checkpoint_db is not None:
+            checkpoint_db.close()
+        try:
+            db.execute("DELETE FROM node WHERE owner != 0")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as error:
+            # Nothing is lost: it is in the write-ahead log, and the next start does the rest.
+            logger.warning("the metadata file %s is left as it is: %s", self._path, error)
+        finally:
+            db.close()
 
     def _close_files(self) -> None:
         for fd in (self._wal_fd, self._lock_fd):
@@ -332,7 +357,12 @@ class EmbeddedTree:
 
     def _flush_in_background(self) -> None:
         self._flush_timer = None
-        self._start_flush()
+        self._start_flush().add_done_callback(self._note_flushed)
+
+    def _note_flushed(self, flush: asyncio.Future[None]) -> None:
+        error = None if flush.cancelled() else flush.exception()
+        if error is not None:
+            logger.warning("the metadata file %s could not be flushed: %s", self._path, error)
 
     def _start_flush(self) -> asyncio.Future[None]:
         work = self._checkpoint if self._operations >= CHECKPOINT_OPERATIONS else self._sync
@@ -421,10 +451,3 @@ def _fsync_path(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _close_databases(db: sqlite3.Connection, checkpoint_db: sqlite3.Connection | None) -> None:
-    if checkpoint_db is not None:
-        checkpoint_db.close()
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    db.close()

@@ -27,10 +27,13 @@ from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from minibroker.cluster.configs import Configs
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.controller import Controller
     from minibroker.cluster.election import Election
+    from minibroker.cluster.features import Features
     from minibroker.cluster.registration import Registration
     from minibroker.cluster.tree import Cancel
     from minibroker.ids import TopicId
@@ -46,8 +49,17 @@ _CONTROLLER: Final = "controller"
 _TOPICS: Final = "topics"
 _CONFIG_CHANGES: Final = "config changes"
 _DELETIONS: Final = "deletions"
+_FEATURES: Final = "features"
 _TOPIC_PREFIX: Final = "topic "
-_ORDER: Final = (_SESSION, _BROKERS, _CONTROLLER, _TOPICS, _CONFIG_CHANGES, _DELETIONS)
+_ORDER: Final = (
+    _SESSION,
+    _BROKERS,
+    _CONTROLLER,
+    _TOPICS,
+    _CONFIG_CHANGES,
+    _DELETIONS,
+    _FEATURES,
+)
 
 
 def _rank(thing: str) -> int:
@@ -64,8 +76,11 @@ class TreeFollower:
         controller: Controller,
         configs: Configs,
         registration: Registration,
+        *,
+        features: Features,
     ) -> None:
         self._context = context
+        self._features = features
         self._election = election
         self._controller = controller
         self._configs = configs
@@ -95,6 +110,7 @@ class TreeFollower:
             return
         tree.on_session(self._on_session)
         await tree.watch(paths.CONTROLLER, lambda: self._mark(_CONTROLLER))
+        await tree.watch(paths.FEATURE, lambda: self._mark(_FEATURES))
         await tree.watch_children(paths.BROKER_IDS, lambda: self._mark(_BROKERS))
         await tree.watch_children(paths.TOPICS, lambda: self._mark(_TOPICS))
         await tree.watch_children(paths.CONFIG_CHANGES, lambda: self._mark(_CONFIG_CHANGES))
@@ -160,14 +176,26 @@ class TreeFollower:
             await self._read_topics()
         elif thing == _CONFIG_CHANGES:
             await self._read_config_changes()
+        elif thing == _FEATURES:
+            await self._features.load()
         elif thing == _DELETIONS:
             if self._election.is_controller:
                 await self._controller.finish_deletions()
         else:
             await self._read_topic(thing.removeprefix(_TOPIC_PREFIX))
-        if self._settle_all and self._election.is_controller:
-            await self._controller.settle()
+        if self._settle_all:
+            await self._settle(list(self._context.updater.image.topics))
         self._settle_all = False
+
+    async def _settle(self, names: Iterable[str]) -> None:
+        """The controller's part: give the partitions of these topics the states they must have."""
+        if not self._election.is_controller:
+            return
+        for name in names:
+            try:
+                await self._controller.settle([name])
+            except BadVersion:  # somebody wrote a state between our read and our write
+                self._dirty.add(f"{_TOPIC_PREFIX}{name}")
 
     async def _renew_session(self) -> None:
         """Make again what an ended session held, then read everything."""
@@ -234,7 +262,16 @@ class TreeFollower:
         await self._read_many([name])
 
     async def _read_many(self, names: list[str]) -> None:
-        """Read these topics: one round trip for their nodes, one for their partitions' states."""
+        """Read these topics; each is tried again by itself when the tree goes away meanwhile."""
+        try:
+            await self._read_and_settle(names)
+        except BaseException:
+            # Some are watched by now, and not new to `_read_topics` any more.
+            self._dirty.update(f"{_TOPIC_PREFIX}{name}" for name in names)
+            raise
+
+    async def _read_and_settle(self, names: list[str]) -> None:
+        """One round trip for the topics' nodes, one for their partitions' states."""
         tree = self._context.tree
         updater = self._context.updater
         for name in names:
@@ -261,11 +298,7 @@ class TreeFollower:
                 decoded.append((decode_state(path, value[0]), value[1].version) if value else None)
             await self._meet_topic(name, assignment.topic_id)
             updater.apply_topic(updater.build_topic(name, assignment, decoded))
-        if self._election.is_controller:
-            try:
-                await self._controller.settle(topics)
-            except BadVersion:  # somebody wrote a state between our read and our write
-                self._dirty.update(f"{_TOPIC_PREFIX}{name}" for name in topics)
+        await self._settle(topics)
 
     async def _meet_topic(self, name: str, topic_id: TopicId | None) -> None:
         """Before a topic that another process made: its config was written first, unannounced."""
@@ -290,9 +323,9 @@ class TreeFollower:
         for path in state_paths:
             if path not in self._watches:
                 name = path.split("/")[3]
-                self._watches[path] = []
                 mark = partial(self._mark, f"{_TOPIC_PREFIX}{name}")
                 cancel = await self._context.tree.watch(path, mark)
+                self._watches[path] = []
                 self._watches[name].append(cancel)
 
     def _unwatch(self, name: str) -> None:

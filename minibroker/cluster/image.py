@@ -80,7 +80,7 @@ class PartitionImage:
         self.adding = adding
         self.removing = removing
         self.offline = offline
-        """Replicas whose broker is not registered."""
+        """Replicas whose broker is not registered, or whose log directory failed."""
         self.controller_epoch = controller_epoch
         self.partition_epoch = partition_epoch
         """Version of the state's node in the tree, -1 while there is none."""

@@ -15,11 +15,14 @@ CLUSTER_ID: Final = "/cluster/id"
 CONFIG: Final = "/config"
 CONFIG_CHANGES: Final = "/config/changes"
 CONFIG_CHANGE_PREFIX: Final = "/config/changes/config_change_"
+CONSUMERS: Final = "/consumers"
 CONTROLLER: Final = "/controller"
 CONTROLLER_EPOCH: Final = "/controller_epoch"
 FEATURE: Final = "/feature"
 ISR_CHANGES: Final = "/isr_change_notification"
 LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
+LOG_DIR_EVENT: Final = LOG_DIR_EVENTS + "/log_dir_event_"
+"""A number follows."""
 PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
 
 CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
@@ -31,7 +34,7 @@ DEFAULT_ENTITY: Final = "<default>"
 """Name of the entity that stands for all of its type which have no value of their own."""
 
 PERSISTENT: Final = (
-    "/consumers",
+    CONSUMERS,
     BROKER_IDS,
     TOPICS,
     CONFIG_CHANGES,
@@ -75,6 +78,11 @@ def partition_state(name: str, index: int) -> str:
 def config(entity_type: str, entity_name: str) -> str:
     """Config of one entity; a (user, client id) pair is type `users`, name `<u>/clients/<c>`."""
     return f"{CONFIG}/{entity_type}/{entity_name}"
+
+
+def consumer_offset(group_id: str, topic_name: str, index: int) -> str:
+    """What a group of the 0.8 kind committed for one partition."""
+    return f"{CONSUMERS}/{group_id}/offsets/{topic_name}/{index}"
 
 
 def delete_topic(name: str) -> str:

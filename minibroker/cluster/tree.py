@@ -147,6 +147,10 @@ class Tree(Protocol):
         """Whether other processes see (and change) this tree."""
 
     @property
+    def change_count(self) -> int:
+        """Number of the last change, growing over restarts too; 0 where others may make some."""
+
+    @property
     def session_id(self) -> int:
         """Owner of the ephemeral nodes created now; 0 while there is no session."""
 
@@ -155,6 +159,9 @@ class Tree(Protocol):
 
     async def close(self) -> None:
         """End the session (ephemeral nodes go) and free everything."""
+
+    async def abandon(self) -> None:
+        """Free everything as a process that dies: the session stands until it runs out."""
 
     async def create(
         self,

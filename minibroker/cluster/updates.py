@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from minibroker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
-from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -48,6 +48,8 @@ class ImageUpdater:
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
         self.listeners: list[ClusterListener] = []
+        self.failed_replicas: dict[TopicPartition, set[int]] = {}
+        """Partition → brokers whose log directory with it failed since they were started."""
         self._shared_lists: dict[tuple[int, ...], list[int]] = {}
         self._waiting: list[_Waiting] = []
         self._by_metric_name: dict[str, list[str]] = {}
@@ -65,7 +67,6 @@ class ImageUpdater:
         Args:
             states: per partition from 0: state and version of its node, None where there is none.
         """
-        alive = self.image.brokers
         partitions = []
         for index, state in enumerate(states):
             replicas = self.share(assignment.replicas.get(index, _NO_BROKERS))
@@ -77,12 +78,26 @@ class ImageUpdater:
                     isr=self.share(state[0].isr) if state else _NO_BROKERS,
                     adding=self.share(assignment.adding.get(index, _NO_BROKERS)),
                     removing=self.share(assignment.removing.get(index, _NO_BROKERS)),
-                    offline=self.share([one for one in replicas if one not in alive]),
+                    offline=self.offline_of(name, index, replicas),
                     controller_epoch=state[0].controller_epoch if state else 0,
                     partition_epoch=state[1] if state else -1,
                 )
             )
         return TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
+
+    def offline_of(self, topic: str, index: int, replicas: list[int]) -> list[int]:
+        """Those of a partition's replicas that are out of reach: no broker, or no disk."""
+        alive = self.image.brokers
+        failed = self.failed_replicas.get(TopicPartition(topic, index), ())
+        return self.share([one for one in replicas if one not in alive or one in failed])
+
+    def note_failed_replicas(self, broker_id: int, partitions: Collection[TopicPartition]) -> None:
+        """A log directory of this broker failed, and these partitions were in it."""
+        for name in partitions:
+            self.failed_replicas.setdefault(name, set()).add(broker_id)
+        for topic in {name.topic for name in partitions}:
+            if topic in self.image.topics:
+                self._refresh_offline(self.image.topics[topic])
 
     def share(self, broker_ids: list[int]) -> list[int]:
         """One list object for equal lists: ten thousand partitions have a handful of them."""
@@ -124,6 +139,8 @@ class ImageUpdater:
         if topic is None:
             return
         self.image.topic_by_id.pop(topic.topic_id, None)
+        for index in range(len(topic.partitions)):
+            self.failed_replicas.pop(TopicPartition(name, index), None)
         same = self._by_metric_name[metric_name(name)]
         same.remove(name)
         if not same:
@@ -173,14 +190,13 @@ class ImageUpdater:
         return changed
 
     def _refresh_offline(self, topic: TopicImage) -> None:
-        alive = self.image.brokers
         partitions = []
-        for partition in topic.partitions:
-            offline = [one for one in partition.replicas if one not in alive]
+        for index, partition in enumerate(topic.partitions):
+            offline = self.offline_of(topic.name, index, partition.replicas)
             if offline == partition.offline:
                 partitions.append(partition)
             else:
-                partitions.append(replace_partition(partition, offline=self.share(offline)))
+                partitions.append(replace_partition(partition, offline=offline))
         if partitions != topic.partitions:
             self.apply_topic(TopicImage(topic.name, topic.topic_id, partitions))
 

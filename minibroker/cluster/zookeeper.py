@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.cluster.session_file import forget_session, load_session, save_session
@@ -64,6 +66,7 @@ class ZooKeeperTree:
     """
 
     is_shared = True
+    change_count = 0
 
     def __init__(
         self,
@@ -164,7 +167,29 @@ class ZooKeeperTree:
         if self._session_file is not None:
             forget_session(self._session_file)
 
-    def _stop_client(self) -> asyncio.Event:
+    async def abandon(self) -> None:
+        """Hang up without ending the session, as a process that dies."""
+        if self._client is not None:
+            await self._stop_client(_hang_up).wait()
+
+    async def lose_session(self) -> None:
+        """Have ZooKeeper end the session behind this client's back, as after a long silence.
+
+        For tests. Raises CoordinationError while not connected.
+        """
+        client_id = self._client.client_id if self._client is not None else None
+        if client_id is None or not self._connected.is_set():
+            raise self._away()
+
+        def take_over_and_end() -> None:
+            thief = self._kazoo.client.KazooClient(self._hosts, client_id=client_id)
+            thief.start(OPERATION_TIMEOUT_S)
+            thief.stop()
+            thief.close()
+
+        await asyncio.to_thread(take_over_and_end)
+
+    def _stop_client(self, stop_client: Callable[[Any], None] | None = None) -> asyncio.Event:
         """Let a thread of its own stop kazoo, which blocks; the event says that it is done."""
         client, self._client = self._client, None
         self._connected.clear()
@@ -173,7 +198,10 @@ class ZooKeeperTree:
 
         def stop() -> None:
             client.remove_listener(self._on_state)
-            client.stop()
+            if stop_client is None:
+                client.stop()
+            else:
+                stop_client(client)
             client.close()
             self._hop(stopped.set)
 
@@ -441,6 +469,16 @@ def _settle(future: asyncio.Future[Any], done: Any) -> None:
         future.set_exception(done.exception)
     else:
         future.set_result(done.value)
+
+
+def _hang_up(client: Any) -> None:
+    """Stop a kazoo client without the message that ends its session: kazoo has no call for it."""
+    client._stopped.set()  # noqa: SLF001
+    connection = client._connection  # noqa: SLF001
+    with suppress(AttributeError, OSError):  # between two tries to connect there is none
+        connection._socket.shutdown(socket.SHUT_RDWR)  # noqa: SLF001
+    connection.stop(OPERATION_TIMEOUT_S)
+    client.handler.stop()
 
 
 def _mark_retrieved(future: asyncio.Future[Any]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.config.broker_keys import BROKER_KEYS
+from minibroker.config.broker_keys import BROKER_KEYS, FEATURE_KEYS
 from minibroker.config.checks import check_broker_config, parse_connection_overrides
 from minibroker.config.definition import default_value, parse_value
 from minibroker.config.listeners import Listener, parse_listeners, parse_protocol_map
@@ -40,10 +40,12 @@ class BrokerConfig:
         "background_threads",
         "broker_id",
         "broker_rack",
+        "cluster_id",
         "connections_max_idle_ms",
         "controlled_shutdown_enable",
         "default_replication_factor",
         "delete_topic_enable",
+        "feature_levels",
         "fetch_max_bytes",
         "group_initial_rebalance_delay_ms",
         "group_max_session_timeout_ms",
@@ -92,6 +94,7 @@ class BrokerConfig:
         "queued_max_requests",
         "quota_window_num",
         "quota_window_size_seconds",
+        "replica_alter_log_dirs_bytes_per_s",
         "replica_fetch_backoff_ms",
         "replica_fetch_max_bytes",
         "replica_fetch_min_bytes",
@@ -194,6 +197,7 @@ class BrokerConfig:
     def _set_identity(self) -> None:
         self.broker_id = self.integer("broker.id")
         self.broker_rack = self.text("broker.rack")
+        self.cluster_id = self.text("minibroker.cluster.id") or None
         self.zookeeper_connect = self.text("zookeeper.connect") or None
         self.zookeeper_session_timeout_ms = self.integer("zookeeper.session.timeout.ms")
         self.zookeeper_connection_timeout_ms = self.first_given(
@@ -201,6 +205,9 @@ class BrokerConfig:
         )
         self.zookeeper_max_in_flight_requests = self.integer("zookeeper.max.in.flight.requests")
         self.advertised_kafka_version = self.text("minibroker.advertised.kafka.version")
+        self.feature_levels = {
+            key: self.integer(key) for key in FEATURE_KEYS if self.get(key) is not None
+        }
 
     def _set_network(self) -> None:
         protocols = parse_protocol_map(self.text("listener.security.protocol.map") or "")
@@ -324,6 +331,9 @@ class BrokerConfig:
 
     def _set_transactions(self) -> None:
         self.producer_id_expiration_ms = self.integer("producer.id.expiration.ms")
+        self.replica_alter_log_dirs_bytes_per_s = self.integer(
+            "replica.alter.log.dirs.io.max.bytes.per.second"
+        )
         self.producer_id_expiration_check_interval_ms = self.integer(
             "producer.id.expiration.check.interval.ms"
         )

@@ -13,7 +13,10 @@ Our defaults differ from Kafka's only where one development node needs it:
     share.coordinator.state.topic.*             3 and 2               1
 
 Ours, under a prefix of our own: `minibroker.advertised.kafka.version` (the release that ApiVersions
-pretends to be) and `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is cleaned).
+pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet: what `kafka-storage
+format` is told) and `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is cleaned).
+Without it, as Kafka's StorageTool names them: `transaction.version` and `group.version`, levels of
+features in a new cluster.
 """
 
 from __future__ import annotations
@@ -35,8 +38,14 @@ if TYPE_CHECKING:
 
 _OURS: Final[tuple[Row, ...]] = (
     ("minibroker.advertised.kafka.version", "string", None, "", "low", "read-only", True),
+    ("minibroker.cluster.id", "string", None, "", "low", "read-only", True),
     ("minibroker.log.cleaner.idle.ms", "long", "1000", "0..", "low", "read-only", True),
+    ("transaction.version", "int", None, "0..2", "low", "read-only", True),
+    ("group.version", "int", None, "0..1", "low", "read-only", True),
 )
+
+FEATURE_KEYS: Final = ("transaction.version", "group.version")
+"""Levels of features in a cluster where nobody changed them (Kafka: set at formatting)."""
 
 # Throttles of replication: only ever set at run time, never in a file (Kafka DynamicConfig.Broker).
 _RUN_TIME_ONLY: Final[tuple[Row, ...]] = tuple(

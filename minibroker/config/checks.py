@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from minibroker.config.broker import BrokerConfig
 
 SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
+SERVED_ASSIGNORS: Final = ("uniform", "range")
+"""Of consumer groups; Kafka 3.9 names them by their classes, `….UniformAssignor`."""
+CODEC_MAX: Final = 4
+"""Of `offsets.topic.compression.codec`: zstd."""
 _MIB: Final = 1 << 20
 
 # (smaller, larger): Kafka refuses a group protocol whose limits cross.
@@ -48,6 +52,17 @@ def check_broker_config(config: BrokerConfig) -> None:
                 f"group.coordinator.rebalance.protocols={','.join(protocols)}: "
                 "classic cannot be left out"
             )
+    for name in config.words("group.consumer.assignors"):
+        if name.rpartition(".")[2].lower().removesuffix("assignor") not in SERVED_ASSIGNORS:
+            raise ConfigError(
+                f"group.consumer.assignors has {name}; served are {', '.join(SERVED_ASSIGNORS)}"
+            )
+    codec = config.offsets_topic_compression_codec
+    if not 0 <= codec <= CODEC_MAX:
+        raise ConfigError(
+            f"offsets.topic.compression.codec={codec}: expected 0 (none), 1 (gzip), 2 (snappy),"
+            " 3 (lz4) or 4 (zstd)"
+        )
     acks = config.offsets_commit_required_acks
     if not -1 <= acks <= config.offsets_topic_replication_factor:
         raise ConfigError(

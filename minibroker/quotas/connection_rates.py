@@ -4,9 +4,9 @@
 not served, and closed after the delay. `max.connection.creation.rate` of the broker: accepting
 itself waits. Both delays are one window at most.
 
+Entities are addresses here: `server/host_names.py` asks for those of names.
+
 Source: KIP-612; Kafka ConnectionQuotas.
-Differs from Kafka: an entity named by a host name other than `localhost` is stored and not
-enforced; Kafka asks the resolver.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from minibroker.quotas.rate import Rate, delay_ms
 
 UNLIMITED: Final = 2**31 - 1
 _SILENCE_MS_MAX: Final = 3_600_000
-_LOCALHOST: Final = ("127.0.0.1", "::1")
 
 
 class ConnectionRates:
@@ -35,12 +34,12 @@ class ConnectionRates:
         """Address → its rate, and when (ms) it was last used."""
 
     def set(self, entity_name: str, limit: float | None) -> None:
-        """The limit of an IP as it is named in the tree, or of `<default>`; None removes it."""
-        for address in _addresses(entity_name):
-            if limit is None:
-                self._limits.pop(address, None)
-            else:
-                self._limits[address] = limit
+        """The limit of an address as the tree names it, or of `<default>`; None removes it."""
+        address = _address(entity_name)
+        if limit is None:
+            self._limits.pop(address, None)
+        else:
+            self._limits[address] = limit
 
     def broker_delay_ms(self, limit: int, now_ms: int) -> int:
         """Count a connection against the broker's own limit; how long accepting has to wait."""
@@ -84,16 +83,10 @@ class ConnectionRates:
             del self._rates[address]
 
 
-def _addresses(entity_name: str) -> tuple[str, ...]:
-    """The addresses that a node of /config/ips means, as sockets name them."""
+def _address(entity_name: str) -> str:
+    """The address that a node of /config/ips means, as sockets name it."""
     if entity_name == DEFAULT_ENTITY:
-        return (DEFAULT_ENTITY,)
-    name = desanitize(entity_name)
-    if name == "localhost":
-        return _LOCALHOST
+        return DEFAULT_ENTITY
     from ipaddress import ip_address  # noqa: PLC0415  seldom asked for, and slow to import
 
-    try:
-        return (str(ip_address(name)),)
-    except ValueError:
-        return ()
+    return str(ip_address(desanitize(entity_name)))

@@ -112,6 +112,8 @@ class _Quota:
             if sensor is None:
                 sensor = _Sensor(self.limits.limit(tags), is_bucket=self._is_bucket)
                 self._sensors[tags] = sensor
+            if len(self._known) >= _CLIENTS_MAX:
+                self._known.clear()
             self._known[client] = sensor
         sensor.last_used_ms = now_ms
         return sensor

@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.cluster.codecs import PartitionState
-from minibroker.cluster.controller import new_topic_id, next_state
+from minibroker.cluster.controller import (
+    new_topic_id,
+    next_state,
+    preferred_state,
+    unclean_state,
+)
 from minibroker.cluster.image import NO_LEADER, PartitionImage
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
 from minibroker.ids import topic_id_to_text
-from tests.support.cluster import Recorder, new_cluster
+from tests.support.cluster import Recorder, add_broker, new_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.tree import Tree
 
 
@@ -96,3 +104,45 @@ async def test_deletion_that_broke_off_is_finished_at_start(new_tree: Callable[[
     await second.start()
     assert second.image.topics == {}
     await second.close()
+
+
+def test_the_preferred_leader_is_the_first_replica_if_it_is_in_sync() -> None:
+    assert preferred_state(partition(2, [2, 1]), {1, 2}, 7) == PartitionState(1, 5, [2, 1], 7)
+    for before, alive, code in (
+        (partition(1, [1, 2]), {1, 2}, ErrorCode.ELECTION_NOT_NEEDED),
+        (partition(2, [2]), {1, 2}, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+        (partition(2, [2, 1]), {2}, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+    ):
+        with pytest.raises(KafkaError) as refused:
+            preferred_state(before, alive, 7)
+        assert refused.value.code == code
+
+
+def test_an_unclean_election_takes_who_is_alive_and_rather_who_is_in_sync() -> None:
+    assert unclean_state(partition(NO_LEADER, [2]), {1, 2}, 7) == PartitionState(2, 5, [2], 7)
+    assert unclean_state(partition(NO_LEADER, [2]), {1}, 7) == PartitionState(1, 5, [1], 7)
+    assert unclean_state(partition(2, [2]), {1}, 7) == PartitionState(1, 5, [1], 7)
+    for before, alive, code in (
+        (partition(1, [1]), {1, 2}, ErrorCode.ELECTION_NOT_NEEDED),
+        (partition(NO_LEADER, [1]), {4}, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+    ):
+        with pytest.raises(KafkaError) as refused:
+            unclean_state(before, alive, 7)
+        assert refused.value.code == code
+
+
+async def test_elections_are_written_and_told(
+    cluster: Cluster, cluster_tree: Tree, heard: Recorder
+) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    await cluster.create_topic("t", assignment={0: [0, 2]})
+    await cluster.reassignments.alter("t", 0, [2, 0])
+    await cluster.elect_leader("t", 0, unclean=False)
+    elected = cluster.image.topics["t"].partitions[0]
+    assert (elected.leader, elected.leader_epoch, elected.isr) == (2, 2, [0, 2])
+    state = json.loads((await cluster_tree.get("/brokers/topics/t/partitions/0/state"))[0])
+    assert (state["leader"], state["leader_epoch"]) == (2, 2)
+    assert heard.take()[-1] == ("leadership", "t", 0)
+    with pytest.raises(KafkaError) as refused:
+        await cluster.elect_leader("t", 1, unclean=False)
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

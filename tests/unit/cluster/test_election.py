@@ -13,6 +13,7 @@ from minibroker.cluster.context import ClusterContext
 from minibroker.cluster.controller import Controller
 from minibroker.cluster.election import Election
 from minibroker.cluster.image import NO_CONTROLLER, MetadataImage
+from minibroker.cluster.paths import FEATURE
 from minibroker.cluster.tree import Create
 from minibroker.cluster.updates import ImageUpdater
 from minibroker.error_codes import ErrorCode
@@ -66,6 +67,26 @@ async def test_victory_whose_answer_was_lost_is_won_again(tree: Tree) -> None:
     election, image, _ = election_of(tree, 1)
     assert await election.run()
     assert image.controller_id == 1
+
+
+async def test_victory_that_broke_off_behind_the_write_is_won_again(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = tree.create
+    refusals = [CoordinationError("away")]
+
+    async def once_away(path: str, data: bytes = b"", **options: bool) -> str:
+        if path == FEATURE and refusals:
+            raise refusals.pop()
+        return await create(path, data, **options)
+
+    monkeypatch.setattr(tree, "create", once_away)
+    election, image, _ = election_of(tree, 1)
+    with pytest.raises(CoordinationError):
+        await election.run()
+    assert not election.is_controller
+    assert await election.run()
+    assert (election.is_controller, image.controller_id) == (True, 1)
 
 
 async def test_deposed_controller_cannot_write(tree: Tree) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import signal
 import sqlite3
@@ -133,4 +135,57 @@ async def test_failed_write_leaves_tree_and_file_as_they_were(
     with pytest.raises(NoNode):
         await tree.get("/b")
     await tree.create("/b")
+    await tree.close()
+
+
+async def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.db"
+    with sqlite3.connect(path) as theirs:
+        theirs.execute("CREATE TABLE node (number INTEGER)")
+    theirs.close()
+    with pytest.raises(CoordinationError, match="cannot open the metadata file"):
+        await open_tree(path).open()
+
+
+async def test_a_disk_that_refuses_the_goodbye_leaves_it_to_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "metadata.db"
+    tree = open_tree(path)
+    await tree.open()
+    await tree.create("/kept", b"x")
+    await tree.create("/me", ephemeral=True)
+    assert tree._db is not None
+    tree._db.execute("PRAGMA query_only = ON")
+    await tree.close()
+    assert "is left as it is: attempt to write a readonly database" in caplog.text
+    again = open_tree(path)
+    await again.open()
+    assert (await again.get("/kept"))[0] == b"x"
+    assert await again.exists("/me") is None
+    await again.close()
+
+
+async def test_a_flush_behind_a_write_that_fails_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(embedded, "FLUSH_DELAY_S", 0)
+    tree = open_tree(tmp_path / "metadata.db")
+    await tree.open()
+    told = asyncio.Event()
+
+    def refuse(_fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    note_flushed = tree._note_flushed
+
+    def noted(flush: asyncio.Future[None]) -> None:
+        note_flushed(flush)
+        told.set()
+
+    monkeypatch.setattr(tree, "_note_flushed", noted)
+    await tree.create("/t")
+    await asyncio.wait_for(told.wait(), 60)
+    assert "could not be flushed: [Errno 5] Input/output error" in caplog.text
     await tree.close()

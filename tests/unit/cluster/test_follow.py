@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.clock import SystemClock
-from minibroker.cluster import follow
+from minibroker.cluster import follow, paths
 from minibroker.cluster.cluster import Cluster
-from minibroker.cluster.codecs import encode_config, encode_topic
+from minibroker.cluster.codecs import (
+    PartitionState,
+    encode_config,
+    encode_state,
+    encode_topic,
+)
 from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.image import Endpoint
@@ -27,9 +32,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.cluster.image import TopicImage
-    from minibroker.cluster.tree import Stat
+    from minibroker.cluster.tree import Cancel, Stat
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 Pair = tuple[Cluster, "Watcher", Cluster, "Watcher"]
@@ -256,3 +261,47 @@ async def test_fault_of_a_listener_is_logged_and_the_rest_followed(
     await first.alter_config("clients", "a", {"x": "1"})
     await heard.wait_until(lambda: bool(second.config_of("clients", "a")))
     assert "cannot take t" in caplog.text
+
+
+async def test_topic_that_could_not_be_watched_at_first_is_followed_all_the_same(
+    shared: SharedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool makes a topic; the tree refuses one watch on it, the second one that is set."""
+    first, heard = await started(shared, 1)
+    state_path = paths.partition_state("t", 0)
+    watch = shared.watch
+    refusals = [CoordinationError("away")]
+
+    async def once_away(path: str, callback: Callable[[], None]) -> Cancel:
+        if path == state_path and refusals:
+            raise refusals.pop()
+        return await watch(path, callback)
+
+    monkeypatch.setattr(shared, "watch", once_away)
+    await shared.create(paths.topic("t"), encode_topic(new_topic_id(), [[1]]))
+
+    def epoch() -> int:
+        topic = first.image.topics.get("t")
+        return -1 if topic is None else topic.partitions[0].leader_epoch
+
+    await heard.wait_until(lambda: epoch() == 0)
+    assert not refusals
+    await shared.set(state_path, encode_state(PartitionState(1, 7, [1], 1)))
+    await heard.wait_until(lambda: epoch() == 7)
+    await first.close()
+
+
+async def test_state_written_by_a_leader_does_not_hold_up_the_controller(
+    pair: Pair, shared: SharedTree
+) -> None:
+    """The controller hears at once that a broker went and that its image is out of date."""
+    first, heard, _, _ = pair
+    await first.create_topic("t", assignment={0: [2, 1]})
+    state_path = paths.partition_state("t", 0)
+    async with asyncio.timeout(WAIT_S):
+        while state_path not in first._follower._watches:  # noqa: ASYNC110  nobody is told
+            await asyncio.sleep(0)
+    await shared.set(state_path, encode_state(PartitionState(2, 7, [2, 1], 1)))
+    await shared.delete(paths.broker(2))
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].leader == 1)
+    assert first.image.topics["t"].partitions[0].leader_epoch == 8

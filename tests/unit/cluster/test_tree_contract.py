@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.tree import Tree
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 async def test_node_keeps_value_and_counts_versions(tree: Tree) -> None:

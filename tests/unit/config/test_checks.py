@@ -57,6 +57,7 @@ from minibroker.errors import ConfigError
             "log.cleaner.min.compaction.lag.ms=9 must not be greater",
         ),
         ({"group.coordinator.rebalance.protocols": "consumer"}, "classic cannot be left out"),
+        ({"offsets.topic.compression.codec": "5"}, "offsets.topic.compression.codec=5: expected 0"),
         ({"offsets.commit.required.acks": "2"}, "offsets.commit.required.acks=2: expected -1 to"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from minibroker.config.broker import BrokerConfig
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.quotas import manager
 from minibroker.quotas.manager import SILENCE_MS_MAX, QuotaManager
 from tests.support.in_process import ManualClock
 
@@ -171,6 +172,18 @@ class Connection:
     def __init__(self, client: tuple[str, str], api_key: int = 0) -> None:
         self.quota_client = client
         self.api_key = api_key
+
+
+def test_client_ids_that_share_a_limit_are_forgotten_beyond_a_number(
+    quotas: QuotaManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager, "_CLIENTS_MAX", 100)
+    limit(quotas, "users", "<default>", producer_byte_rate="1000")
+    for number in range(250):
+        assert quotas.record_produce(("User:me", f"client-{number}"), 40) == 0
+    assert len(quotas) == 1
+    assert len(quotas._produce._known) <= 100
+    assert quotas.record_produce(("User:me", "one more"), 40) > 0
 
 
 def test_clients_without_a_limit_are_not_charged(quotas: QuotaManager) -> None:

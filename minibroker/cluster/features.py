@@ -1,0 +1,177 @@
+"""Features of the cluster and the levels that are in force (KIP-584), kept in /feature.
+
+A level says how far the whole cluster may go: `transaction.version` 2 lets clients use the second
+transaction protocol, `group.version` 1 the new group protocol. ApiVersions tells clients the levels
+from version 3 on; UpdateFeatures changes them. What was never changed has the level that a fresh
+cluster of the release has, or the one of the configuration (`--set transaction.version=1`).
+
+The node is Kafka's, with `features` empty and our levels under a key of their own, in the same
+form: a Kafka 3.9 broker knows no feature at all in ZooKeeper mode and does not start when it finds
+one finalized; keys that it does not know it passes over.
+
+Source: Kafka FeatureControlManager, QuorumFeatures, Feature and its enums; FeatureZNode.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.cluster import paths
+from minibroker.cluster.codecs import decode_features, encode_features
+from minibroker.cluster.tree import BadVersion, NodeExists, NoNode
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minibroker.cluster.context import ClusterContext
+
+TRANSACTION_VERSION: Final = "transaction.version"
+GROUP_VERSION: Final = "group.version"
+METADATA_VERSION: Final = "metadata.version"
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+"""Kinds of change in UpdateFeatures."""
+
+_METADATA_OLDEST: Final = 7
+_METADATA_NEWEST: Final = {"4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33}
+"""Release → its metadata version; the releases in front of these had features in KRaft only."""
+_METADATA_CHANGED: Final = (23, 30, 32, 33)
+"""Metadata versions since 4.0 that changed records: Kafka does not go back across one of them."""
+_NEWEST_RELEASE: Final = "4.4"
+_LEVEL_MIN: Final = -1
+
+
+class FeatureUpdate(NamedTuple):
+    """One change that a client asks for."""
+
+    name: str
+    level: int
+    """0 takes the feature out of force."""
+    kind: int
+
+
+class Features:
+    """Supported ranges and levels; reading is free, changing asks the tree.
+
+    Args:
+        release: the release that this broker passes for, None for the newest. Before 4.0 there are
+            no features, as in Kafka with ZooKeeper.
+        initial: levels from the configuration, for features that nobody changed yet.
+    """
+
+    __slots__ = ("_context", "_initial", "_stored", "epoch", "supported")
+
+    def __init__(
+        self,
+        context: ClusterContext,
+        *,
+        release: str | None = None,
+        initial: Mapping[str, int] | None = None,
+    ) -> None:
+        self._context = context
+        self.supported: dict[str, tuple[int, int]] = {}
+        """Name → lowest and highest level that this broker can run."""
+        newest = _METADATA_NEWEST.get(release or _NEWEST_RELEASE)
+        if newest is not None:
+            self.supported = {
+                GROUP_VERSION: (0, 1),
+                METADATA_VERSION: (_METADATA_OLDEST, newest),
+                TRANSACTION_VERSION: (0, 2),
+            }
+        self._initial = {name: high for name, (_, high) in self.supported.items()}
+        for name, level in (initial or {}).items():
+            if name in self._initial:
+                self._initial[name] = level
+        self._stored: dict[str, int] = {}
+        self.epoch = -1
+        """Grows with every change; -1 before the tree was read."""
+
+    def level(self, name: str) -> int:
+        """The level in force; 0 when the feature is not."""
+        if name not in self.supported:
+            return 0
+        low, high = self.supported[name]
+        # Another release's levels may lie in the tree: run what comes nearest.
+        return min(max(self._stored.get(name, self._initial[name]), low), high)
+
+    def finalized(self) -> dict[str, int]:
+        """Every feature in force and its level."""
+        levels = {name: self.level(name) for name in self.supported}
+        return {name: level for name, level in levels.items() if level}
+
+    async def load(self) -> None:
+        """Read the node. Call it under the cluster's lock."""
+        (found,) = await self._context.tree.get_many((paths.FEATURE,))
+        if found is None:
+            self._stored, self.epoch = {}, -1
+        else:
+            self._stored = decode_features(paths.FEATURE, found[0])
+            self.epoch = found[1].version
+
+    async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
+        """Change levels, all or none; they are in force when this returns.
+
+        Raises KafkaError INVALID_UPDATE_VERSION for the first that may not be.
+        """
+        async with self._context.lock:
+            while True:
+                await self.load()
+                levels = dict(self._stored)
+                for update in updates:
+                    self._check(update)
+                    levels[update.name] = update.level
+                if validate_only or levels == self._stored or await self._write(levels):
+                    return
+
+    async def _write(self, levels: dict[str, int]) -> bool:
+        """Write the node if it is still the one that was read."""
+        tree = self._context.tree
+        data = encode_features(levels)
+        try:
+            if self.epoch < 0:
+                await tree.create(paths.FEATURE, data)
+                self.epoch = 0
+            else:
+                self.epoch = await tree.set(paths.FEATURE, data, self.epoch)
+        except (BadVersion, NodeExists, NoNode):
+            return False
+        self._stored = levels
+        return True
+
+    def _check(self, update: FeatureUpdate) -> None:
+        if not UPGRADE <= update.kind <= UNSAFE_DOWNGRADE:
+            raise _refused(update, "The controller does not support the given upgrade type.")
+        if update.level < 0:
+            raise _refused(update, "A feature version cannot be less than 0.")
+        low, high = self.supported.get(update.name, (0, _LEVEL_MIN))
+        if not low <= update.level <= high:
+            who = f"Local controller {self._context.broker_id}"
+            if high < low:
+                raise _refused(update, f"{who} does not support this feature.")
+            raise _refused(update, f"{who} only supports versions {low}-{high}")
+        current = self.level(update.name)
+        if update.level < current and update.kind == UPGRADE:
+            raise _refused(
+                update,
+                "Can't downgrade the version of this feature without setting the upgrade type to"
+                " either safe or unsafe downgrade.",
+            )
+        if update.level > current and update.kind != UPGRADE:
+            raise _refused(update, "Can't downgrade to a newer version.")
+        if update.name == METADATA_VERSION and any(
+            update.level < changed <= current for changed in _METADATA_CHANGED
+        ):
+            raise KafkaError(
+                ErrorCode.INVALID_UPDATE_VERSION,
+                f"Unsupported metadata.version downgrade from {current} to {update.level}. Refusing"
+                " to perform the requested downgrade because it might delete metadata information.",
+            )
+
+
+def _refused(update: FeatureUpdate, reason: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"Invalid update version {update.level} for feature {update.name}. {reason}",
+    )

@@ -1,0 +1,53 @@
+"""Carries configurations from the cluster's image to the parts that go by them.
+
+Topics, brokers, groups and clients are configured in the tree; `app` subscribes this follower
+before everybody else, so that a new topic's configuration is there when its partitions are made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.paths import DEFAULT_ENTITY
+from minibroker.server.host_names import HostNames
+
+if TYPE_CHECKING:
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.cluster.image import TopicImage
+    from minibroker.config.dynamic import DynamicConfig
+    from minibroker.quotas.manager import QuotaManager
+
+
+class ConfigFollower:
+    """Carries configurations from the cluster's image into `DynamicConfig` and the quotas."""
+
+    def __init__(self, cluster: Cluster, dynamic: DynamicConfig, quotas: QuotaManager) -> None:
+        self._cluster = cluster
+        self._dynamic = dynamic
+        self._quotas = quotas
+        self._host_names = HostNames(quotas.on_config_changed)
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        self._dynamic.set_topic(topic.name, self._cluster.config_of("topics", topic.name))
+
+    def on_topic_deleted(self, topic: TopicImage) -> None:
+        self._dynamic.set_topic(topic.name, {})
+
+    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
+        """More partitions go by the same configuration."""
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        """Leaders do not matter to configurations."""
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        config = self._cluster.config_of(entity_type, entity_name)
+        if entity_type == "topics":
+            self._dynamic.set_topic(entity_name, config)
+        elif entity_type == "brokers" and entity_name == DEFAULT_ENTITY:
+            self._dynamic.set_cluster_default(config)
+        elif entity_type == "brokers" and entity_name == str(self._cluster.broker_id):
+            self._dynamic.set_broker(config)
+        elif entity_type == "ips":
+            self._host_names.on_config_changed(entity_name, config)
+        else:
+            self._quotas.on_config_changed(entity_type, entity_name, config)

@@ -1,0 +1,159 @@
+"""Features: levels in force, what may be changed, and the node that Kafka 3.9 can read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.cluster.features import (
+    GROUP_VERSION,
+    METADATA_VERSION,
+    SAFE_DOWNGRADE,
+    TRANSACTION_VERSION,
+    UNSAFE_DOWNGRADE,
+    UPGRADE,
+    FeatureUpdate,
+)
+from minibroker.cluster.zookeeper import ZooKeeperTree
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from tests.support.cluster import Recorder, new_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.cluster.tree import Tree
+    from tests.support.peers import ZooKeeper
+
+
+async def test_a_new_cluster_has_the_newest_levels(cluster: Cluster) -> None:
+    features = cluster.features
+    assert features.finalized() == {
+        GROUP_VERSION: 1,
+        METADATA_VERSION: 33,
+        TRANSACTION_VERSION: 2,
+    }
+    assert features.epoch == 0
+    assert features.level("share.version") == 0
+
+
+async def test_a_changed_level_outlives_the_broker_and_kafka_sees_no_feature(
+    new_tree: Callable[[], Tree],
+) -> None:
+    tree = new_tree()
+    cluster = new_cluster(tree, Recorder())
+    await cluster.start()
+    update = FeatureUpdate(TRANSACTION_VERSION, 0, SAFE_DOWNGRADE)
+    await cluster.features.update([update], validate_only=False)
+    assert cluster.features.level(TRANSACTION_VERSION) == 0
+    assert TRANSACTION_VERSION not in cluster.features.finalized()
+    assert cluster.features.epoch == 1
+    node = json.loads((await tree.get("/feature"))[0])
+    assert (node["features"], node["version"], node["status"]) == ({}, 2, 1)
+    await cluster.close()
+    again = new_cluster(new_tree(), Recorder())
+    await again.start()
+    assert again.features.level(TRANSACTION_VERSION) == 0
+    assert again.features.epoch == 1
+    await again.close()
+
+
+async def test_levels_of_the_configuration_hold_until_they_are_changed(
+    new_tree: Callable[[], Tree],
+) -> None:
+    cluster = new_cluster(new_tree(), Recorder(), feature_levels={TRANSACTION_VERSION: 1})
+    await cluster.start()
+    assert cluster.features.level(TRANSACTION_VERSION) == 1
+    await cluster.features.update(
+        [FeatureUpdate(TRANSACTION_VERSION, 2, UPGRADE)], validate_only=False
+    )
+    assert cluster.features.level(TRANSACTION_VERSION) == 2
+    await cluster.close()
+
+
+async def test_a_broker_that_passes_for_kafka_3_9_has_no_features(
+    new_tree: Callable[[], Tree],
+) -> None:
+    cluster = new_cluster(new_tree(), Recorder(), kafka_release="3.9")
+    await cluster.start()
+    assert cluster.features.supported == {}
+    assert cluster.features.finalized() == {}
+    assert cluster.features.level(TRANSACTION_VERSION) == 0
+    await cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "kind"),
+    [
+        (TRANSACTION_VERSION, 1, UPGRADE),
+        (TRANSACTION_VERSION, 3, UPGRADE),
+        (TRANSACTION_VERSION, -1, SAFE_DOWNGRADE),
+        (TRANSACTION_VERSION, 1, 0),
+        (TRANSACTION_VERSION, 1, 4),
+        ("no.such.version", 1, UPGRADE),
+        ("no.such.version", 0, SAFE_DOWNGRADE),
+        (METADATA_VERSION, 32, UNSAFE_DOWNGRADE),
+        (METADATA_VERSION, 6, UNSAFE_DOWNGRADE),
+    ],
+)
+async def test_refused_changes_change_nothing(
+    cluster: Cluster, name: str, level: int, kind: int
+) -> None:
+    good = FeatureUpdate(GROUP_VERSION, 0, SAFE_DOWNGRADE)
+    with pytest.raises(KafkaError) as refused:
+        await cluster.features.update([good, FeatureUpdate(name, level, kind)], validate_only=False)
+    assert refused.value.code == ErrorCode.INVALID_UPDATE_VERSION
+    assert cluster.features.level(GROUP_VERSION) == 1
+    assert cluster.features.epoch == 0
+
+
+async def test_metadata_goes_back_only_where_no_record_changed(
+    new_tree: Callable[[], Tree],
+) -> None:
+    cluster = new_cluster(new_tree(), Recorder(), kafka_release="4.0")
+    await cluster.start()
+    features = cluster.features
+    await features.update(
+        [FeatureUpdate(METADATA_VERSION, 23, SAFE_DOWNGRADE)], validate_only=False
+    )
+    with pytest.raises(KafkaError, match=r"Unsupported metadata\.version downgrade from 23 to 22"):
+        await features.update(
+            [FeatureUpdate(METADATA_VERSION, 22, SAFE_DOWNGRADE)], validate_only=False
+        )
+    await cluster.close()
+
+
+async def test_validate_only_and_the_same_level_write_nothing(cluster: Cluster) -> None:
+    features = cluster.features
+    down = FeatureUpdate(TRANSACTION_VERSION, 0, SAFE_DOWNGRADE)
+    await features.update([down], validate_only=True)
+    assert (features.level(TRANSACTION_VERSION), features.epoch) == (2, 0)
+    await features.update([down], validate_only=False)
+    await features.update([down], validate_only=False)
+    assert features.epoch == 1
+    with pytest.raises(KafkaError, match="Can't downgrade to a newer version"):
+        await features.update([down._replace(level=1)], validate_only=False)
+
+
+@pytest.mark.java
+async def test_another_broker_hears_of_a_change(zookeeper: ZooKeeper) -> None:
+    connect = f"{zookeeper.connect}/features"
+    clusters = [
+        new_cluster(ZooKeeperTree(connect, session_timeout_ms=6_000), Recorder(), broker_id=number)
+        for number in range(2)
+    ]
+    for cluster in clusters:
+        await cluster.start()
+    first, second = clusters
+    down = FeatureUpdate(TRANSACTION_VERSION, 1, SAFE_DOWNGRADE)
+    await first.features.update([down], validate_only=False)
+    async with asyncio.timeout(60):
+        while second.features.epoch != first.features.epoch:  # noqa: ASYNC110  ZooKeeper's time
+            await asyncio.sleep(0)
+    assert second.features.level(TRANSACTION_VERSION) == 1
+    for cluster in clusters:
+        await cluster.close()
