@@ -1,0 +1,80 @@
+"""One member of a classic group. Source: Kafka 4.4, ClassicGroupMember."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from minibroker.groups.classic.events import JoinWaiter, Protocols, SyncWaiter
+
+
+class Member:
+    """Plain state; `ClassicGroup` keeps its counts in step with it."""
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "instance_id",
+        "is_new",
+        "join_waiter",
+        "member_id",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session_timeout_ms",
+        "sync_waiter",
+    )
+
+    def __init__(
+        self,
+        member_id: str,
+        *,
+        instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        protocols: Protocols,
+        assignment: bytes = b"",
+    ) -> None:
+        self.member_id = member_id
+        self.instance_id = instance_id
+        """`group.instance.id` of a static member (KIP-345), None for a dynamic one."""
+        self.client_id = client_id
+        self.client_host = client_host
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.session_timeout_ms = session_timeout_ms
+        self.protocols = protocols
+        self.assignment = assignment
+        self.join_waiter: JoinWaiter | None = None
+        """Who waits for the end of the join phase; its connection may be gone since."""
+        self.sync_waiter: SyncWaiter | None = None
+        self.is_new = False
+        """In its first join: it does not know its id yet and cannot send heartbeats."""
+
+    def __repr__(self) -> str:
+        static = f", {self.instance_id}" if self.instance_id is not None else ""
+        return f"{self.member_id}{static} (client {self.client_id!r} at {self.client_host})"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The protocols that it can do; one that is named twice counts once."""
+        return frozenset(name for name, _ in self.protocols)
+
+    @property
+    def is_alive_without_heartbeat(self) -> bool:
+        """It waits for us, not we for it; new members may leave unseen, so they do expire."""
+        return not self.is_new and (self.join_waiter is not None or self.sync_waiter is not None)
+
+    def metadata_of(self, protocol_name: str | None) -> bytes:
+        """What it said about this protocol; nothing if it cannot do it."""
+        for name, metadata in self.protocols:
+            if name == protocol_name:
+                return metadata
+        return b""
+
+    def vote(self, candidates: Collection[str]) -> str:
+        """The candidate that it likes best; every candidate is one that it can do."""
+        return next(name for name, _ in self.protocols if name in candidates)

@@ -1,0 +1,85 @@
+"""What classic consumers put into JoinGroup and get from SyncGroup: the embedded consumer protocol.
+
+Version int16, then the message. A newer version is read as the newest one known here, and what
+follows is not looked at: clients of any age send it.
+
+Source: Kafka ConsumerProtocol; KIP-429, KIP-881.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from minibroker.errors import ProtocolError
+from minibroker.protocol.primitives import Reader
+from minibroker.protocol.stored.consumer_protocol_assignment import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+)
+from minibroker.protocol.stored.consumer_protocol_subscription import ConsumerProtocolSubscription
+
+if TYPE_CHECKING:
+    from minibroker.groups.consumer.assignor import Assignment
+    from minibroker.groups.consumer.topics import Topics
+
+
+class Subscription(NamedTuple):
+    """What a classic consumer wants and has."""
+
+    topic_names: frozenset[str]
+    owned: dict[bytes, list[int]]
+    """Topic id → partitions, of topics that exist."""
+    rack_id: str | None
+
+
+def version_of(metadata: bytes) -> int:
+    """The version that a client wrote, and reads. Raises ProtocolError."""
+    return _known(Reader(metadata).int16(), ConsumerProtocolAssignment.VERSIONS)
+
+
+def _known(version: int, versions: tuple[int, int]) -> int:
+    if version < versions[0]:
+        raise ProtocolError(f"embedded consumer protocol of version {version}")
+    return min(version, versions[1])
+
+
+def read_subscription(metadata: bytes, topics: Topics) -> Subscription:
+    """Raises ProtocolError."""
+    reader = Reader(metadata)
+    version = _known(reader.int16(), ConsumerProtocolSubscription.VERSIONS)
+    read = ConsumerProtocolSubscription.read(reader, version)
+    owned: dict[bytes, list[int]] = {}
+    for one in read.owned_partitions:
+        topic_id = topics.id_of(one.topic)
+        if topic_id is not None:
+            owned[topic_id] = one.partitions
+    return Subscription(frozenset(read.topics), owned, read.rack_id or None)
+
+
+def read_assignment(assignment: bytes, topics: Topics) -> tuple[Assignment, bool]:
+    """The partitions of topics that exist, and whether the assignor added data of its own.
+
+    Raises ProtocolError.
+    """
+    reader = Reader(assignment)
+    version = _known(reader.int16(), ConsumerProtocolAssignment.VERSIONS)
+    read = ConsumerProtocolAssignment.read(reader, version)
+    found = ((topics.id_of(one.topic), one.partitions) for one in read.assigned_partitions)
+    partitions = {
+        topic_id: tuple(sorted(set(numbers))) for topic_id, numbers in found if topic_id is not None
+    }
+    return partitions, bool(read.user_data)
+
+
+def write_assignment(assignment: Assignment, version: int, topics: Topics) -> bytes:
+    """What SyncGroup answers; topics that are gone are left out."""
+    named = ((topics.name_of(topic_id), numbers) for topic_id, numbers in assignment.items())
+    written = ConsumerProtocolAssignment(
+        assigned_partitions=[
+            TopicPartition(topic=name, partitions=list(numbers))
+            for name, numbers in named
+            if name is not None
+        ],
+        user_data=None,
+    )
+    return written.to_bytes(version)

@@ -1,0 +1,191 @@
+"""Committed offsets, as replaying a partition of `__consumer_offsets` leaves them.
+
+Two stores in one: what is committed, and what transactions have written but not ended yet. A
+pending offset is seen by nobody until the marker of its producer comes; then it becomes the
+committed one, unless something that stands later in the log has been committed meanwhile.
+
+Pure: every change is the replay of a record or a marker, at load and after an append alike.
+
+Source: Kafka 4.4 OffsetMetadataManager; 3.9 GroupMetadata.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.ids import ZERO_TOPIC_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    OffsetKey = tuple[str, str, int]
+    """Group id, topic, partition."""
+
+NO_PRODUCER_ID: Final = -1
+NO_EXPIRY: Final = -1
+_NONE: Final[dict[str, dict[int, CommittedOffset]]] = {}
+
+
+class CommittedOffset(NamedTuple):
+    """What one group committed for one partition."""
+
+    offset: int
+    leader_epoch: int
+    """-1: not told."""
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int = NO_EXPIRY
+    """Explicit, as OffsetCommit v2-4 can ask for; -1: `offsets.retention.minutes` count."""
+    topic_id: bytes = ZERO_TOPIC_ID
+    """Zero: committed by name, and not known."""
+    record_offset: int = -1
+    """Where it stands in `__consumer_offsets`."""
+
+    def is_expired(self, now_ms: int, base_ms: int, retention_ms: int) -> bool:
+        """Whether it may go; `base_ms` is from when retention counts."""
+        if self.expire_timestamp_ms != NO_EXPIRY:
+            return now_ms >= self.expire_timestamp_ms
+        return now_ms - base_ms >= retention_ms
+
+
+class OffsetStore:
+    """Offsets of the groups of one partition of `__consumer_offsets`."""
+
+    __slots__ = ("_committed", "_open", "_pending", "committed_count")
+
+    def __init__(self) -> None:
+        self._committed: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        self._pending: dict[int, dict[OffsetKey, CommittedOffset]] = {}
+        """By producer id."""
+        self._open: dict[str, dict[tuple[str, int], set[int]]] = {}
+        """Group → (topic, partition) → producers with something pending there."""
+        self.committed_count = 0
+
+    # Looking.
+
+    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        """The committed offset, None if there is none."""
+        return self._committed.get(group_id, _NONE).get(topic, {}).get(partition)
+
+    def of_group(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
+        """Topic → partition → committed offset, in the order of the first commits; not to be
+        changed."""
+        return self._committed.get(group_id, _NONE)
+
+    def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether an open transaction has written an offset for it."""
+        return (topic, partition) in self._open.get(group_id, ())
+
+    def has_pending_in(self, group_id: str) -> bool:
+        """Whether any open transaction has written an offset of the group."""
+        return group_id in self._open
+
+    def group_ids(self) -> Iterator[str]:
+        """Every group that has an offset, committed or pending, once."""
+        yield from self._committed
+        for group_id in self._open:
+            if group_id not in self._committed:
+                yield group_id
+
+    def keys_of(self, group_id: str) -> list[OffsetKey]:
+        """Everything a group has, committed or pending: what deleting it has to delete."""
+        keys = [
+            (group_id, topic, partition)
+            for topic, partitions in self.of_group(group_id).items()
+            for partition in partitions
+        ]
+        for topic, partition in self._open.get(group_id, ()):
+            if self.get(group_id, topic, partition) is None:
+                keys.append((group_id, topic, partition))
+        return keys
+
+    def keys_of_topic(self, topic: str, topic_id: bytes) -> list[OffsetKey]:
+        """What any group has of a topic that is gone; offsets of another topic id stay."""
+        keys: dict[OffsetKey, None] = {}
+        for group_id, topics in self._committed.items():
+            for partition, committed in topics.get(topic, {}).items():
+                if committed.topic_id in (ZERO_TOPIC_ID, topic_id):
+                    keys[group_id, topic, partition] = None
+        for pending in self._pending.values():
+            for key, committed in pending.items():
+                if key[1] == topic and committed.topic_id in (ZERO_TOPIC_ID, topic_id):
+                    keys[key] = None
+        return list(keys)
+
+    # Replaying.
+
+    def replay(
+        self, key: OffsetKey, value: CommittedOffset | None, producer_id: int = NO_PRODUCER_ID
+    ) -> None:
+        """A record was read, or has just been written; `value` None deletes, pending ones too.
+
+        `producer_id` is its batch's if the batch is transactional.
+        """
+        group_id, topic, partition = key
+        if value is None:
+            self._remove(group_id, topic, partition)
+        elif producer_id == NO_PRODUCER_ID:
+            self._put(group_id, topic, partition, value)
+        else:
+            self._pending.setdefault(producer_id, {})[key] = value
+            open_here = self._open.setdefault(group_id, {})
+            open_here.setdefault((topic, partition), set()).add(producer_id)
+
+    def replay_run(self, group_id: str, topic: str, run: dict[int, CommittedOffset]) -> None:
+        """Partition → offset of what was committed for one topic, no transaction's; kept."""
+        topics = self._committed.setdefault(group_id, {})
+        partitions = topics.get(topic)
+        if partitions is None:
+            topics[topic] = run
+            self.committed_count += len(run)
+        else:
+            self.committed_count -= len(partitions)
+            partitions.update(run)
+            self.committed_count += len(partitions)
+
+    def _put(self, group_id: str, topic: str, partition: int, value: CommittedOffset) -> None:
+        topics = self._committed.get(group_id)
+        if topics is None:
+            topics = self._committed[group_id] = {}
+        partitions = topics.get(topic)
+        if partitions is None:
+            partitions = topics[topic] = {}
+        if partition not in partitions:
+            self.committed_count += 1
+        partitions[partition] = value
+
+    def _remove(self, group_id: str, topic: str, partition: int) -> None:
+        topics = self._committed.get(group_id)
+        if topics is not None and partition in topics.get(topic, ()):
+            del topics[topic][partition]
+            self.committed_count -= 1
+            if not topics[topic]:
+                del topics[topic]
+            if not topics:
+                del self._committed[group_id]
+        open_here = self._open.get(group_id)
+        if open_here is not None:
+            for producer_id in open_here.pop((topic, partition), ()):
+                self._pending[producer_id].pop((group_id, topic, partition), None)
+            if not open_here:
+                del self._open[group_id]
+
+    def complete_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """The producer's marker was read or written: its pending offsets count, or never were.
+
+        Compaction may leave an offset that was committed later than this transaction's before its
+        marker, so the place in the log decides which of the two is the newer one.
+        """
+        for key, value in self._pending.pop(producer_id, {}).items():
+            group_id, topic, partition = key
+            open_here = self._open[group_id]
+            producers = open_here[topic, partition]
+            producers.discard(producer_id)
+            if not producers:
+                del open_here[topic, partition]
+                if not open_here:
+                    del self._open[group_id]
+            if is_commit:
+                known = self.get(group_id, topic, partition)
+                if known is None or value.record_offset > known.record_offset:
+                    self._put(group_id, topic, partition, value)

@@ -1,0 +1,53 @@
+"""The walk of Java's hash tables; the numbers are Java's own (jshell, Java 17)."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.groups.consumer.java_order import (
+    copied_capacity,
+    grown_capacity,
+    hash_order,
+    int_hash,
+    java_string_key,
+    java_uuid_key,
+    string_hash,
+    uuid_hash,
+)
+
+
+@pytest.mark.parametrize(("text", "code"), [("", 0), ("a", 97), ("range", 108280125)])
+def test_string_hash_is_javas(text: str, code: int) -> None:
+    assert string_hash(text) == code
+
+
+def test_string_hash_counts_utf_16_units() -> None:
+    """Beyond the basic plane a character is two units: "𝄞".hashCode() is 1772436."""
+    assert string_hash("𝄞") == 0xD834 * 31 + 0xDD1E
+
+
+def test_uuid_hash_folds_all_bits() -> None:
+    assert uuid_hash(bytes(16)) == 0
+    assert uuid_hash(bytes.fromhex("00000001000000020000000400000008")) == 15
+
+
+def test_walk_goes_by_bucket_then_by_age() -> None:
+    """Sixteen buckets: 17 lies where 1 does, and comes after it because it was put in later."""
+    assert hash_order([17, 3, 1, 16], int_hash, 16) == [16, 17, 1, 3]
+    assert hash_order([17, 3, 1, 16], int_hash, 32) == [1, 3, 16, 17]
+
+
+def test_high_bits_take_part_in_the_bucket() -> None:
+    assert hash_order([0x10000, 0], int_hash, 16) == [0, 0x10000]
+
+
+@pytest.mark.parametrize(("count", "grown", "copied"), [(0, 16, 16), (12, 16, 32), (13, 32, 32)])
+def test_capacity_of_tables(count: int, grown: int, copied: int) -> None:
+    assert (grown_capacity(count), copied_capacity(count)) == (grown, copied)
+
+
+def test_keys_sort_as_java_compares() -> None:
+    """Java compares UTF-16 units, and the halves of an id as signed numbers."""
+    assert sorted(["\uffff", "𝄞", "a"], key=java_string_key) == ["a", "𝄞", "\uffff"]
+    high, low = b"\xff" + bytes(15), b"\x01" + bytes(15)
+    assert sorted([low, high], key=java_uuid_key) == [high, low]

@@ -1,0 +1,69 @@
+"""What stands between handlers and steps: settings, ids, shards that come and go."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.config.broker import BrokerConfig
+from minibroker.errors import ConfigError
+from minibroker.groups.consumer.membership import assignors_of, new_member_id, settings_of
+from tests.scenario.consumer_rig import ConsumerRig
+
+
+def test_settings_are_kafka_4s_unless_said_otherwise() -> None:
+    settings = settings_of(BrokerConfig({}), {})
+    assert (settings.session_timeout_ms, settings.heartbeat_interval_ms) == (45_000, 5000)
+    assert (settings.assignors, settings.migration_policy) == (
+        ("uniform", "range"),
+        "bidirectional",
+    )
+    assert settings.may_upgrade
+    assert settings.may_downgrade
+
+
+def test_a_policy_that_is_set_counts() -> None:
+    for policy, may in (("upgrade", (True, False)), ("DOWNGRADE", (False, True))):
+        config = BrokerConfig({"group.consumer.migration.policy": policy})
+        settings = settings_of(config, {})
+        assert (settings.may_upgrade, settings.may_downgrade) == may
+
+
+def test_a_groups_own_keys_stay_within_the_brokers_limits() -> None:
+    own = {"consumer.session.timeout.ms": "50000", "consumer.heartbeat.interval.ms": "1"}
+    settings = settings_of(BrokerConfig({}), own)
+    assert (settings.session_timeout_ms, settings.heartbeat_interval_ms) == (50_000, 5000)
+
+
+def test_assignors_are_named_as_kafka_39_and_4_do() -> None:
+    names = "range,org.apache.kafka.coordinator.group.assignor.UniformAssignor"
+    assert assignors_of(BrokerConfig({"group.consumer.assignors": names})) == ("range", "uniform")
+    with pytest.raises(ConfigError, match="served are uniform, range"):
+        BrokerConfig({"group.consumer.assignors": "com.example.MyAssignor"})
+
+
+def test_member_ids_are_like_kafkas() -> None:
+    made = {new_member_id() for _ in range(300)}
+    assert len(made) == 300
+    assert {len(one) for one in made} == {22}
+    assert not any(one.startswith("-") for one in made)
+
+
+def test_sessions_end_with_the_shard() -> None:
+    rig = ConsumerRig()
+    rig.play("topic a 1")
+    rig.play("join m names=a")
+    rig.consumer.on_shard_unloaded(rig.shard)
+    assert rig.play("advance 100000") == []
+    assert rig.group.member_count == 1
+
+
+def test_a_look_up_that_fails_is_asked_for_again() -> None:
+    rig = ConsumerRig()
+    rig.play("topic a 1")
+    rig.play("join m regex=a")
+    ((_, done),) = rig._tasks
+    rig._tasks.clear()
+    done(OSError("the worker is gone"))
+    rig.play("beat m")
+    assert len(rig._tasks) == 1
+    assert rig.play("resolve") == ["= Assigning epoch=2 target=1 members=m"]

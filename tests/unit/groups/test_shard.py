@@ -1,0 +1,254 @@
+"""The groups of one partition: what is written is done, what is read again comes out the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.groups import shard as shard_module
+from minibroker.groups.classic.group import ClassicGroup
+from minibroker.groups.offsets import CommittedOffset
+from minibroker.groups.records import decode_record, encode_offset_key, encode_offset_value
+from minibroker.groups.shard import GroupShard
+from minibroker.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
+from minibroker.records.record import decode_records
+from tests.unit.partitions.conftest import World
+from tests.unit.partitions.conftest import world as world_fixture
+from tests.unit.partitions.test_journal import TOPIC, Bench
+
+if TYPE_CHECKING:
+    from minibroker.groups.offsets import OffsetKey
+
+world = world_fixture
+HOUR_MS = 3_600_000
+
+
+class ShardBench:
+    """A shard over a real log; `refused` are the codes that failed commits were told."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        bench = Bench(world)
+        world.create(TOPIC)
+        bench.journal.start()
+        self.journal = bench.journal
+        self.shard = GroupShard(0, bench.journal, world.clock, offset_version=3)
+        self.refused: list[ErrorCode] = []
+
+    def commit(self, key: OffsetKey, offset: int, **fields: int) -> None:
+        """One offset, staged; `producer_id` makes it part of a transaction."""
+        expire_ms = fields.pop("expire_ms", -1)
+        committed = CommittedOffset(offset, -1, "", self.world.clock.now_ms(), expire_ms)
+        producer = {"producer_epoch": 0, **fields} if fields else {}
+        self.shard.commit_offsets([(key, committed)], self.refused.append, **producer)
+
+    def committed(self, key: OffsetKey) -> int | None:
+        found = self.shard.offsets.get(*key)
+        return None if found is None else found.offset
+
+    def record_count(self) -> int:
+        return self.world.partition(TOPIC).log_end_offset
+
+    def replayed(self) -> GroupShard:
+        """Another shard that reads what this one wrote."""
+        again = GroupShard(0, self.journal, self.world.clock, offset_version=3)
+        partition = self.world.partition(TOPIC)
+        read = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        data, position = read.records, 0
+        while position < len(data):
+            size_bytes = int.from_bytes(data[position + 8 : position + 12], "big") + 12
+            for record in decode_records(data[position : position + size_bytes]):
+                entry = decode_record(record.key, record.value, record.offset)
+                assert entry is not None
+                again.replay(entry)
+            position += size_bytes
+        return again
+
+
+@pytest.fixture
+def bench(world: World) -> ShardBench:
+    return ShardBench(world)
+
+
+def test_G4_an_offset_counts_once_it_is_written_and_no_group_is(bench: ShardBench) -> None:
+    """A consumer that manages its partitions itself writes no group metadata."""
+    bench.commit(("g", "t", 0), 5)
+    assert bench.committed(("g", "t", 0)) is None
+    bench.journal.flush()
+    assert bench.committed(("g", "t", 0)) == 5
+    group = bench.shard.groups["g"]
+    assert isinstance(group, ClassicGroup)
+    assert group.is_simple
+    assert bench.record_count() == 1
+    again = bench.replayed()
+    assert again.offsets.of_group("g") == bench.shard.offsets.of_group("g")
+    assert list(again.groups) == ["g"]
+
+
+def test_a_disk_that_refuses_changes_nothing(bench: ShardBench) -> None:
+    bench.commit(("g", "t", 0), 5)
+    bench.journal.flush()
+    bench.commit(("g", "t", 0), 6)
+    bench.world.fail_next_write()
+    bench.journal.flush()
+    assert bench.refused == [ErrorCode.NOT_COORDINATOR]
+    assert bench.committed(("g", "t", 0)) == 5
+
+
+def test_batches_that_are_too_large_are_refused_by_their_name(bench: ShardBench) -> None:
+    bench.world.dynamic.set_topic(TOPIC, {"max.message.bytes": "100"})
+    committed = CommittedOffset(5, -1, "m" * 100, 0)
+    with pytest.raises(KafkaError) as of_offsets:
+        bench.shard.commit_offsets([(("g", "t", 0), committed)], bench.refused.append)
+    assert of_offsets.value.code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    with pytest.raises(KafkaError) as of_groups:
+        bench.shard.append([(b"\0\2\0\1g", b"x" * 100)])
+    assert of_groups.value.code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_pending_offsets_wait_for_the_marker(bench: ShardBench) -> None:
+    bench.commit(("g", "t", 0), 5)
+    bench.commit(("g", "t", 0), 9, producer_id=7)
+    bench.journal.flush()
+    assert bench.committed(("g", "t", 0)) == 5
+    bench.shard.complete_transaction(7, is_commit=True)
+    assert bench.committed(("g", "t", 0)) == 9
+
+
+def test_group_metadata_is_replayed_and_its_tombstone_deletes(bench: ShardBench) -> None:
+    key = GroupMetadataKey(group="g").to_bytes(2)
+    value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol=None, leader=None)
+    bench.shard.append_and_replay([(key, value.to_bytes(3))])
+    group = bench.shard.groups["g"]
+    assert (group.protocol_type, group.state_name) == ("consumer", "Empty")
+    bench.shard.append_and_replay(bench.shard.groups["g"].tombstones())
+    assert bench.shard.groups == {}
+    assert bench.replayed().groups == {}
+
+
+def test_deleting_a_group_takes_all_of_its_offsets(bench: ShardBench) -> None:
+    bench.commit(("g", "t", 0), 5)
+    bench.commit(("g", "t", 1), 5, producer_id=7)
+    bench.commit(("h", "t", 0), 5)
+    bench.journal.flush()
+    tombstones = bench.shard.tombstones_of("g")
+    assert [key for key, _ in tombstones] == [
+        encode_offset_key("g", "t", 0),
+        encode_offset_key("g", "t", 1),
+    ]
+    bench.shard.append_and_replay(tombstones + bench.shard.groups["g"].tombstones())
+    assert list(bench.shard.offsets.group_ids()) == ["h"]
+    assert list(bench.shard.groups) == ["h"]
+
+
+def test_many_tombstones_are_several_batches(
+    bench: ShardBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_module, "CHUNK_BYTES", 50)
+    for index in range(10):
+        bench.commit(("g", "t", index), index)
+    bench.journal.flush()
+    bench.world.dynamic.set_topic(TOPIC, {"max.message.bytes": "200"})
+    assert bench.shard.forget_topic("t", b"\1" * 16) == 10
+    assert list(bench.shard.offsets.group_ids()) == []
+    assert bench.record_count() == 20
+
+
+class Reader(ClassicGroup):
+    """A group whose answers about expiry are given."""
+
+    __slots__ = ("base_ms", "topics")
+
+    def __init__(self, base_ms: int | None, topics: tuple[str, ...]) -> None:
+        super().__init__("g", 0)
+        self.base_ms = base_ms
+        self.topics = topics
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.topics
+
+    def expiration_base_ms(self, commit_timestamp_ms: int) -> int | None:
+        return None if self.base_ms is None else self.base_ms or commit_timestamp_ms
+
+
+def put_reader(bench: ShardBench, base_ms: int | None, *topics: str) -> None:
+    bench.shard.groups["g"] = Reader(base_ms, topics)
+
+
+def test_offsets_expire_by_commit_time_and_the_group_goes_with_the_last(
+    bench: ShardBench,
+) -> None:
+    bench.commit(("g", "t", 0), 5)
+    bench.journal.flush()
+    bench.world.clock.advance(HOUR_MS // 2)
+    bench.commit(("g", "t", 1), 5)
+    bench.commit(("h", "t", 0), 5)
+    bench.journal.flush()
+    assert bench.shard.expire(HOUR_MS) == 0
+    bench.world.clock.advance(HOUR_MS // 2)
+    assert bench.shard.expire(HOUR_MS) == 1
+    assert bench.committed(("g", "t", 0)) is None
+    assert bench.committed(("g", "t", 1)) == 5
+    assert list(bench.shard.groups) == ["g", "h"]
+    bench.world.clock.advance(HOUR_MS // 2)
+    assert bench.shard.expire(HOUR_MS) == 2
+    assert bench.shard.groups == {}
+    assert bench.replayed().groups == {}
+    count = bench.record_count()
+    assert bench.shard.expire(HOUR_MS) == 0
+    assert bench.record_count() == count
+
+
+def test_what_a_group_reads_and_what_a_transaction_holds_does_not_expire(
+    bench: ShardBench,
+) -> None:
+    for topic in ("read", "left", "held"):
+        bench.commit(("g", topic, 0), 5)
+    bench.commit(("g", "held", 0), 6, producer_id=7)
+    bench.journal.flush()
+    put_reader(bench, 0, "read")
+    bench.world.clock.advance(2 * HOUR_MS)
+    assert bench.shard.expire(HOUR_MS) == 1
+    assert sorted(bench.shard.offsets.of_group("g")) == ["held", "read"]
+    assert "g" in bench.shard.groups
+
+
+def test_a_group_says_from_when_its_offsets_age(bench: ShardBench) -> None:
+    bench.commit(("g", "t", 0), 5)
+    bench.journal.flush()
+    bench.world.clock.advance(2 * HOUR_MS)
+    put_reader(bench, None)
+    assert bench.shard.expire(HOUR_MS) == 0
+    put_reader(bench, bench.world.clock.now_ms())
+    assert bench.shard.expire(HOUR_MS) == 0
+    bench.world.clock.advance(HOUR_MS)
+    assert bench.shard.expire(HOUR_MS) == 1
+
+
+def test_an_explicit_expiry_counts_alone(bench: ShardBench) -> None:
+    soon_ms = bench.world.clock.now_ms() + 1000
+    bench.commit(("g", "t", 0), 5, expire_ms=soon_ms)
+    bench.commit(("g", "t", 1), 5, expire_ms=soon_ms + 10 * HOUR_MS)
+    bench.journal.flush()
+    bench.world.clock.advance(1000)
+    assert bench.shard.expire(HOUR_MS) == 1
+    bench.world.clock.advance(5 * HOUR_MS)
+    assert bench.shard.expire(HOUR_MS) == 0
+    assert bench.committed(("g", "t", 1)) == 5
+    again = bench.replayed().offsets.get("g", "t", 1)
+    assert again is not None
+    assert again.expire_timestamp_ms == soon_ms + 10 * HOUR_MS
+
+
+def test_a_topic_that_is_gone_is_forgotten_by_its_id(bench: ShardBench) -> None:
+    ours, theirs = b"\1" * 16, b"\2" * 16
+    for index, topic_id in enumerate((ours, theirs)):
+        committed = CommittedOffset(5, -1, "", 0, topic_id=topic_id)
+        record = encode_offset_key("g", "t", index), encode_offset_value(committed)
+        bench.shard.append_and_replay([record])
+    assert bench.shard.forget_topic("t", ours) == 1
+    assert bench.committed(("g", "t", 0)) is None
+    assert bench.committed(("g", "t", 1)) == 5
