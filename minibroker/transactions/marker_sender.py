@@ -1,0 +1,204 @@
+"""Carries the outcome of a decided transaction to every partition it touched.
+
+A transaction comes here when PrepareCommit or PrepareAbort is in the journal, and leaves when the
+last partition has its marker. Partitions led here are written at once, those of other brokers
+through a `send_to_broker`; what cannot be written now is tried again, as the decision stands. A
+partition that does not exist any more needs no marker. A partition that knows a newer epoch of
+producer or coordinator has somebody else's word already: then the whole transaction is left to
+that one, as in Kafka.
+
+Source: Kafka TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.cluster.image import NO_LEADER
+from minibroker.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.ids import TopicPartition
+    from minibroker.partitions.markers import EndOfTransaction, MarkerWriter
+    from minibroker.timers import Timers
+
+    SendToBroker = Callable[
+        [int, EndOfTransaction, list[TopicPartition]],
+        Awaitable[dict[TopicPartition, ErrorCode]],
+    ]
+    """(broker id, marker, partitions) → one code for each partition (WriteTxnMarkers). Gives
+    NOT_LEADER_OR_FOLLOWER where the broker cannot be reached."""
+
+logger = logging.getLogger(__name__)
+
+RETRY_MS: Final = 100
+"""Kafka's sender looks again as often."""
+
+_DONE: Final = frozenset(
+    (
+        ErrorCode.NONE,
+        # Nothing was written there either: such a partition refuses transactional batches.
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+    )
+)
+_OVERTAKEN: Final = frozenset(
+    (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+)
+
+
+class Ending(NamedTuple):
+    """One transaction on its way; `missing` are partitions without their marker."""
+
+    transactional_id: str
+    marker: EndOfTransaction
+    missing: set[TopicPartition]
+    on_done: Callable[[], None]
+
+
+class MarkerSender:
+    """Belongs to the loop's thread."""
+
+    __slots__ = (
+        "_cluster",
+        "_endings",
+        "_new",
+        "_requests",
+        "_send",
+        "_timers",
+        "_writer",
+    )
+
+    def __init__(
+        self, *, writer: MarkerWriter, cluster: Cluster, timers: Timers, send: SendToBroker
+    ) -> None:
+        self._writer = writer
+        self._cluster = cluster
+        self._timers = timers
+        self._send = send
+        self._endings: dict[str, Ending] = {}
+        self._new: list[Ending] = []
+        self._requests: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """Transactions on their way."""
+        return len(self._endings)
+
+    def add(
+        self,
+        transactional_id: str,
+        marker: EndOfTransaction,
+        partitions: Iterable[TopicPartition],
+        on_done: Callable[[], None],
+    ) -> None:
+        """Bring the marker to `partitions`, beginning when the answers in hand are on their way;
+        `on_done` is called on the loop behind the last one.
+        """
+        ending = Ending(transactional_id, marker, set(partitions), on_done)
+        self._endings[transactional_id] = ending
+        if not self._new:
+            asyncio.get_running_loop().call_soon(self._run)
+        self._new.append(ending)
+
+    def forget(self, transactional_id: str) -> None:
+        """This broker is not the coordinator any more: who is goes on."""
+        self._endings.pop(transactional_id, None)
+
+    async def close(self) -> None:
+        """Stop; what is not done is found in the journal at the next start."""
+        self._endings.clear()
+        for task in self._requests:
+            task.cancel()
+        await asyncio.gather(*self._requests, return_exceptions=True)
+
+    def _run(self) -> None:
+        """Begin with what was added."""
+        new, self._new = self._new, []
+        for ending in new:
+            self._retry(ending)
+
+    def _try(self, ending: Ending) -> None:
+        here, elsewhere = self._by_leader(ending)
+        self._take(ending, self._writer.write(ending.marker, here) if here else {})
+        if self._endings.get(ending.transactional_id) is not ending:
+            return
+        if elsewhere:
+            task = asyncio.get_running_loop().create_task(self._send_all(ending, elsewhere))
+            self._requests.add(task)
+            task.add_done_callback(self._requests.discard)
+        else:
+            self._finish_or_retry(ending)
+
+    def _by_leader(
+        self, ending: Ending
+    ) -> tuple[list[TopicPartition], dict[int, list[TopicPartition]]]:
+        """(partitions led here, broker id → partitions led there); those without a leader now are
+        in neither, those that are gone are struck off."""
+        here: list[TopicPartition] = []
+        elsewhere: dict[int, list[TopicPartition]] = {}
+        for name in sorted(ending.missing):
+            topic = self._cluster.image.topics.get(name.topic)
+            if topic is None or name.partition >= len(topic.partitions):
+                logger.info(
+                    "%s is gone, it needs no marker of transactional id %s",
+                    name,
+                    ending.transactional_id,
+                )
+                ending.missing.discard(name)
+                continue
+            leader = topic.partitions[name.partition].leader
+            if leader == self._cluster.broker_id:
+                here.append(name)
+            elif leader != NO_LEADER:
+                elsewhere.setdefault(leader, []).append(name)
+        return here, elsewhere
+
+    async def _send_all(self, ending: Ending, by_broker: dict[int, list[TopicPartition]]) -> None:
+        answers = await asyncio.gather(
+            *(
+                self._send(broker_id, ending.marker, partitions)
+                for broker_id, partitions in by_broker.items()
+            )
+        )
+        for codes in answers:
+            self._take(ending, codes)
+        if self._endings.get(ending.transactional_id) is ending:
+            self._finish_or_retry(ending)
+
+    def _take(self, ending: Ending, codes: dict[TopicPartition, ErrorCode]) -> None:
+        for name, code in codes.items():
+            if code in _DONE:
+                ending.missing.discard(name)
+                continue
+            if code in _OVERTAKEN:
+                logger.info(
+                    "%s refuses the marker of transactional id %s with %s, somebody else decides",
+                    name,
+                    ending.transactional_id,
+                    code.name,
+                )
+                self._endings.pop(ending.transactional_id, None)
+                return
+            logger.debug(
+                "marker of transactional id %s for %s is tried again: %s",
+                ending.transactional_id,
+                name,
+                code.name,
+            )
+
+    def _finish_or_retry(self, ending: Ending) -> None:
+        if ending.missing:
+            self._timers.after(RETRY_MS, lambda: self._retry(ending))
+            return
+        del self._endings[ending.transactional_id]
+        ending.on_done()
+
+    def _retry(self, ending: Ending) -> None:
+        """Try it, unless it is no longer ours to bring."""
+        if self._endings.get(ending.transactional_id) is ending:
+            self._try(ending)

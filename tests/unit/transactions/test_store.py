@@ -1,0 +1,181 @@
+"""The journal and its image in memory: written, replayed, unloaded."""
+
+from __future__ import annotations
+
+import shutil
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.ids import TopicPartition
+from minibroker.protocol.versioned import version_of
+from minibroker.records.batch import iterate_headers
+from minibroker.records.record import Record, decode_records
+from minibroker.transactions.records import encode_key, encode_value
+from minibroker.transactions.state import TransactionMetadata, TransactionState
+from minibroker.transactions.store import _decode_batch
+from tests.support.in_process import InProcessBroker
+from tests.support.transactions import SETTINGS, transactional_world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.transactions import World
+
+S = TransactionState
+DATA: Any = SimpleNamespace(is_control=False)
+CONTROL: Any = SimpleNamespace(is_control=True)
+
+
+class DeafSender:
+    """Brings no markers."""
+
+    def add(self, *_: object) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+def record(key: bytes | None, value: bytes | None) -> Record:
+    return Record(0, 0, key, value)
+
+
+async def test_what_was_written_is_there_after_a_restart(world: World, tmp_path: Path) -> None:
+    """P7: open transactions stay open, with producer id and epoch."""
+    producers = {name: await world.begin(name) for name in ("a", "b", "c", "d")}
+    await world.add(producers["b"], 0, transactional_id="b")
+    await world.add(producers["c"], 1, transactional_id="c")
+    await world.end(producers["c"], transactional_id="c", commit=False)
+    await world.fetch()
+    before = {one.transactional_id: one for one in world.coordinator.all()}
+    assert {name: one.state for name, one in before.items()} == {
+        "a": S.EMPTY,
+        "b": S.ONGOING,
+        "c": S.COMPLETE_ABORT,
+        "d": S.EMPTY,
+    }
+    await world.running.stop()
+    async with (
+        InProcessBroker(tmp_path, SETTINGS, clock=world.clock) as again,
+        await again.connect() as client,
+    ):
+        world.running, world.client = again, client
+        assert (await world.begin("a"))[1] == 1
+        after = {one.transactional_id: one for one in world.coordinator.all()}
+        for name in ("b", "c", "d"):
+            assert after[name] == before[name]._replace(last_producer_epoch=-1)
+        assert (await world.end(producers["b"], transactional_id="b")).error_code == 0
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
+@pytest.mark.parametrize("commit", [True, False])
+async def test_P6_a_decided_transaction_is_ended_by_the_next_start(
+    world: World, tmp_path: Path, commit: bool, is_killed: bool
+) -> None:
+    """The broker ends between the decision and the markers; nobody has to ask.
+
+    A kill leaves what the files hold at that moment: a copy of them is as good.
+    """
+    producer = await world.begin()
+    await world.add(producer, 0, 1)
+    await world.produce(producer, b"a")
+    world.coordinator._sender = DeafSender()  # type: ignore[assignment]
+    await world.end(producer, commit=commit)
+    assert (await world.fetch()).last_stable_offset == 0
+    directory = tmp_path
+    if is_killed:
+        directory = tmp_path / "killed"
+        # The worker may be about to rename one: what it replaces is there all the same.
+        unfinished = shutil.ignore_patterns("*.tmp")
+        shutil.copytree(tmp_path / "data", directory / "data", ignore=unfinished)
+    await world.running.stop()
+    async with (
+        InProcessBroker(directory, SETTINGS, clock=world.clock) as again,
+        await again.connect() as client,
+    ):
+        world.running, world.client = again, client
+        await world.begin()
+        for index, end in ((0, 2), (1, 1)):
+            found = await world.fetch(index=index)
+            assert (found.high_watermark, found.last_stable_offset) == (end, end)
+        aborted = (await world.fetch()).aborted_transactions or []
+        assert len(aborted) == (0 if commit else 1)
+
+
+@pytest.mark.parametrize(("level", "version"), [("0", 0), ("1", 1), ("2", 1)])
+async def test_the_clusters_level_decides_the_version_of_the_values(
+    tmp_path: Path, level: str, version: int
+) -> None:
+    """`--set transaction.version=…`; clients of either protocol are served at any level."""
+    async with transactional_world(tmp_path, **{"transaction.version": level}) as world:
+        producer = await world.begin()
+        assert await world.produce(producer, b"a", version=12) == ErrorCode.NONE
+        assert (await world.end(producer, version=5)).error_code == 0
+        await world.fetch()
+        store = world.coordinator._store
+        index, found = store.get("x")
+        assert (found.state, found.producer_epoch) == (S.COMPLETE_COMMIT, 1)
+        partition = world.running.partitions.get("__transaction_state", index)
+        read = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        versions = {
+            version_of(one.value or b"")
+            for position, header in iterate_headers(read.records)
+            for one in decode_records(read.records, position, header=header)
+        }
+        assert versions == {version}
+
+
+async def test_a_topic_that_is_deleted_takes_its_ids_along(world: World) -> None:
+    producer = await world.begin()
+    await world.add(producer, 0)
+    store = world.coordinator._store
+    await world.running.broker.cluster.delete_topic("__transaction_state")
+    assert not store.has_ongoing
+    assert store.overdue(10**15) == []
+    with pytest.raises(KafkaError) as caught:
+        store.find("x")
+    assert caught.value.code == ErrorCode.NOT_COORDINATOR
+    assert await world.add(producer, 0) == [ErrorCode.NOT_COORDINATOR]
+
+
+async def test_unknown_and_empty_ids_are_told_apart(world: World) -> None:
+    await world.begin()
+    store = world.coordinator._store
+    for name, code in (
+        ("", ErrorCode.INVALID_REQUEST),
+        ("unknown", ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+    ):
+        with pytest.raises(KafkaError) as caught:
+            store.get(name)
+        assert caught.value.code == code
+
+
+async def test_a_state_too_large_for_a_record_is_refused(world: World) -> None:
+    """Nothing changes then."""
+    await world.begin()
+    store = world.coordinator._store
+    index, found = store.get("x")
+    large = frozenset(TopicPartition("n" * 249, one) for one in range(300_000))
+    with pytest.raises(KafkaError) as caught:
+        store.write(index, found._replace(state=S.ONGOING, partitions=large))
+    assert caught.value.code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert store.get("x")[1] is found
+
+
+def test_replay_passes_over_what_it_cannot_read(caplog: pytest.LogCaptureFixture) -> None:
+    metadata = TransactionMetadata("x", 5, 0, timeout_ms=1)
+    key, value = encode_key("x"), encode_value(metadata, 0)
+    records = [
+        record(key, value),
+        record(None, value),
+        record(b"\0\7", value),
+        record(key, b"\0"),
+        record(key, None),
+    ]
+    assert _decode_batch(DATA, records) == [("x", metadata), ("x", None)]
+    assert len(caplog.messages) == 3
+    assert _decode_batch(CONTROL, records) == []
