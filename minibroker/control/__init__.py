@@ -1,0 +1,1 @@
+"""What `minibroker serve --control HOST:PORT` serves over HTTP; loaded only then."""

@@ -1,0 +1,197 @@
+"""The control API: which path does what. `openapi.json` beside it says the same to machines.
+
+    http.Request ─► ControlApi.handle: who asks, which route ─► a method here ─► http.Response
+
+Without a token only loopback is served, and only to programs: a page in a browser, which could
+reach loopback too, sends `Origin` or a foreign `Host` and is refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+from http import HTTPStatus
+from importlib.resources import files
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from minibroker.control import bodies, views
+from minibroker.control.exposition import Exposition
+from minibroker.control.health import reasons_not_ready
+from minibroker.control.http import JSON, HttpError, Response, json_response
+from minibroker.errors import MinibrokerError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from minibroker.control.http import Request
+    from minibroker.testing.faults import Fault
+    from minibroker.testing.node import Node
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+JSON_LINES: Final = "application/x-ndjson"
+_OPEN_TO_ALL: Final = "/health/"
+
+
+class ControlApi:
+    """Of one node. `token` None: for loopback."""
+
+    def __init__(self, node: Node, token: str | None = None) -> None:
+        self._node = node
+        self._token = token
+        self._faults: dict[int, Fault] = {}
+        self._numbers = count(1)
+        self._exposition = Exposition(node)
+        self._routes: dict[str, dict[str, Callable[[Request], Awaitable[Response]]]] = {
+            "/health/live": {"GET": self._live},
+            "/health/ready": {"GET": self._ready},
+            "/metrics": {"GET": self._metrics},
+            "/topics": {"GET": self._topics},
+            "/groups": {"GET": self._groups},
+            "/requests": {"GET": self._requests},
+            "/faults": {
+                "GET": self._list_faults,
+                "POST": self._add_fault,
+                "DELETE": self._clear_faults,
+            },
+            "/faults/{id}": {"GET": self._show_fault, "DELETE": self._remove_fault},
+            "/clock": {"GET": self._clock, "POST": self._advance},
+            "/reset": {"POST": self._reset},
+            "/openapi.json": {"GET": self._openapi},
+        }
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Path → methods."""
+        return {path: tuple(methods) for path, methods in self._routes.items()}
+
+    async def handle(self, request: Request) -> Response:
+        """Raises HttpError."""
+        self._check_caller(request)
+        path = request.path
+        if path.startswith("/faults/") and path.count("/") == 2:
+            path = "/faults/{id}"
+        methods = self._routes.get(path)
+        if methods is None:
+            raise HttpError(
+                HTTPStatus.NOT_FOUND, f"there is no {request.path:.100}; see /openapi.json"
+            )
+        method = methods.get(request.method)
+        if method is None:
+            allowed = ", ".join(methods)
+            raise HttpError(
+                HTTPStatus.METHOD_NOT_ALLOWED,
+                f"{request.method} {path}: expected {allowed}",
+                (("Allow", allowed),),
+            )
+        return await method(request)
+
+    def _check_caller(self, request: Request) -> None:
+        if request.path.startswith(_OPEN_TO_ALL):
+            return
+        if self._token is not None:
+            given = request.headers.get("authorization", "").encode()
+            if not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
+                raise HttpError(
+                    HTTPStatus.UNAUTHORIZED,
+                    "the header Authorization has to be: Bearer TOKEN, the one of --control-token",
+                    (("WWW-Authenticate", "Bearer"),),
+                )
+            return
+        host = request.headers.get("host", "localhost")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if "origin" in request.headers or name.lower() not in LOOPBACK:
+            raise HttpError(
+                HTTPStatus.FORBIDDEN,
+                "without a token only programs on this machine are served: neither pages of a "
+                f"browser nor Host {host:.100}",
+            )
+
+    def _check_running(self) -> None:
+        if not self._node.is_running:
+            reason = reasons_not_ready(self._node)[0]
+            raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, f"{reason}: see /faults")
+
+    # Health and looking.
+
+    async def _live(self, _: Request) -> Response:
+        return json_response({"live": True})
+
+    async def _ready(self, _: Request) -> Response:
+        reasons = reasons_not_ready(self._node)
+        status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
+        return json_response({"ready": not reasons, "reasons": reasons}, status)
+
+    async def _metrics(self, _: Request) -> Response:
+        return Response(HTTPStatus.OK, await self._exposition.text(), CONTENT_TYPE_LATEST)
+
+    async def _topics(self, _: Request) -> Response:
+        self._check_running()
+        return json_response(await views.topics_of(self._node.app))
+
+    async def _groups(self, _: Request) -> Response:
+        self._check_running()
+        found = self._node.inspector.groups()
+        return json_response(await views.groups_of(self._node.app) if found else [])
+
+    async def _requests(self, request: Request) -> Response:
+        lines = views.requests_of(self._node, request.query)
+        return Response(HTTPStatus.OK, lines, JSON_LINES)
+
+    async def _openapi(self, _: Request) -> Response:
+        text = files("minibroker.control").joinpath("openapi.json").read_bytes()
+        return Response(HTTPStatus.OK, text, JSON)
+
+    # Faults.
+
+    async def _list_faults(self, _: Request) -> Response:
+        return json_response([bodies.show_fault(*one) for one in self._faults.items()])
+
+    async def _add_fault(self, request: Request) -> Response:
+        fault = bodies.parse_fault(request.body)
+        self._check_running()
+        try:
+            await self._node.add(fault)
+        except MinibrokerError as error:
+            raise HttpError(HTTPStatus.CONFLICT, str(error)) from None
+        number = next(self._numbers)
+        if not fault.is_removed:
+            self._faults[number] = fault
+        shown = json_response(bodies.show_fault(number, fault), HTTPStatus.CREATED)
+        return shown._replace(headers=(("Location", f"/faults/{number}"),))
+
+    def _find(self, request: Request) -> int:
+        text = request.path.removeprefix("/faults/")
+        if not (text.isdecimal() and len(text) < 19 and int(text) in self._faults):
+            raise HttpError(HTTPStatus.NOT_FOUND, f"there is no fault {text:.100}; see GET /faults")
+        return int(text)
+
+    async def _show_fault(self, request: Request) -> Response:
+        number = self._find(request)
+        return json_response(bodies.show_fault(number, self._faults[number]))
+
+    async def _remove_fault(self, request: Request) -> Response:
+        number = self._find(request)
+        fault = self._faults.pop(number)
+        await self._node.remove(fault)
+        return json_response(bodies.show_fault(number, fault))
+
+    async def _clear_faults(self, _: Request) -> Response:
+        self._faults.clear()
+        await self._node.clear()
+        return json_response([])
+
+    # Time, and anew.
+
+    async def _clock(self, _: Request) -> Response:
+        return json_response({"now_ms": self._node.clock.now_ms()})
+
+    async def _advance(self, request: Request) -> Response:
+        self._node.clock.move(bodies.parse_advance_ms(request.body))
+        return json_response({"now_ms": self._node.clock.now_ms()})
+
+    async def _reset(self, _: Request) -> Response:
+        self._faults.clear()
+        await self._node.reset()
+        return json_response({"now_ms": self._node.clock.now_ms()})

@@ -1,0 +1,72 @@
+"""A broker with its control API: what `minibroker serve --control` runs instead of `app.Broker`.
+
+The API answers from the first moment (live, not ready yet) until the broker has stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from minibroker.control.api import ControlApi
+from minibroker.control.http import HttpServer
+from minibroker.errors import ConfigError
+from minibroker.testing.node import Node
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.config.options import TopicToCreate
+
+logger = logging.getLogger(__name__)
+
+
+class ControlledBroker:
+    """As `app.Broker`: `start`, then `stop`."""
+
+    def __init__(self, config: BrokerConfig, host: str, port: int, token: str | None) -> None:
+        self._config = config
+        self._host = host
+        self._port = port
+        self._token = token
+        self._node: Node
+        self._server: HttpServer
+        self.control_address: tuple[str, int] = (host, port)
+        """Where the API is served, once started."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that clients are told."""
+        return self._node.address
+
+    @property
+    def failure(self) -> asyncio.Future[str]:
+        """Done with the reason when the broker cannot go on."""
+        return self._node.failure
+
+    async def start(self, topics: Sequence[TopicToCreate] = ()) -> None:
+        """Serve. Raises MinibrokerError; then nothing is left running."""
+        self._node = Node(self._config, topics)
+        self._server = HttpServer(ControlApi(self._node, self._token).handle)
+        try:
+            port = await self._server.listen(self._host, self._port)
+        except OSError as error:
+            raise ConfigError(
+                f"--control {self._host}:{self._port}: cannot listen: {error.strerror or error}"
+            ) from error
+        self.control_address = (self._host, port)
+        try:
+            await self._node.start()
+        except BaseException:
+            await self._server.close()
+            raise
+        logger.info("control API on http://%s:%d", *self.control_address)
+
+    async def stop(self) -> None:
+        """Stop cleanly. Raises MinibrokerError."""
+        try:
+            await self._node.stop()
+        finally:
+            await self._server.close()

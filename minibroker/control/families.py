@@ -1,0 +1,189 @@
+"""What `/metrics` shows, family by family; `text_format` tells how Kafka's names become these.
+
+Lists grow with topics and groups: everything comes in small pieces, between which `exposition` can
+let the broker serve. An empty piece is a place to pause while there is nothing to show yet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from minibroker import __version__
+from minibroker.cluster.image import NO_CONTROLLER
+from minibroker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.control.text_format import (
+    counter,
+    gauge,
+    head,
+    labels,
+    metric_name,
+    sample,
+    summary,
+)
+from minibroker.metrics import TIME_NAMES
+from minibroker.storage.compaction.cleaner_settings import CleanerMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from minibroker.app import Broker
+    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.testing.node import Node
+
+_OF_LOG: Final[tuple[tuple[str, str, Callable[[PartitionLog], int]], ...]] = (
+    ("Size", "Bytes in the segments' .log files", lambda log: log.size_bytes),
+    ("NumLogSegments", "Segments", lambda log: len(log.segments)),
+    ("LogStartOffset", "First offset", lambda log: log.log_start_offset),
+    ("LogEndOffset", "Offset of the next record", lambda log: log.log_end_offset),
+)
+GROUP_STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
+
+
+def families(node: Node) -> Iterator[str]:
+    """Everything of the broker, piece by piece; of one that does not run only that."""
+    yield head("minibroker_info", "gauge", "Its version")
+    yield sample("minibroker_info", 1, labels(version=__version__))
+    yield gauge("minibroker_up", "1: it is running", node.is_running)
+    if node.is_running:
+        broker = node.app
+        yield from _requests(broker)
+        yield from _connections(broker)
+        yield from _cluster(broker)
+        yield from _logs(broker)
+        yield from _groups(broker)
+        yield from _cleaner(broker)
+
+
+def _requests(broker: Broker) -> Iterator[str]:
+    of_apis = [
+        (one.api_name, one.by_name()) for one in list(broker.services.metrics.requests.values())
+    ]
+    name = metric_name("kafka.network", "RequestMetrics", "RequestsPerSec") + "_total"
+    yield head(name, "counter", "Requests answered")
+    for api_name, times in of_apis:
+        yield sample(name, times["TotalTimeMs"].count, labels(request=api_name))
+    for time_name in TIME_NAMES if of_apis else ():
+        name = metric_name("kafka.network", "RequestMetrics", time_name)
+        yield head(name, "summary", f"{time_name} of requests, milliseconds")
+        for api_name, times in of_apis:
+            yield summary(name, api_name, times[time_name])
+
+
+def _connections(broker: Broker) -> Iterator[str]:
+    metrics = broker.services.metrics
+    yield gauge(
+        metric_name("kafka.server", "socket-server-metrics", "connection-count"),
+        "Connections open",
+        metrics.connections,
+    )
+    yield counter(
+        "minibroker_server_refused_connections",
+        "Connections refused by max.connections.per.ip",
+        metrics.refused_connections,
+    )
+    yield counter(
+        "minibroker_server_malformed_requests",
+        "Connections ended for bytes that are no request",
+        metrics.malformed_requests,
+    )
+    yield gauge(
+        "minibroker_quotas_sensors",
+        "Clients whose use is counted for a quota",
+        len(broker.services.quotas),
+    )
+
+
+def _cluster(broker: Broker) -> Iterator[str]:
+    image = broker.cluster.image
+    here = broker.config.broker_id
+    total = leaderless = mine = led = offline = behind = 0
+    for topic in list(image.topics.values()):
+        for one in topic.partitions:
+            total += 1
+            leaderless += one.leader < 0
+            mine += here in one.replicas
+            led += one.leader == here
+            offline += here in one.offline
+            behind += one.leader == here and len(one.isr) < len(one.replicas)
+            yield ""
+    type_name = "KafkaController"
+    for name, text, value in (
+        ("ActiveControllerCount", "1: this broker is the controller", broker.cluster.is_controller),
+        ("GlobalTopicCount", "Topics of the cluster", len(image.topics)),
+        ("GlobalPartitionCount", "Partitions of the cluster", total),
+        ("OfflinePartitionsCount", "Partitions without a leader", leaderless),
+    ):
+        yield gauge(metric_name("kafka.controller", type_name, name), text, value)
+    known = image.controller_id != NO_CONTROLLER
+    yield gauge("minibroker_cluster_controller_known", "1: there is a controller", known)
+    for name, text, value in (
+        ("PartitionCount", "Partitions with a replica here", mine),
+        ("LeaderCount", "Partitions led here", led),
+        ("OfflineReplicaCount", "Replicas in offline directories", offline),
+        ("UnderReplicatedPartitions", "Partitions led here whose replicas are not all in sync",
+         behind),
+    ):  # fmt: skip
+        yield gauge(metric_name("kafka.server", "ReplicaManager", name), text, value)
+
+
+def _logs(broker: Broker) -> Iterator[str]:
+    logs = broker.logs.logs
+    places = list(logs)
+    for kafka_name, text, of_log in _OF_LOG:
+        name = metric_name("kafka.log", "Log", kafka_name)
+        yield head(name, "gauge", text)
+        for place in places:
+            log = logs.get(place)
+            if log is not None:  # not deleted meanwhile; names of topics need no escaping
+                labelled = f'{{topic="{place.topic}",partition="{place.partition}"}}'
+                yield sample(name, of_log(log), labelled)
+    yield gauge(
+        metric_name("kafka.log", "LogManager", "OfflineLogDirectoryCount"),
+        "Log directories that failed",
+        sum(one.is_offline for one in broker.logs.directories),
+    )
+
+
+def _groups(broker: Broker) -> Iterator[str]:
+    if OFFSETS_TOPIC not in broker.cluster.image.topics:
+        return
+    shards = broker.services.groups.active_shards()
+    states: Counter[str] = Counter()
+    for shard in shards:
+        for group in list(shard.groups.values()):
+            states[group.state_name] += 1
+            yield ""
+    name = metric_name("kafka.coordinator.group", "GroupMetadataManager", "NumGroups")
+    yield gauge(name, "Groups coordinated here", states.total())
+    for state in GROUP_STATES:
+        yield gauge(f"{name}{state.lower()}", f"Groups that are {state}", states[state])
+    name = "minibroker_group_committed_offset"
+    yield head(name, "gauge", "Offset a group committed")
+    for shard in shards:
+        for group_id in list(shard.offsets.group_ids()):
+            for topic, partitions in list(shard.offsets.of_group(group_id).items()):
+                for partition, one in list(partitions.items()):
+                    labelled = labels(group=group_id, topic=topic, partition=str(partition))
+                    yield sample(name, one.offset, labelled)
+
+
+def _cleaner(broker: Broker) -> Iterator[str]:
+    """All zero as long as nothing was to be compacted and there is no cleaner."""
+    cleaner = broker.housekeeping.compaction.cleaner
+    now_ms = broker.clock.now_ms()
+    metrics = CleanerMetrics(now_ms) if cleaner is None else cleaner.metrics
+    manager = "LogCleanerManager"
+    of_manager = ("max-dirty-percent", "time-since-last-run-ms")
+    for name, value in metrics.by_name(now_ms).items():
+        type_name = manager if name in of_manager else "LogCleaner"
+        yield gauge(metric_name("kafka.log", type_name, name), f"{name} of the cleaner", value)
+    if cleaner is None:
+        aside = dict.fromkeys((one.path for one in broker.logs.live_directories), (0, 0))
+    else:
+        aside = cleaner.uncleanable()
+    for index, name in enumerate(("uncleanable-partitions-count", "uncleanable-bytes")):
+        full_name = metric_name("kafka.log", manager, name)
+        yield head(full_name, "gauge", f"{name} of what the cleaner set aside")
+        for path, values in aside.items():
+            yield sample(full_name, values[index], labels(logdirectory=path))

@@ -1,0 +1,44 @@
+"""Whether a client would succeed now, and if not, why not.
+
+Ready: started and not killed or paused, the listeners accept, a controller is known, every
+coordinator that has something to go on with has loaded it, no log directory is offline.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.image import NO_CONTROLLER
+from minibroker.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+
+if TYPE_CHECKING:
+    from minibroker.app import Broker
+    from minibroker.testing.node import Node
+
+
+def reasons_not_ready(node: Node) -> list[str]:
+    """Sentences; empty: ready."""
+    if not node.is_running:
+        killed = any(one.broker == "killed" for one in node.faults)
+        return ["the broker is killed by a fault" if killed else "the broker is starting"]
+    broker = node.app
+    reasons = []
+    if node.is_paused:
+        reasons.append("the broker is paused by a fault")
+    if broker.failure.done():
+        reasons.append(f"the broker ends: {broker.failure.result()}")
+    if broker.cluster.image.controller_id == NO_CONTROLLER:
+        reasons.append("no controller is known")
+    offline = [one.path for one in broker.logs.directories if one.is_offline]
+    reasons += [f"the log directory {path} is offline" for path in offline]
+    return reasons + _loading(broker)
+
+
+def _loading(broker: Broker) -> list[str]:
+    topics = broker.cluster.image.topics
+    reasons = []
+    if OFFSETS_TOPIC in topics and broker.services.groups.journal.is_loading:
+        reasons.append("the group coordinator is loading")
+    if TRANSACTIONS_TOPIC in topics and broker.services.transactions.journal.is_loading:
+        reasons.append("the transaction coordinator is loading")
+    return reasons

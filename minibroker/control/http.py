@@ -1,0 +1,230 @@
+"""HTTP/1.1 for the control API: h11 over asyncio streams, on the broker's loop.
+
+    connection ─► Request (bounded in size and time) ─► handler ─► Response
+
+One request at a time per connection, kept alive between them. Who sends too much gets 413, who is
+too slow 408, who speaks no HTTP 400, one connection too many 503; none of them disturbs the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import h11
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
+
+HEADER_BYTES_MAX: Final = 16 << 10
+BODY_BYTES_MAX: Final = 64 << 10
+REQUEST_TIMEOUT_S: Final = 10.0
+"""From its first byte to its last; an answer has as long to be taken."""
+IDLE_TIMEOUT_S: Final = 60.0
+CONNECTIONS_MAX: Final = 64
+PIECE_BYTES: Final = 64 << 10
+"""Of an answer; between two the broker serves."""
+_READ_BYTES: Final = 16 << 10
+JSON: Final = "application/json"
+
+
+class Request(NamedTuple):
+    """One request, read whole."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    """Names in lower case."""
+    body: bytes
+
+
+class Response(NamedTuple):
+    """One answer, written whole."""
+
+    status: int
+    body: bytes | bytearray
+    content_type: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class HttpError(Exception):
+    """An answer of 4xx or 5xx with a sentence that says what to do."""
+
+    def __init__(
+        self, status: int, sentence: str, headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.headers = headers
+
+    def response(self) -> Response:
+        """As JSON: `{"error": …}`."""
+        return json_response({"error": str(self)}, self.status)._replace(headers=self.headers)
+
+
+def json_response(value: Any, status: int = HTTPStatus.OK) -> Response:
+    """A value as JSON, one line."""
+    return Response(status, json.dumps(value).encode() + b"\n")
+
+
+class HttpServer:
+    """Belongs to the loop; `listen`, then `close`."""
+
+    def __init__(self, handle: Callable[[Request], Awaitable[Response]]) -> None:
+        """`handle` may raise HttpError."""
+        self._handle = handle
+        self._server: asyncio.Server
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def listen(self, host: str, port: int) -> int:
+        """Bind and serve; the port. Raises OSError."""
+        self._server = await asyncio.start_server(
+            self._serve, host, port, limit=HEADER_BYTES_MAX, backlog=CONNECTIONS_MAX
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """Serve nobody any more."""
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        connection = _Connection(reader, writer)
+        try:
+            if len(self._tasks) > CONNECTIONS_MAX:
+                busy = HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections: try again")
+                await connection.send(busy.response())
+            else:
+                while await self._serve_one(connection):
+                    connection.begin_next()
+        except (ConnectionError, TimeoutError, h11.LocalProtocolError) as error:
+            logger.debug("control connection ended: %r", error)
+        except asyncio.CancelledError:
+            logger.debug("control connection ended by the stop")
+        finally:
+            writer.transport.abort()
+
+    async def _serve_one(self, connection: _Connection) -> bool:
+        """Answer one request; whether another may follow."""
+        try:
+            request = await connection.receive()
+            if request is None:
+                return False
+            response = await self._handle(request)
+        except HttpError as error:
+            response = error.response()
+        except h11.RemoteProtocolError as error:
+            response = HttpError(error.error_status_hint, f"this is not HTTP: {error}").response()
+        except TimeoutError:
+            response = HttpError(
+                HTTPStatus.REQUEST_TIMEOUT,
+                f"the request did not arrive within {REQUEST_TIMEOUT_S:g} s",
+            ).response()
+        except Exception:  # a bug of ours; the broker and this connection go on
+            logger.exception("the control API failed")
+            response = HttpError(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "minibroker failed: its log says how"
+            ).response()
+        return await connection.send(response)
+
+
+class _Connection:
+    """One client's connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEADER_BYTES_MAX)
+        self._is_head = False
+
+    def begin_next(self) -> None:
+        """Be ready for the next request."""
+        self._http.start_next_cycle()
+
+    async def receive(self) -> Request | None:
+        """The next request; None: the client left. Raises HttpError, h11.RemoteProtocolError,
+        TimeoutError.
+        """
+        if not self._http.trailing_data[0]:
+            try:
+                async with asyncio.timeout(IDLE_TIMEOUT_S):
+                    first = await self._reader.read(_READ_BYTES)
+            except TimeoutError:
+                return None
+            if not first:
+                return None
+            self._http.receive_data(first)
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            head = await self._next_event()
+            if not isinstance(head, h11.Request):
+                return None
+            body = bytearray()
+            while isinstance(part := await self._next_event(), h11.Data):
+                body += part.data
+                if len(body) > BODY_BYTES_MAX:
+                    raise HttpError(
+                        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                        f"the body is larger than {BODY_BYTES_MAX} bytes",
+                    )
+        target = urlsplit(head.target.decode("ascii"))
+        method = head.method.decode("ascii")
+        self._is_head = method == "HEAD"
+        return Request(
+            "GET" if self._is_head else method,
+            unquote(target.path),
+            dict(parse_qsl(target.query, keep_blank_values=True)),
+            {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers},
+            bytes(body),
+        )
+
+    async def _next_event(self) -> Any:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                proceed = h11.InformationalResponse(status_code=100, headers=[])
+                self._writer.write(self._http.send(proceed))
+            self._http.receive_data(await self._reader.read(_READ_BYTES))
+        return event
+
+    async def send(self, response: Response) -> bool:
+        """Write the answer; whether the connection can go on. Raises ConnectionError,
+        TimeoutError.
+        """
+        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return False
+        headers = [
+            ("Content-Type", response.content_type),
+            ("Content-Length", str(len(response.body))),
+            *response.headers,
+        ]
+        body = b"" if self._is_head else response.body
+        data = self._http.send(h11.Response(status_code=response.status, headers=headers))
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            for start in range(0, len(body) or 1, PIECE_BYTES):
+                if start:
+                    await asyncio.sleep(0)
+                piece = h11.Data(data=bytes(body[start : start + PIECE_BYTES]))
+                self._writer.write(data + self._http.send(piece))
+                data = b""
+                await self._writer.drain()
+        self._http.send(h11.EndOfMessage())
+        states: set[Any] = {self._http.our_state, self._http.their_state}
+        if states == {h11.DONE}:
+            return True
+        self._writer.close()
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            await self._writer.wait_closed()
+        return False

@@ -1,0 +1,61 @@
+"""A broker with its control API, and a program that asks it."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.control.api import ControlApi
+from minibroker.control.http import HttpServer
+from minibroker.testing import Broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Control:
+    """Asks like any HTTP client."""
+
+    def __init__(self, broker: Broker, api: ControlApi, port: int) -> None:
+        self.broker = broker
+        self.api = api
+        self.port = port
+
+    def raw(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers, body."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            text = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request(method, path, text, headers or {})
+            response = connection.getresponse()
+            return response.status, dict(response.getheaders()), response.read()
+        finally:
+            connection.close()
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """Status and JSON."""
+        status, _, text = self.raw(method, path, body, headers)
+        return status, json.loads(text)
+
+
+def serve(broker: Broker, token: str | None = None) -> tuple[Control, HttpServer]:
+    """The API of a broker that runs in this process."""
+    api = ControlApi(broker._node, token)
+    server = HttpServer(api.handle)
+    port = broker.await_node(lambda _: server.listen("127.0.0.1", 0))
+    return Control(broker, api, port), server
+
+
+@pytest.fixture
+def control(kafka_broker: Broker) -> Iterator[Control]:
+    """Without a token."""
+    asking, server = serve(kafka_broker)
+    yield asking
+    kafka_broker.await_node(lambda _: server.close())

@@ -1,0 +1,180 @@
+"""Each path of the control API with a client beside it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.unit.control.conftest import serve
+
+if TYPE_CHECKING:
+    from minibroker.testing import Broker
+    from tests.unit.control.conftest import Control
+
+QUIET = {"log_level": 0, "retry.backoff.ms": 10, "linger.ms": 0}
+
+
+def producer_for(broker: Broker) -> Producer:
+    return Producer({"bootstrap.servers": broker.bootstrap, "client.id": "mine", **QUIET})
+
+
+@pytest.mark.kafka(topics=["orders:2"])
+def test_topics_groups_and_requests(control: Control) -> None:
+    producer = producer_for(control.broker)
+    producer.produce("orders", b"v", partition=1)
+    assert producer.flush(10) == 0
+    assert control.ask("GET", "/groups") == (200, [])
+    settings = {"bootstrap.servers": control.broker.bootstrap, "group.id": "g", **QUIET}
+    consumer = Consumer(settings)
+    consumer.commit(offsets=[TopicPartition("orders", 1, 1)], asynchronous=False)
+    consumer.close()
+
+    status, topics = control.ask("GET", "/topics")
+    (orders,) = [one for one in topics if not one["internal"]]
+    assert (status, orders["name"]) == (200, "orders")
+    assert [one["high_watermark"] for one in orders["partitions"]] == [0, 1]
+    assert control.ask("GET", "/groups") == (
+        200,
+        [
+            {
+                "group": "g",
+                "state": "Empty",
+                "members": 0,
+                "committed": [{"topic": "orders", "partition": 1, "offset": 1}],
+            }
+        ],
+    )
+    _, headers, lines = control.raw("GET", "/requests?api=Produce&limit=1&client_id=mine")
+    (seen,) = [json.loads(line) for line in lines.splitlines()]
+    assert headers["Content-Type"] == "application/x-ndjson"
+    assert (seen["api"], seen["client_id"], seen["error"]) == ("Produce", "mine", None)
+
+
+@pytest.mark.kafka(topics=["orders"])
+def test_a_fault_from_any_language(control: Control) -> None:
+    rule = {"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "orders", "times": 2}
+    status, headers, _ = control.raw("POST", "/faults", rule)
+    assert (status, headers["Location"]) == (201, "/faults/1")
+    producer = producer_for(control.broker)
+    producer.produce("orders", b"v")
+    assert producer.flush(10) == 0
+    assert control.ask("GET", "/faults/1") == (200, {"id": 1, "hits": 2, **rule})
+    assert control.ask("GET", "/faults") == (200, [{"id": 1, "hits": 2, **rule}])
+    assert control.ask("DELETE", "/faults/1")[0] == 200
+    assert control.ask("GET", "/faults/1")[0] == 404
+    control.ask("POST", "/faults", {"hold": True})
+    assert control.ask("DELETE", "/faults") == (200, [])
+    assert list(control.broker.faults) == []
+
+
+@pytest.mark.kafka(topics=["orders"])
+async def test_a_broker_that_is_killed_over_http(control: Control) -> None:
+    import asyncio  # noqa: PLC0415  beside its one use
+
+    ask = control.ask
+    async with AIOKafkaProducer(
+        bootstrap_servers=control.broker.bootstrap, retry_backoff_ms=20
+    ) as producer:
+        await producer.send_and_wait("orders", b"1")
+        assert (await asyncio.to_thread(ask, "POST", "/faults", {"broker": "killed"}))[0] == 201
+        for path in ("/topics", "/groups"):
+            status, sentence = await asyncio.to_thread(ask, "GET", path)
+            assert status == 503
+            assert "killed" in sentence["error"]
+        assert (await asyncio.to_thread(ask, "GET", "/health/ready"))[0] == 503
+        sent = asyncio.create_task(producer.send_and_wait("orders", b"2"))
+        assert (await asyncio.to_thread(ask, "DELETE", "/faults/1"))[0] == 200
+        await sent
+    assert [one.value for one in control.broker.records("orders")] == [b"1", b"2"]
+    assert (await asyncio.to_thread(ask, "GET", "/health/ready"))[0] == 200
+
+
+def test_what_cannot_happen_to_this_broker(control: Control) -> None:
+    status, sentence = control.ask("POST", "/faults", {"broker": "zookeeper_session_lost"})
+    assert status == 409
+    assert "no ZooKeeper" in sentence["error"]
+
+
+@pytest.mark.kafka(topics=["orders"])
+def test_time_and_reset(control: Control) -> None:
+    _, before = control.ask("GET", "/clock")
+    status, after = control.ask("POST", "/clock", {"hours": 1, "milliseconds": 5})
+    assert status == 200
+    assert 3_600_005 <= after["now_ms"] - before["now_ms"] < 3_660_000
+    control.broker.produce("orders", b"v")
+    control.ask("POST", "/faults", {"hold": True})
+    assert control.ask("POST", "/reset")[0] == 200
+    assert control.broker.records("orders") == []
+    assert control.ask("GET", "/faults") == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("request_line", "body", "status", "named"),
+    [
+        ("POST /faults", {"tpic": "a"}, 400, "'tpic'"),
+        ("POST /faults", {"topic": 5}, 400, "'topic'"),
+        ("POST /faults", {"api": "Prodce", "hold": True}, 400, "api 'Prodce'"),
+        ("POST /faults", {"error": "NO_SUCH"}, 400, "error 'NO_SUCH'"),
+        ("POST /faults", {}, 400, "needs something to happen"),
+        ("POST /faults", b"{", 400, "not JSON"),
+        ("POST /faults", b"[" * 60_000, 400, "not JSON"),
+        ("POST /faults", [], 400, "JSON object"),
+        ("POST /faults", b"x" * 70_000, 413, "larger than 65536"),
+        ("POST /clock", {}, 400, "minutes"),
+        ("POST /clock", {"minutes": -1}, 400, "'minutes'"),
+        ("POST /clock", {"days": 1e9}, 400, "days"),
+        ("GET /requests?limit=many", None, 400, "'limit'"),
+        ("GET /requests?topic=a", None, 400, "'topic'"),
+        ("GET /faults/x", None, 404, "no fault x"),
+        ("GET /elsewhere", None, 404, "/elsewhere"),
+        ("DELETE /topics", None, 405, "expected GET"),
+    ],
+)
+def test_bad_input_is_told_what_is_wrong(
+    control: Control, request_line: str, body: object, status: int, named: str
+) -> None:
+    method, _, path = request_line.partition(" ")
+    found, sentence = control.ask(method, path, body)
+    assert found == status
+    assert named in sentence["error"]
+
+
+def test_pages_of_a_browser_are_refused(control: Control) -> None:
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example:9093"}):
+        status, sentence = control.ask("POST", "/reset", None, headers)
+        assert status == 403
+        assert "token" in sentence["error"]
+    for host in ("localhost:9093", "127.0.0.1", "[::1]:5"):
+        assert control.ask("GET", "/clock", None, {"Host": host})[0] == 200
+
+
+def test_a_token_is_asked_for(kafka_broker: Broker) -> None:
+    control, server = serve(kafka_broker, "secret")
+    right = {"Authorization": "Bearer secret", "Host": "broker.example"}
+    assert control.ask("GET", "/clock", None, right)[0] == 200
+    for wrong in ({}, {"Authorization": "Bearer secre"}, {"Authorization": "secret"}):
+        status, headers, _ = control.raw("GET", "/clock", None, wrong)
+        assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert control.ask("GET", "/health/ready")[0] == 200
+    kafka_broker.await_node(lambda _: server.close())
+
+
+def test_the_description_has_every_path_and_field(control: Control) -> None:
+    from minibroker.control.bodies import CLOCK_FIELDS, FAULT_FIELDS  # noqa: PLC0415
+    from minibroker.testing.faults import BROKER_FAULTS  # noqa: PLC0415
+
+    status, document = control.ask("GET", "/openapi.json")
+    assert status == 200
+    described = {
+        path: tuple(method.upper() for method in methods)
+        for path, methods in document["paths"].items()
+    }
+    assert described == control.api.paths
+    schemas = document["components"]["schemas"]
+    assert list(schemas["Rule"]["properties"]) == list(FAULT_FIELDS)
+    assert schemas["Rule"]["properties"]["broker"]["enum"] == list(BROKER_FAULTS)
+    assert list(schemas["Advance"]["properties"]) == list(CLOCK_FIELDS)

@@ -1,0 +1,60 @@
+"""What `/metrics` shows of a broker that clients used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from minibroker.control.exposition import Exposition
+from tests.unit.control.test_exposition import of, samples
+
+if TYPE_CHECKING:
+    from minibroker.testing import Broker
+    from tests.unit.control.conftest import Control
+
+
+@pytest.mark.kafka(topics=["orders:2"])
+def test_what_clients_do_is_counted(control: Control) -> None:
+    settings = {"bootstrap.servers": control.broker.bootstrap, "log_level": 0}
+    producer = Producer(settings)
+    producer.produce("orders", b"value", partition=1)
+    assert producer.flush(10) == 0
+    consumer = Consumer({**settings, "group.id": "g"})
+    consumer.commit(offsets=[TopicPartition("orders", 1, 1)], asynchronous=False)
+    consumer.close()
+    status, headers, text = control.raw("GET", "/metrics")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain")
+    found = samples(text)
+    requests = "kafka_network_requestmetrics"
+    assert found[of(f"{requests}_requestspersec_total", request="Produce")] == 1
+    assert found[of(f"{requests}_totaltimems_count", request="Produce")] == 1
+    assert found[of(f"{requests}_totaltimems", request="Produce", quantile="0.99")] > 0
+    place = {"topic": "orders", "partition": "1"}
+    assert found[of("kafka_log_log_logendoffset", **place)] == 1
+    assert found[of("kafka_log_log_size", **place)] > 0
+    assert found[of("kafka_controller_kafkacontroller_activecontrollercount")] == 1
+    assert found[of("minibroker_group_committed_offset", group="g", **place)] == 1
+    assert found[of("kafka_coordinator_group_groupmetadatamanager_numgroups")] == 1
+    assert found[of("minibroker_up")] == 1
+
+
+def test_the_cleaner_is_shown_once_it_has_worked(kafka_broker: Broker) -> None:
+    kafka_broker.create_topic("table", config={"cleanup.policy": "compact"})
+    kafka_broker.produce("table", b"v", key=b"k")
+    kafka_broker.clock.advance(minutes=1)
+    text = kafka_broker.await_node(lambda node: Exposition(node).text())
+    found = samples(text)
+    assert of("kafka_log_logcleanermanager_max_dirty_percent") in found
+    aside = [name for name in found if "uncleanable" in str(name)]
+    assert [found[name] for name in aside] == [0, 0]
+
+
+def test_a_broker_that_compacts_nothing_shows_zeros(kafka_broker: Broker) -> None:
+    text = kafka_broker.await_node(lambda node: Exposition(node).text())
+    found = samples(text)
+    for name in ("max_clean_time_secs", "cleaner_recopy_percent", "deadthreadcount"):
+        assert found[of(f"kafka_log_logcleaner_{name}")] == 0
+    assert sum("uncleanable_bytes" in str(name) for name in found) == 1

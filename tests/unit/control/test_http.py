@@ -1,0 +1,140 @@
+"""HTTP as bytes: what is bounded, what is refused, what stays open."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.control import http
+from minibroker.control.http import HttpServer, Request, Response, json_response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+LARGE = bytes(range(256)) * (40 << 10)
+"""More than the sockets between hold."""
+
+
+async def echo(request: Request) -> Response:
+    """What was understood."""
+    if request.path == "/broken":
+        raise RuntimeError("a bug")
+    if request.path == "/large":
+        return Response(200, LARGE)
+    return json_response([request.method, request.path, request.query, request.body.decode()])
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    server = HttpServer(echo)
+    yield await server.listen("127.0.0.1", 0)
+    await server.close()
+
+
+async def exchange(port: int, *sent: bytes, half_close: bool = False) -> bytes:
+    """Everything that comes until the server hangs up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for part in sent:
+        writer.write(part)
+        await writer.drain()
+    if half_close:
+        writer.write_eof()
+    try:
+        async with asyncio.timeout(60):
+            return await reader.read()
+    finally:
+        writer.transport.abort()
+
+
+CLOSE = b"Host: a\r\nConnection: close\r\n\r\n"
+
+
+async def test_a_request_in_pieces(port: int) -> None:
+    answer = await exchange(
+        port,
+        b"POST /a%20b?x=1&y= HT",
+        b"TP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbo",
+        b"dy",
+    )
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b'["POST", "/a b", {"x": "1", "y": ""}, "body"]\n')
+
+
+async def test_two_requests_in_one_write(port: int) -> None:
+    answer = await exchange(port, b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\n" + CLOSE)
+    assert answer.count(b"HTTP/1.1 200") == 2
+    assert b'"/1"' in answer
+    assert b'"/2"' in answer
+
+
+async def test_head_has_no_body_and_chunks_are_joined(port: int) -> None:
+    answer = await exchange(port, b"HEAD / HTTP/1.1\r\n" + CLOSE)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b"\r\n\r\n")
+    chunked = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + CLOSE
+    answer = await exchange(port, chunked + b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+    assert b'"abc"' in answer
+
+
+async def test_a_large_answer_goes_out_in_pieces(port: int) -> None:
+    answer = await exchange(
+        port, b"GET /large HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n" + CLOSE
+    )
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    assert f"content-length: {len(LARGE)}".encode() in head.lower()
+    assert rest.startswith(LARGE + b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"\x00\x00\x00\x10\x00\x12\x00\x03not http\r\n\r\n", b" 400 "),
+        (b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 40_000, b" 431 "),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n" + b"x" * 90_000, b" 413 "),
+        (b"GET /broken HTTP/1.1\r\n" + CLOSE, b" 500 "),
+    ],
+)
+async def test_what_is_refused(
+    port: int, sent: bytes, status: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("CRITICAL"):
+        answer = await exchange(port, sent)
+    assert status in answer.split(b"\r\n")[0]
+    assert b'{"error": "' in answer
+    assert b"200" in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
+
+
+async def test_who_is_slow_is_told_so(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "REQUEST_TIMEOUT_S", 0.05)
+    answer = await exchange(port, b"GET / HTTP/1.1\r\nHo")
+    assert b" 408 " in answer.split(b"\r\n")[0]
+
+
+async def test_who_says_nothing_is_let_go(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "IDLE_TIMEOUT_S", 0.05)
+    assert await exchange(port) == b""
+    assert await exchange(port, b"GET / HTTP/1.1\r\nHost", half_close=True) != b"x"
+
+
+async def test_one_connection_too_many(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "CONNECTIONS_MAX", 0)
+    assert b" 503 " in (await exchange(port)).split(b"\r\n")[0]
+
+
+async def test_close_ends_what_is_open() -> None:
+    server = HttpServer(echo)
+    port = await server.listen("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    await reader.readuntil(b"\r\n\r\n")
+    await server.close()
+    async with asyncio.timeout(60):
+        await reader.read()
+    writer.transport.abort()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), 1)

@@ -1,0 +1,33 @@
+"""What is shown of the process, and how often it is gathered."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from minibroker.control import process_metrics
+from minibroker.control.process_metrics import FRESH_S, ProcessMetrics
+
+
+def test_the_process_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(process_metrics, "monotonic", lambda: now_s)
+    looked = 0
+    generate = process_metrics.generate_latest
+
+    def counted(registry: object) -> bytes:
+        nonlocal looked
+        looked += 1
+        return generate(registry)
+
+    monkeypatch.setattr(process_metrics, "generate_latest", counted)
+    metrics = ProcessMetrics()
+    first = metrics.text()
+    now_s += FRESH_S - 0.001
+    assert metrics.text() == first
+    assert looked == 1
+    now_s += 0.001
+    metrics.text()
+    assert looked == 2
+    names = {family.name for family in text_string_to_metric_families(first)}
+    assert {"process_cpu_seconds", "process_open_fds", "process_resident_memory_bytes"} <= names
