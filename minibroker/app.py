@@ -13,40 +13,45 @@ process.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-import signal
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.image import Endpoint
-from minibroker.cluster.paths import DEFAULT_ENTITY
 from minibroker.config.dynamic import DynamicConfig
+from minibroker.config_follower import ConfigFollower
+from minibroker.coordinators import Coordinators
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, KafkaError, MinibrokerError, StorageError
+from minibroker.errors import ConfigError, KafkaError, StorageError
 from minibroker.handlers.context import Services
 from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
+from minibroker.partitions.directories import FailedDirectories
 from minibroker.partitions.fetch_session import FetchSessionCache
+from minibroker.partitions.flushing import Flusher
 from minibroker.partitions.housekeeping import Housekeeping
-from minibroker.partitions.manager import PartitionManager
+from minibroker.partitions.log_moves import LogMoves
+from minibroker.partitions.manager import PartitionManager, fail_answer
 from minibroker.quotas.manager import QuotaManager
 from minibroker.server.server import Server
 from minibroker.storage.disk import Disk
+from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
+from minibroker.timers import Timers
+from minibroker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from minibroker.clock import Clock
-    from minibroker.cluster.image import TopicImage
     from minibroker.cluster.tree import Tree
     from minibroker.config.broker import BrokerConfig, Listener
-    from minibroker.config.options import ServeOptions, TopicToCreate
+    from minibroker.config.options import TopicToCreate
+    from minibroker.ids import TopicPartition
+    from minibroker.server.dispatch import Dispatcher
+    from minibroker.storage.files import Files
 
 logger = logging.getLogger(__name__)
 
@@ -58,68 +63,33 @@ REGISTRATION_GRACE_S: Final = 1.0
 """Waited beyond the session time-out for the registration that a killed predecessor left."""
 
 
-class ConfigFollower:
-    """Carries configurations from the cluster's image into `DynamicConfig` and the quotas."""
-
-    def __init__(self, cluster: Cluster, dynamic: DynamicConfig, quotas: QuotaManager) -> None:
-        self._cluster = cluster
-        self._dynamic = dynamic
-        self._quotas = quotas
-
-    def on_topic_created(self, topic: TopicImage) -> None:
-        self._dynamic.set_topic(topic.name, self._cluster.config_of("topics", topic.name))
-
-    def on_topic_deleted(self, topic: TopicImage) -> None:
-        self._dynamic.set_topic(topic.name, {})
-
-    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """More partitions go by the same configuration."""
-
-    def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Leaders do not matter to configurations."""
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        config = self._cluster.config_of(entity_type, entity_name)
-        if entity_type == "topics":
-            self._dynamic.set_topic(entity_name, config)
-        elif entity_type == "brokers" and entity_name == DEFAULT_ENTITY:
-            self._dynamic.set_cluster_default(config)
-        elif entity_type == "brokers" and entity_name == str(self._cluster.broker_id):
-            self._dynamic.set_broker(config)
-        else:
-            self._quotas.on_config_changed(entity_type, entity_name, config)
-
-
 class Broker:
     """One running node: `start`, then `stop`; both belong to the loop's thread."""
 
-    def __init__(self, config: BrokerConfig, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, config: BrokerConfig, *, clock: Clock | None = None, files: Files = REAL_FILES
+    ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
-        # One worker: what blocks is done in order, and idle it costs nothing.
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="minibroker-worker")
-        self._loop: asyncio.AbstractEventLoop
+        self.timers = Timers(self.clock)
+        self.worker = Worker(self._storage_failed)
+        self.failure: asyncio.Future[str]
+        """Done with the reason when the broker cannot go on; then `stop` is due."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self.address: tuple[str, int] = ("", 0)
         """Advertised host and port of the first listener, once started."""
+        self.ports: dict[str, int] = {}
+        """Listener → the port it has, once started."""
         self.dynamic = DynamicConfig(config)
-        self.logs = LogManager(
-            config.log_dirs,
-            clock=self.clock,
-            config_of=self.dynamic.topic,
-            disk=Disk(run_later=self._run_later),
-        )
-        self.logs.disk.producer_expiration_ms = config.producer_id_expiration_ms
-        self.cluster = Cluster(
-            broker_id=config.broker_id,
-            tree=self._make_tree(),
-            clock=self.clock,
-            rack=config.broker_rack,
-            registration_timeout_s=(
-                config.zookeeper_session_timeout_ms / 1000 + REGISTRATION_GRACE_S
-            ),
-        )
+        self.logs = self._make_logs(files)
+        self.cluster = self._make_cluster()
         self.housekeeping = Housekeeping(
-            logs=self.logs, dynamic=self.dynamic, clock=self.clock, run_later=self._run_later
+            logs=self.logs,
+            dynamic=self.dynamic,
+            clock=self.clock,
+            timers=self.timers,
+            run_later=self.worker.run_later,
+            on_storage_error=self._storage_failed,
         )
         self.partitions = PartitionManager(
             broker_id=config.broker_id,
@@ -129,20 +99,60 @@ class Broker:
             on_change=self.housekeeping.note_change,
             run_later=self._run_after,
         )
-        self.services = Services(
-            clock=self.clock,
+        self.failed_directories = self._make_failed_directories()
+        self.partitions.on_storage_error = self.failed_directories.note
+        # fsyncs that producers wait for stand behind no other work; an unused thread is not begun.
+        self.flush_worker = Worker(self._storage_failed)
+        self.partitions.flusher = Flusher(self.flush_worker.run_then, fail_answer)
+        self.logs.report_high_watermarks(self.partitions.high_watermark_of)
+        self.coordinators = Coordinators(
             cluster=self.cluster,
-            dynamic=self.dynamic,
-            fetch_sessions=FetchSessionCache(
-                config.max_incremental_fetch_session_cache_slots, self.clock
-            ),
-            metrics=Metrics(),
             partitions=self.partitions,
-            quotas=QuotaManager(config, self.clock),
-            supported_apis=supported_versions(config.advertised_kafka_version),
-            advertised_apis=advertised_versions(config.advertised_kafka_version),
+            config=config,
+            dynamic=self.dynamic,
+            clock=self.clock,
+            timers=self.timers,
+            worker=self.worker,
         )
+        self.services = self._make_services()
         self._server: Server
+
+    def _make_logs(self, files: Files) -> LogManager:
+        """What `log.dirs` hold; nothing is read yet."""
+        logs = LogManager(
+            self.config.log_dirs,
+            clock=self.clock,
+            config_of=self.dynamic.topic,
+            disk=Disk(files, run_later=self.worker.run_later, run_after=self._run_after),
+        )
+        logs.disk.producer_expiration_ms = self.config.producer_id_expiration_ms
+        return logs
+
+    def _make_failed_directories(self) -> FailedDirectories:
+        """Who is told of every disk that refuses."""
+        return FailedDirectories(
+            logs=self.logs,
+            partitions=self.partitions,
+            on_offline=self._replicas_failed,
+            on_fatal=self._fail,
+            # The embedded tree lives in the first one.
+            essential=None if self.config.zookeeper_connect else self.logs.directories[0].path,
+        )
+
+    def _make_cluster(self) -> Cluster:
+        """The metadata, over ZooKeeper or the embedded tree."""
+        return Cluster(
+            broker_id=self.config.broker_id,
+            tree=self._make_tree(),
+            clock=self.clock,
+            cluster_id=self.config.cluster_id,
+            rack=self.config.broker_rack,
+            registration_timeout_s=(
+                self.config.zookeeper_session_timeout_ms / 1000 + REGISTRATION_GRACE_S
+            ),
+            kafka_release=self.config.advertised_kafka_version,
+            feature_levels=self.config.feature_levels,
+        )
 
     def _make_tree(self) -> Tree:
         config = self.config
@@ -159,12 +169,43 @@ class Broker:
             session_file=Path(config.log_dirs[0], SESSION_FILE),
         )
 
+    def _make_services(self) -> Services:
+        """What handlers may use."""
+        release = self.config.advertised_kafka_version
+        with_zookeeper = self.config.zookeeper_connect is not None
+        return Services(
+            clock=self.clock,
+            cluster=self.cluster,
+            dynamic=self.dynamic,
+            features=self.cluster.features,
+            fetch_sessions=FetchSessionCache(
+                self.config.max_incremental_fetch_session_cache_slots, self.clock
+            ),
+            log_moves=LogMoves(
+                logs=self.logs,
+                partitions=self.partitions,
+                worker=self.worker,
+                timers=self.timers,
+                bytes_per_s=lambda: max(1, self.dynamic.broker.replica_alter_log_dirs_bytes_per_s),
+            ),
+            metrics=Metrics(),
+            partitions=self.partitions,
+            quotas=QuotaManager(self.config, self.clock),
+            timers=self.timers,
+            coordinators=self.coordinators,
+            supported_apis=supported_versions(release, with_zookeeper=with_zookeeper),
+            advertised_apis=advertised_versions(release, with_zookeeper=with_zookeeper),
+        )
+
     # Start.
 
     async def start(self, topics: Sequence[TopicToCreate] = ()) -> None:
         """Serve. Raises MinibrokerError with one sentence for the user; nothing is left running."""
-        self._loop = asyncio.get_running_loop()
-        self._server = Server(self.services, self._loop)
+        loop = asyncio.get_running_loop()
+        self.failure = loop.create_future()
+        self.worker.begin(loop)
+        self.flush_worker.begin(loop)
+        self._server = Server(self.services, loop)
         self.logs.open()
         try:
             endpoints = [await self._listen(listener) for listener in self.config.listeners]
@@ -173,17 +214,27 @@ class Broker:
             self.cluster.subscribe(ConfigFollower(self.cluster, self.dynamic, self.services.quotas))
             self.cluster.subscribe(self.partitions)
             self.dynamic.subscribe(self.partitions)
+            self.dynamic.subscribe(self.housekeeping)
             self.dynamic.subscribe(self._server)
             await self.cluster.start(self._accept_cluster_id)
+            self.partitions.is_started = True
+            self.housekeeping.begin()
+            self.services.log_moves.resume()
+            if self.partitions.lost:
+                await self.cluster.replicas_failed(self.partitions.lost)
             for topic in topics:
                 await self._create(topic)
         except BaseException:
             await self._server.stop()
+            self.timers.close()
+            self.housekeeping.close()
             await self.cluster.close()
             self.logs.release()
-            self._worker.shutdown()
+            self.worker.close()
+            self.flush_worker.close()
             raise
         self._server.start_accepting()
+        loop.call_soon(self.coordinators.resume)
 
     def _accept_cluster_id(self, cluster_id: str) -> None:
         """The tree named the cluster: compare with the log directories, then load the logs."""
@@ -198,6 +249,7 @@ class Broker:
             raise StorageError(
                 f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}"
             ) from error
+        self.ports[listener.name] = port
         advertised = next(
             (one for one in self.config.advertised_listeners if one.name == listener.name), listener
         )
@@ -223,101 +275,65 @@ class Broker:
             )
         except KafkaError as error:
             if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                raise ConfigError(f"--topic {topic.name}: {error.detail}") from error
+                reason = error.detail or error.code.name
+                raise ConfigError(f"--topic {topic.name}: {reason}") from error
+
+    # Disks that fail.
+
+    def _storage_failed(self, error: StorageError) -> None:
+        self.failed_directories.note(error)
+
+    def _replicas_failed(self, lost: list[TopicPartition]) -> None:
+        """Tell the cluster; who is told later than a client asks hears KAFKA_STORAGE_ERROR."""
+        task = asyncio.get_running_loop().create_task(self.cluster.replicas_failed(lost))
+        self._tasks.add(task)
+        task.add_done_callback(self._told)
+
+    def _told(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("the cluster is not told of the failed directory: %s", task.exception())
+
+    def _fail(self, reason: str) -> None:
+        if not self.failure.done():
+            self.failure.set_result(reason)
+
+    def use_dispatcher(self, dispatcher: Dispatcher) -> None:
+        """Handle requests by this one from the next on (`minibroker.testing` looks on)."""
+        self._server.dispatcher = dispatcher
 
     # Stop.
 
     async def stop(self) -> None:
         """Stop cleanly; everything acknowledged is on the disk when this returns."""
         self.partitions.wake_all()
+        self.coordinators.release_waiting()
         await self._server.stop()
+        self.timers.close()
+        await self.coordinators.close()
         self.housekeeping.close()
         await self.cluster.close()
         self.partitions.commit()
-        self._worker.shutdown()
+        self.worker.close()
+        self.flush_worker.close()
         self.logs.close()
 
-    # Work outside the loop.
+    async def abandon(self) -> None:
+        """End as kill -9 ends a process: nothing is answered, checkpointed or marked as clean.
 
-    def _run_later(self, task: Callable[[], None]) -> None:
-        """Run what may block on the worker; after the stop began, at once."""
-        try:
-            self._worker.submit(_run_logged, task)
-        except RuntimeError:
-            task()
+        What was acknowledged is in the files, and the next start recovers. For tests.
+        """
+        self._server.abandon()
+        self.timers.close()
+        await self.coordinators.close()
+        self.housekeeping.close()
+        await self.cluster.abandon()
+        await self._server.stop()
+        self.worker.close()
+        self.flush_worker.close()
+        self.logs.release()
+
+    # Later.
 
     def _run_after(self, delay_ms: int, task: Callable[[], None]) -> None:
-        self._loop.call_later(delay_ms / 1000, self._run_later, task)
-
-
-def _run_logged(task: Callable[[], None]) -> None:
-    """Run a task of the worker; what it cannot do is said, nobody waits for it."""
-    try:
-        task()
-    except (MinibrokerError, OSError) as error:
-        logger.error("background work failed: %s", error)
-
-
-def run(config: BrokerConfig, options: ServeOptions) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code of the process."""
-    directory = None
-    if options.in_memory:
-        import tempfile  # noqa: PLC0415  the usual start does without
-
-        directory = tempfile.mkdtemp(prefix="minibroker-")
-        config = config.with_overrides({"log.dirs": directory})
-    try:
-        with asyncio.Runner(loop_factory=_loop_factory(options.loop)) as runner:
-            return runner.run(_serve(config, options))
-    finally:
-        if directory is not None:
-            import shutil  # noqa: PLC0415  as above
-
-            shutil.rmtree(directory, ignore_errors=True)
-
-
-def _loop_factory(name: str) -> Callable[[], Any]:
-    if name == "asyncio":
-        return asyncio.new_event_loop
-    import uvloop  # noqa: PLC0415  the other loop must not pay for it
-
-    factory: Callable[[], Any] = uvloop.new_event_loop
-    return factory
-
-
-def _write_ready_file(path: str, line: str) -> None:
-    Path(path).write_text(line, encoding="utf-8")
-
-
-async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    try:
-        broker = Broker(config)
-        await broker.start(options.topics)
-    except MinibrokerError as error:
-        sys.stderr.write(f"minibroker: {error}\n")
-        return 1
-    # What start-up made stays for ever: the collector need not look at it again.
-    gc.freeze()
-    host, port = broker.address
-    line = f"minibroker listening on {host}:{port}\n"
-    sys.stdout.write(line)
-    sys.stdout.flush()
-    code = 0
-    if options.ready_file is not None:
-        try:
-            _write_ready_file(options.ready_file, line)
-        except OSError as error:
-            sys.stderr.write(f"minibroker: cannot write {options.ready_file}: {error.strerror}\n")
-            code = 1
-    if not code:
-        await stopping.wait()
-    try:
-        await broker.stop()
-    except MinibrokerError as error:
-        sys.stderr.write(f"minibroker: stopped, but not cleanly: {error}\n")
-        return 1
-    return code
+        self.timers.after(delay_ms, lambda: self.worker.run_later(task))

@@ -14,7 +14,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from minibroker.config.options import ServeOptions, TopicToCreate
+from minibroker.config.options import ServeOptions, TopicToCreate, UsageError, parse_topic
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,10 +32,15 @@ minibroker: a Kafka-compatible broker in one process
   minibroker serve [--listen HOST:PORT] [--data-dir DIR] [--memory]
                    [--topic NAME[:PARTITIONS[:KEY=VALUE...]]]...
                    [--zookeeper HOST:PORT[,...][/chroot]] [--config FILE] [--set KEY=VALUE]...
-                   [--ready-file FILE] [--loop uvloop|asyncio] [--log-level LEVEL]
+                   [--ready-file FILE] [--control HOST:PORT] [--control-token TOKEN]
+                   [--loop uvloop|asyncio] [--log-level LEVEL]
+  minibroker dump-log [--print-data-log] [--deep-iteration] [--offsets-decoder]
+                   [--transaction-log-decoder] [--json] FILE...
+  minibroker check-log [--strict] [--deep] [--quiet] [--json] DIR...
+  minibroker pipeline archive|replay|rollup|inspect [FLAG]...
   minibroker version
 
-`minibroker serve --help` explains the flags. `python -m minibroker` is the same program.
+`minibroker COMMAND --help` explains the flags. `python -m minibroker` is the same program.
 """
 
 _SERVE_HELP: Final = """\
@@ -51,12 +56,20 @@ minibroker serve: start the broker and serve until SIGTERM or SIGINT
   --config FILE           settings in the form of Kafka's server.properties
   --set KEY=VALUE         one of Kafka's settings; may be given more than once
   --ready-file FILE       gets the line "minibroker listening on HOST:PORT" when it serves
+  --control HOST:PORT     serve health, metrics, faults and the clock over HTTP (off); its address
+                          is the second line of the ready file. Any host but 127.0.0.1, ::1 and
+                          localhost needs a token
+  --control-token TOKEN   what its callers send (Authorization: Bearer TOKEN), but for /health;
+                          the variable MINIBROKER_CONTROL_TOKEN keeps it out of process lists
   --loop uvloop|asyncio   the event loop (uvloop)
   --log-level LEVEL       debug, info, warning or error (info), on stderr
 
 KAFKA_... variables are settings too, as in the apache/kafka image: KAFKA_NUM_PARTITIONS=3 is
 num.partitions=3. A variable is stronger than --config, a flag is stronger than both, and of two
 flags the later one wins.
+
+A topic with cleanup.policy=compact is compacted when it was quiet for a second; Kafka waits until
+a segment is full. --set minibroker.log.cleaner.idle.ms=0 waits as Kafka does.
 
   minibroker serve
   minibroker serve --memory --listen 127.0.0.1:0 --ready-file ready
@@ -65,11 +78,9 @@ flags the later one wins.
 """
 
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+CONTROL_TOKEN_VARIABLE: Final = "MINIBROKER_CONTROL_TOKEN"
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _LOOPS: Final = ("uvloop", "asyncio")
-
-
-class UsageError(Exception):
-    """The arguments make no command."""
 
 
 class ServeArguments:
@@ -77,6 +88,8 @@ class ServeArguments:
 
     __slots__ = (
         "config_file",
+        "control",
+        "control_token",
         "in_memory",
         "log_level",
         "loop",
@@ -90,6 +103,8 @@ class ServeArguments:
         self.topics: list[TopicToCreate] = []
         self.config_file: str | None = None
         self.ready_file: str | None = None
+        self.control: tuple[str, int] | None = None
+        self.control_token: str | None = None
         self.in_memory = False
         self.loop = "uvloop"
         self.log_level = "info"
@@ -109,6 +124,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_OK
     if command == "serve":
         return _serve(words[1:])
+    if command in ("dump-log", "check-log"):
+        from minibroker.tools import commands  # noqa: PLC0415  serve does not pay for it
+
+        return commands.run(command, words[1:])
+    if command == "pipeline":
+        from minibroker.pipeline import command_line  # noqa: PLC0415  serve does not pay for it
+
+        return command_line.run(words[1:])
     if command:
         print(f"minibroker: unknown command {command!r}", file=sys.stderr)
     print(_USAGE, end="", file=sys.stderr)
@@ -124,16 +147,16 @@ def _serve(words: Sequence[str]) -> int:
     except UsageError as error:
         print(f"minibroker serve: {error}; see minibroker serve --help", file=sys.stderr)
         return EXIT_USAGE
-    _configure_logging(arguments.log_level)
+    configure_logging(arguments.log_level)
     try:
         config, options = build(arguments, os.environ)
     except ConfigError as error:
         print(f"minibroker: {error}", file=sys.stderr)
         return EXIT_CANNOT_START
 
-    from minibroker import app  # noqa: PLC0415  everything else is loaded only to serve
+    from minibroker import process  # noqa: PLC0415  everything else is loaded only to serve
 
-    return app.run(config, options)
+    return process.run(config, options)
 
 
 def parse_serve(words: Sequence[str]) -> ServeArguments:
@@ -175,8 +198,25 @@ def build(
         in_memory=arguments.in_memory,
         loop=arguments.loop,
         log_level=arguments.log_level,
+        control=arguments.control,
+        control_token=_control_token(arguments, environment),
     )
     return config, options
+
+
+def _control_token(arguments: ServeArguments, environment: Mapping[str, str]) -> str | None:
+    """The flag's, or the variable's. Raises ConfigError where one is needed and there is none."""
+    token = arguments.control_token or environment.get(CONTROL_TOKEN_VARIABLE) or None
+    if arguments.control is not None and token is None and arguments.control[0] not in _LOOPBACK:
+        raise ConfigError(
+            f"--control {arguments.control[0]}:{arguments.control[1]} can be reached from other "
+            f"machines: give it a token with {CONTROL_TOKEN_VARIABLE} or --control-token"
+        )
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise ConfigError(
+            "the control API's token may have letters, digits and signs of ASCII only"
+        )
+    return token
 
 
 def _value_of(flag: str, remaining: Iterator[str]) -> str:
@@ -226,6 +266,17 @@ def _take_ready_file(arguments: ServeArguments, value: str) -> None:
     arguments.ready_file = value
 
 
+def _take_control(arguments: ServeArguments, value: str) -> None:
+    host, colon, port = value.rpartition(":")
+    if not (colon and host and port.isdecimal() and int(port) <= 65535):
+        raise UsageError(f"--control {value}: expected HOST:PORT, for instance 127.0.0.1:9093")
+    arguments.control = (host.strip("[]"), int(port))
+
+
+def _take_control_token(arguments: ServeArguments, value: str) -> None:
+    arguments.control_token = value
+
+
 def _take_loop(arguments: ServeArguments, value: str) -> None:
     if value not in _LOOPS:
         raise UsageError(f"--loop {value}: expected {' or '.join(_LOOPS)}")
@@ -246,39 +297,14 @@ _FLAGS: Final[dict[str, Callable[[ServeArguments, str], None]]] = {
     "--config": _take_config,
     "--set": _take_set,
     "--ready-file": _take_ready_file,
+    "--control": _take_control,
+    "--control-token": _take_control_token,
     "--loop": _take_loop,
     "--log-level": _take_log_level,
 }
 
 
-def parse_topic(text: str) -> TopicToCreate:
-    """`NAME[:PARTITIONS[:KEY=VALUE…]]`; a part with `=` may also follow the name at once.
-
-    A value may hold colons: what has no `=` belongs to the value before it. Raises UsageError.
-    """
-    name, *parts = text.split(":")
-    partitions = -1
-    if parts and "=" not in parts[0]:
-        count = parts.pop(0)
-        if not count.isdecimal() or int(count) < 1:
-            raise UsageError(f"--topic {text}: {count!r} is not a number of partitions from 1 up")
-        partitions = int(count)
-    configs: dict[str, str] = {}
-    key = ""
-    for part in parts:
-        before, equals, after = part.partition("=")
-        if equals:
-            key, configs[before] = before, after
-        elif key:
-            configs[key] += f":{part}"
-        if not key:
-            raise UsageError(f"--topic {text}: {part!r} is not KEY=VALUE")
-    if not name:
-        raise UsageError(f"--topic {text}: expected NAME[:PARTITIONS[:KEY=VALUE...]]")
-    return TopicToCreate(name, partitions, configs)
-
-
-def _configure_logging(level: str) -> None:
+def configure_logging(level: str) -> None:
     """One line per event on stderr: time, level, where, what."""
     import logging  # noqa: PLC0415  version and help do without
 

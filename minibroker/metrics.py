@@ -20,7 +20,12 @@ request queue stays empty, and remote time is counted for those that waited only
 
 from __future__ import annotations
 
-from typing import Final
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TIME_NAMES: Final = (
     "RequestQueueTimeMs",
@@ -40,7 +45,7 @@ LONGEST_US: Final = (1 << (BUCKET_COUNT - 1)) - 1
 class TimeSum:
     """How often, how long in all (µs), and the histogram of one of the times of one API."""
 
-    __slots__ = ("buckets", "count", "max_us", "total_us")
+    __slots__ = ("__weakref__", "buckets", "count", "max_us", "total_us")
 
     def __init__(self) -> None:
         self.count = 0
@@ -60,15 +65,11 @@ class TimeSum:
         """Average in milliseconds; 0.0 when nothing was counted."""
         return self.total_us / self.count / 1000 if self.count else 0.0
 
-    def quantile_ms(self, fraction: float) -> float:
-        """Upper edge (ms) of the bucket in which this fraction (0 … 1) of all times is reached."""
-        wanted = fraction * self.count
-        seen = 0
-        for bucket, count in enumerate(self.buckets):
-            seen += count
-            if count and seen >= wanted:
-                return min(1 << bucket, self.max_us) / 1000
-        return 0.0
+    def quantiles_ms(self, fractions: Sequence[float]) -> list[float]:
+        """Upper edges (ms) of the buckets in which these fractions (0 … 1) of all are reached."""
+        reached = list(accumulate(self.buckets))
+        buckets = [bisect_left(reached, max(1.0, one * self.count)) for one in fractions]
+        return [min(1 << bucket, self.max_us) / 1000 for bucket in buckets]
 
 
 class RequestMetrics:

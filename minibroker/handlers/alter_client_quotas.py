@@ -15,7 +15,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError
+from minibroker.errors import CoordinationError, KafkaError, as_answer
 from minibroker.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -43,11 +43,8 @@ async def handle(
         response.entries.append(answer)
         try:
             await _alter(context, entry, entity, validate_only=request.validate_only)
-        except KafkaError as error:
-            answer.error_code, answer.error_message = int(error.code), error.detail
-        except CoordinationError as error:
-            answer.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
-            answer.error_message = str(error)
+        except (KafkaError, CoordinationError) as error:
+            answer.error_code, answer.error_message = as_answer(error)
     return response
 
 

@@ -12,18 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.config.alterations import as_changes
-from minibroker.errors import CoordinationError, KafkaError
 from minibroker.handlers.config_resources import (
     BROKER_LOGGER,
-    REPEATED_DETAIL,
+    answer_each,
     check_names,
     check_resource,
     check_values,
     current_values,
     entity_of,
-    failure,
     invalid_request,
-    repeated,
+    refuse_each,
 )
 from minibroker.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -33,31 +31,21 @@ from minibroker.protocol.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext, Services
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """One answer per resource, in the order of the request."""
-    twice = repeated((r.resource_type, r.resource_name) for r in request.resources)
-    responses = []
-    for resource in request.resources:
-        code, message = 0, None
-        try:
-            if (resource.resource_type, resource.resource_name) in twice:
-                raise invalid_request(REPEATED_DETAIL)
-            await _alter(context.services, resource, validate_only=request.validate_only)
-        except (KafkaError, CoordinationError) as error:
-            code, message = failure(error)
-        responses.append(
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
-    return AlterConfigsResponse(responses=responses)
+
+    def alter(resource: AlterConfigsResource) -> Awaitable[None]:
+        return _alter(context.services, resource, validate_only=request.validate_only)
+
+    return AlterConfigsResponse(
+        responses=await answer_each(request.resources, AlterConfigsResourceResponse, alter)
+    )
 
 
 async def _alter(
@@ -83,13 +71,5 @@ def error_response(
 ) -> AlterConfigsResponse:
     """The code for every resource of the request."""
     return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=int(code),
-                error_message=detail,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource in request.resources
-        ]
+        responses=refuse_each(request.resources, AlterConfigsResourceResponse, code, detail)
     )

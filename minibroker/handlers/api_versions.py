@@ -5,7 +5,8 @@ number of times. The answer to an unsupported version is `unsupported_version` i
 version 0 (KIP-511); `server/dispatch` asks for it.
 Versions: 1 throttle time; 3 flexible, client name and version, features; 4 features with minimum 0
 (KAFKA-17011); 5 cluster id and node id of whom the client means to reach (KIP-1242).
-Differs from Kafka: no feature is advertised yet, as none of them is served.
+Differs from Kafka: features are those of 4.x that this broker runs (`cluster/features.py`); Kafka
+3.9 with ZooKeeper has none, and so has a broker that passes for it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from minibroker.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 
 if TYPE_CHECKING:
+    from minibroker.cluster.features import Features
     from minibroker.handlers.context import RequestContext
 
 _SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -47,12 +51,28 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
         != (services.cluster.image.cluster_id, services.config.broker_id)
     ):
         return ApiVersionsResponse(error_code=int(ErrorCode.REBOOTSTRAP_REQUIRED))
-    return ApiVersionsResponse(
+    response = ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=low, max_version=high)
             for key, (low, high) in services.advertised_apis.items()
         ]
     )
+    if version >= 3:
+        _add_features(response, services.features, version)
+    return response
+
+
+def _add_features(response: ApiVersionsResponse, features: Features, version: int) -> None:
+    response.supported_features = [
+        SupportedFeatureKey(name=name, min_version=low, max_version=high)
+        for name, (low, high) in features.supported.items()
+        if low or version >= 4  # older clients stumble over a lowest level of 0
+    ]
+    response.finalized_features_epoch = features.epoch
+    response.finalized_features = [
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in features.finalized().items()
+    ]
 
 
 def unsupported_version(low: int, high: int) -> ApiVersionsResponse:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.config.alterations import APPEND, DELETE, SET, SUBTRACT
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.handlers.config_resources import int32_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,10 +43,10 @@ def alter_levels(
     broker_id: int, resource_name: str, changes: Sequence[Change], *, validate_only: bool
 ) -> None:
     """Set or unset levels; all are checked before the first one changes. Raises KafkaError."""
-    digits = resource_name.removeprefix("-")
-    if not digits.isdecimal():
+    asked = int32_of(resource_name)
+    if asked is None:
         raise _invalid(f"Node id must be an integer, but it is: {resource_name}")
-    if int(resource_name) != broker_id:
+    if asked != broker_id:
         raise _invalid(f"Unexpected node id. Expected {broker_id}, but received {resource_name}")
     for change in changes:
         _check(change)

@@ -12,18 +12,17 @@ Source: Kafka ConfigAdminManager, ZkAdminManager, ControllerConfigurationValidat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.cluster.paths import DEFAULT_ENTITY, sanitize
 from minibroker.config.alterations import check_broker_values
 from minibroker.config.topic import validate_topic_config
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, CoordinationError, KafkaError
+from minibroker.errors import ConfigError, CoordinationError, KafkaError, as_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from minibroker.errors import MinibrokerError
     from minibroker.handlers.context import Services
 
 TOPIC: Final = 2
@@ -32,6 +31,7 @@ BROKER_LOGGER: Final = 8
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
+_INT32_DIGITS_MAX: Final = 10
 _ENTITY_TYPES: Final = {
     TOPIC: "topics",
     BROKER: "brokers",
@@ -92,11 +92,20 @@ def check_resource(services: Services, resource_type: int, resource_name: str) -
 def check_broker_id(services: Services, text: str, complaint: str) -> None:
     """A broker resource of this API is this broker. Raises INVALID_REQUEST."""
     broker_id = services.config.broker_id
-    sign, digits = (text[:1], text[1:]) if text[:1] in ("-", "+") else ("", text)
-    if not digits.isdecimal():
+    asked = int32_of(text)
+    if asked is None:
         raise invalid_request(f"{complaint}{text}")
-    if int(sign + digits) != broker_id:
+    if asked != broker_id:
         raise invalid_request(f"Unexpected broker id, expected {broker_id}, but received {text}")
+
+
+def int32_of(text: str) -> int | None:
+    """The number that Java's Integer.valueOf reads; None for what is none, or does not fit."""
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not digits.isdecimal() or len(digits.lstrip("0")) > _INT32_DIGITS_MAX:
+        return None
+    number = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
+    return number if -(2**31) <= number < 2**31 else None
 
 
 def check_values(
@@ -141,16 +150,6 @@ def _check_client_metrics(values: Mapping[str, str]) -> None:
     parse_match([item.strip() for item in patterns.split(",")] if patterns.strip() else [])
 
 
-def failure(error: MinibrokerError) -> tuple[int, str | None]:
-    """An error → code and message of one resource's answer."""
-    if isinstance(error, KafkaError):
-        return int(error.code), error.detail
-    if isinstance(error, CoordinationError):
-        # Kafka waits for ZooKeeper until the request times out; clients retry on this code.
-        return int(ErrorCode.REQUEST_TIMED_OUT), str(error)
-    raise error
-
-
 def repeated(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
     """(type, name) of the resources that one request names more than once."""
     seen: set[tuple[int, str]] = set()
@@ -161,3 +160,42 @@ def repeated(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
 
 
 REPEATED_DETAIL: Final = "Each resource must appear at most once."
+
+
+async def answer_each(
+    resources: Iterable[Any], answer_class: Any, alter: Callable[[Any], Awaitable[None]]
+) -> list[Any]:
+    """Alter one resource after the other; one answer each, in the order of the request.
+
+    `resources` and `answer_class` are an API's own AlterConfigsResource and its answer, which have
+    the same fields in AlterConfigs and IncrementalAlterConfigs. A resource named twice is refused.
+    """
+    resources = list(resources)
+    twice = repeated((one.resource_type, one.resource_name) for one in resources)
+    answers = []
+    for resource in resources:
+        code, message = 0, None
+        try:
+            if (resource.resource_type, resource.resource_name) in twice:
+                raise invalid_request(REPEATED_DETAIL)
+            await alter(resource)
+        except (KafkaError, CoordinationError) as error:
+            code, message = as_answer(error)
+        answers.append(_answer(answer_class, resource, code, message))
+    return answers
+
+
+def refuse_each(
+    resources: Iterable[Any], answer_class: Any, code: ErrorCode, detail: str | None
+) -> list[Any]:
+    """The same error for every resource of a request; classes as for `answer_each`."""
+    return [_answer(answer_class, resource, int(code), detail) for resource in resources]
+
+
+def _answer(answer_class: Any, resource: Any, code: int, message: str | None) -> Any:
+    return answer_class(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 
     from minibroker.clock import Clock
     from minibroker.cluster.cluster import Cluster
+    from minibroker.cluster.features import Features
     from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.config.dynamic import DynamicConfig
+    from minibroker.coordinators import Coordinators
+    from minibroker.groups.coordinator import GroupCoordinator
     from minibroker.metrics import Metrics
     from minibroker.partitions.fetch_session import FetchSessionCache
+    from minibroker.partitions.log_moves import LogMoves
     from minibroker.partitions.manager import PartitionManager
     from minibroker.quotas.manager import Client, QuotaManager
+    from minibroker.timers import Timers
+    from minibroker.transactions.coordinator import TransactionCoordinator
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -28,15 +34,19 @@ class Services:
     """The parts of the broker that handlers may use; filled once by `app.py`."""
 
     __slots__ = (
+        "_coordinators",
         "advertised_apis",
         "clock",
         "cluster",
         "dynamic",
+        "features",
         "fetch_sessions",
+        "log_moves",
         "metrics",
         "partitions",
         "quotas",
         "supported_apis",
+        "timers",
     )
 
     def __init__(
@@ -45,24 +55,42 @@ class Services:
         clock: Clock,
         cluster: Cluster,
         dynamic: DynamicConfig,
+        features: Features,
         fetch_sessions: FetchSessionCache,
+        log_moves: LogMoves,
         metrics: Metrics,
         partitions: PartitionManager,
         quotas: QuotaManager,
+        timers: Timers,
+        coordinators: Coordinators,
         supported_apis: dict[int, tuple[int, int]],
         advertised_apis: dict[int, tuple[int, int]] | None = None,
     ) -> None:
+        self._coordinators = coordinators
         self.clock = clock
         self.cluster = cluster
         self.dynamic = dynamic
+        self.features = features
         self.fetch_sessions = fetch_sessions
+        self.log_moves = log_moves
         self.metrics = metrics
         self.partitions = partitions
         self.quotas = quotas
+        self.timers = timers
         self.supported_apis = supported_apis
         """API key → (lowest, highest version) that this broker serves."""
         self.advertised_apis = supported_apis if advertised_apis is None else advertised_apis
         """The same as ApiVersions tells it: differs only where a pinned Kafka release did."""
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        """The group coordinator; made when it is first asked for."""
+        return self._coordinators.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        """The transaction coordinator; made when it is first asked for."""
+        return self._coordinators.transactions
 
     @property
     def config(self) -> BrokerConfig:

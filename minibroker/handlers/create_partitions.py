@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError
+from minibroker.errors import CoordinationError, KafkaError, as_answer
 from minibroker.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -42,12 +42,8 @@ async def handle(
             if named_count[topic.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
             await _grow(context, request, topic, mutations)
-        except KafkaError as error:
-            result.error_code = int(error.code)
-            result.error_message = error.detail
-        except CoordinationError as error:
-            result.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
-            result.error_message = str(error)
+        except (KafkaError, CoordinationError) as error:
+            result.error_code, result.error_message = as_answer(error)
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.config.describe import topic_entries
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError
+from minibroker.errors import CoordinationError, KafkaError, as_answer
 from minibroker.handlers.config_resources import TOPIC, check_values
 from minibroker.protocol.messages.create_topics import (
     CreatableTopicConfigs,
@@ -25,7 +25,7 @@ from minibroker.protocol.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.handlers.context import RequestContext
+    from minibroker.handlers.context import RequestContext, Services
     from minibroker.protocol.messages.create_topics import CreatableTopic
     from minibroker.quotas.manager import Mutations
 
@@ -44,17 +44,15 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
         try:
             _check(context, topic.name, named_count[topic.name])
             await _create(context, request, topic, result, mutations)
-        except KafkaError as error:
-            result = _failed(topic.name, error.code, error.detail)
-        except CoordinationError as error:
-            result = _failed(topic.name, ErrorCode.REQUEST_TIMED_OUT, str(error))
+        except (KafkaError, CoordinationError) as error:
+            result = _failed(topic.name, *as_answer(error))
         response.topics.append(result)
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
 
 
-def _failed(name: str, code: ErrorCode, detail: str | None) -> CreatableTopicResult:
-    return CreatableTopicResult(name=name, error_code=int(code), error_message=detail, configs=[])
+def _failed(name: str, code: int, detail: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=detail, configs=[])
 
 
 def _check(context: RequestContext, name: str, named_count: int) -> None:
@@ -76,31 +74,17 @@ async def _create(
     result: CreatableTopicResult,
     mutations: Mutations,
 ) -> None:
+    """Make the topic, or find out whether it could be made, and tell of it in `result`.
+
+    Raises KafkaError, in Kafka's order of checks, and CoordinationError.
+    """
     services = context.services
     cluster, config = services.cluster, services.config
     name = topic.name
     if name in cluster.image.topics:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    without_value = [entry.name for entry in topic.configs if entry.value is None]
-    if without_value:
-        raise KafkaError(
-            ErrorCode.INVALID_CONFIG,
-            f"Null value not supported for topic configs: {','.join(without_value)}",
-        )
-    configs = {entry.name: entry.value for entry in topic.configs if entry.value is not None}
-    assignment = None
-    if topic.assignments:
-        if topic.num_partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "Both numPartitions or replicationFactor and replicasAssignments were set."
-                " Both cannot be used at the same time.",
-            )
-        assignment = {one.partition_index: list(one.broker_ids) for one in topic.assignments}
-        if len(assignment) != len(topic.assignments):
-            raise KafkaError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition is assigned more than once"
-            )
+    configs = _wanted_configs(topic)
+    assignment = _wanted_assignment(topic)
     partition_count = topic.num_partitions
     if partition_count == _DEFAULT:
         partition_count = config.num_partitions
@@ -121,20 +105,53 @@ async def _create(
         result.topic_id = created.topic_id
     result.num_partitions = len(replicas)
     result.replication_factor = len(replicas[0])
-    result.configs = (
-        [
-            CreatableTopicConfigs(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.read_only,
-                config_source=entry.source,
-                is_sensitive=entry.is_sensitive,
-            )
-            for entry in topic_entries(services.dynamic, configs)
-        ]
-        if context.version >= 5
-        else []
-    )
+    result.configs = _described(services, configs) if context.version >= 5 else []
+
+
+def _wanted_configs(topic: CreatableTopic) -> dict[str, str]:
+    """The topic's own configuration. Raises INVALID_CONFIG."""
+    without_value = [entry.name for entry in topic.configs if entry.value is None]
+    if without_value:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Null value not supported for topic configs: {','.join(without_value)}",
+        )
+    return {entry.name: entry.value for entry in topic.configs if entry.value is not None}
+
+
+def _wanted_assignment(topic: CreatableTopic) -> dict[int, list[int]] | None:
+    """Partition → brokers, None where the broker may choose.
+
+    Raises INVALID_REQUEST, INVALID_REPLICA_ASSIGNMENT.
+    """
+    if not topic.assignments:
+        return None
+    if topic.num_partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "Both numPartitions or replicationFactor and replicasAssignments were set."
+            " Both cannot be used at the same time.",
+        )
+    assignment = {one.partition_index: list(one.broker_ids) for one in topic.assignments}
+    if len(assignment) != len(topic.assignments):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition is assigned more than once"
+        )
+    return assignment
+
+
+def _described(services: Services, configs: dict[str, str]) -> list[CreatableTopicConfigs]:
+    """All values that hold for a topic with this configuration of its own."""
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.is_sensitive,
+        )
+        for entry in topic_entries(services.dynamic, configs)
+    ]
 
 
 def error_response(
@@ -142,5 +159,5 @@ def error_response(
 ) -> CreateTopicsResponse:
     """The code for every topic of the request."""
     return CreateTopicsResponse(
-        topics=[_failed(topic.name, code, detail) for topic in request.topics]
+        topics=[_failed(topic.name, int(code), detail) for topic in request.topics]
     )

@@ -1,8 +1,9 @@
 """DescribeLogDirs: key 35, versions 0-5.
 
 Behaviour: for every log directory the partitions in it and their sizes (sum of the `.log` files,
-row R6), and the room of its file system.
+row R6), copies of partitions that move to it, and the room of its file system.
 Versions: 2 flexible; 3 top-level error; 4 total and usable bytes (KIP-827); 5 cordoned directories.
+A failed directory is KAFKA_STORAGE_ERROR and nothing else.
 Differs from Kafka: nothing known. Consoles call a broker offline that does not answer this.
 """
 
@@ -22,7 +23,8 @@ from minibroker.protocol.messages.describe_log_dirs import (
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
-    from minibroker.partitions.manager import LogDirectoryView
+    from minibroker.partitions.directories import LogDirectoryView
+    from minibroker.partitions.log_moves import LogMoves
 
 
 def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
@@ -33,29 +35,40 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Describe
     partitions = context.services.partitions
     partitions.commit()
     return DescribeLogDirsResponse(
-        results=[_describe(directory, wanted) for directory in partitions.log_directories()]
+        results=[
+            _describe(context.services.log_moves, directory, wanted)
+            for directory in partitions.log_directories()
+        ]
     )
 
 
 def _describe(
-    directory: LogDirectoryView, wanted: set[tuple[str, int]] | None
+    moves: LogMoves, directory: LogDirectoryView, wanted: set[tuple[str, int]] | None
 ) -> DescribeLogDirsResult:
     result = DescribeLogDirsResult(log_dir=directory.path)
+    if directory.is_offline:
+        result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
+        return result
     try:
         result.total_bytes, result.usable_bytes = directory.space()
     except StorageError:
         result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
         return result
+    found = [(log.name, log.size_bytes, 0, False) for log in directory.logs()]
+    found += [(*copy, True) for copy in moves.in_directory(directory.configured_path)]
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for log in directory.logs():
-        if wanted is not None and (log.topic, log.partition) not in wanted:
+    for name, size_bytes, lag, is_copy in found:
+        if wanted is not None and name not in wanted:
             continue
-        topic = topics.get(log.topic)
+        topic = topics.get(name.topic)
         if topic is None:
-            topic = topics[log.topic] = DescribeLogDirsTopic(name=log.topic)
+            topic = topics[name.topic] = DescribeLogDirsTopic(name=name.topic)
         topic.partitions.append(
             DescribeLogDirsPartition(
-                partition_index=log.partition, partition_size=log.size_bytes, offset_lag=0
+                partition_index=name.partition,
+                partition_size=size_bytes,
+                offset_lag=lag,
+                is_future_key=is_copy,
             )
         )
     result.topics = list(topics.values())

@@ -16,7 +16,7 @@ from minibroker.cluster.topics import check_topic_name
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.handlers.authorized_operations import TOPIC_OPERATIONS
-from minibroker.handlers.leaders import endpoint_of
+from minibroker.handlers.leaders import visible_leader
 from minibroker.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -102,13 +102,7 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
 def _partition(
     context: RequestContext, index: int, state: PartitionImage
 ) -> DescribeTopicPartitionsResponsePartition:
-    brokers = context.services.cluster.image.brokers
-    leader = brokers.get(state.leader)
-    code, leader_id = ErrorCode.NONE, state.leader
-    if leader is None:
-        code, leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
-    elif endpoint_of(context, leader) is None:
-        code, leader_id = ErrorCode.LISTENER_NOT_FOUND, -1
+    code, leader_id = visible_leader(context, state)
     return DescribeTopicPartitionsResponsePartition(
         error_code=int(code),
         partition_index=index,
@@ -118,7 +112,7 @@ def _partition(
         isr_nodes=state.isr,
         eligible_leader_replicas=[],
         last_known_elr=[],
-        offline_replicas=[replica for replica in state.replicas if replica not in brokers],
+        offline_replicas=state.offline,
     )
 
 

@@ -16,20 +16,19 @@ from minibroker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_c
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.topic_keys import TOPIC_KEYS
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, CoordinationError, KafkaError
+from minibroker.errors import ConfigError, KafkaError
 from minibroker.handlers.config_resources import (
     BROKER,
     BROKER_LOGGER,
-    REPEATED_DETAIL,
     TOPIC,
+    answer_each,
     check_names,
     check_resource,
     check_values,
     current_values,
     entity_of,
-    failure,
     invalid_request,
-    repeated,
+    refuse_each,
 )
 from minibroker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -39,7 +38,7 @@ from minibroker.protocol.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from minibroker.config.definition import ConfigKey
     from minibroker.handlers.context import RequestContext, Services
@@ -49,25 +48,13 @@ async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """One answer per resource, in the order of the request."""
-    twice = repeated((r.resource_type, r.resource_name) for r in request.resources)
-    responses = []
-    for resource in request.resources:
-        code, message = 0, None
-        try:
-            if (resource.resource_type, resource.resource_name) in twice:
-                raise invalid_request(REPEATED_DETAIL)
-            await _alter(context.services, resource, validate_only=request.validate_only)
-        except (KafkaError, CoordinationError) as error:
-            code, message = failure(error)
-        responses.append(
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
-    return IncrementalAlterConfigsResponse(responses=responses)
+
+    def alter(resource: AlterConfigsResource) -> Awaitable[None]:
+        return _alter(context.services, resource, validate_only=request.validate_only)
+
+    return IncrementalAlterConfigsResponse(
+        responses=await answer_each(request.resources, AlterConfigsResourceResponse, alter)
+    )
 
 
 async def _alter(
@@ -114,13 +101,5 @@ def error_response(
 ) -> IncrementalAlterConfigsResponse:
     """The code for every resource of the request."""
     return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=int(code),
-                error_message=detail,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource in request.resources
-        ]
+        responses=refuse_each(request.resources, AlterConfigsResourceResponse, code, detail)
     )

@@ -1,18 +1,20 @@
-"""InitProducerId: key 22, versions 0-6.
+"""InitProducerId: key 22, versions 0-5.
 
-Behaviour: without a transactional id, a fresh producer id with epoch 0 (behaviours P1, P2).
-Versions: 2 flexible; 3 producer id and epoch for recovery (KIP-360); 4 PRODUCER_FENCED; 6 two-phase
-commit (KIP-939).
-Differs from Kafka: a transactional id is answered with COORDINATOR_NOT_AVAILABLE (retriable) until
-transactions are served.
+Behaviour: without a transactional id, a fresh producer id with epoch 0 (behaviours P1, P2), from
+any broker (M5). With one, its producer id and a higher epoch: an earlier session is fenced, what it
+left open is aborted first (P5).
+Versions: 2 flexible; 3 producer id and epoch for recovery (KIP-360); 4 PRODUCER_FENCED; 5
+TRANSACTION_ABORTABLE. Version 6, two-phase commit (KIP-939), is one that Kafka calls unstable.
+Differs from Kafka: nothing known.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError
+from minibroker.errors import KafkaError
+from minibroker.handlers.fenced_producers import known_code
 from minibroker.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.handlers.context import RequestContext
+
+_FIRST_WITH_FENCED: Final = 4
 
 
 def handle(
@@ -33,20 +37,43 @@ def handle(
     if request.transactional_id == "":
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        return _refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _initialize(context, request.transactional_id, request)
     producer_id = context.services.cluster.next_producer_id()
     if isinstance(producer_id, int):
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     return _when_refilled(producer_id)
 
 
+async def _initialize(
+    context: RequestContext, transactional_id: str, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    expected = None
+    if request.producer_id != -1:
+        expected = request.producer_id, request.producer_epoch
+    version = context.version
+    try:
+        producer_id, epoch = await context.services.transactions.initialize(
+            transactional_id, request.transaction_timeout_ms, expected
+        )
+    except KafkaError as error:
+        return _refused(known_code(error.code, knows_fenced=version >= _FIRST_WITH_FENCED))
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
+
+
 async def _when_refilled(producer_id: Awaitable[int]) -> InitProducerIdResponse:
     try:
         return InitProducerIdResponse(producer_id=await producer_id, producer_epoch=0)
-    except CoordinationError:
-        # Kafka answers so while the controller cannot hand out a block; clients retry.
-        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    except KafkaError as error:
+        return _refused(error.code)
 
 
 def _refused(code: ErrorCode) -> InitProducerIdResponse:
+    """No id and no epoch: the epoch's default in the protocol is 0, which is one."""
     return InitProducerIdResponse(error_code=int(code), producer_epoch=-1)
+
+
+def error_response(
+    request: InitProducerIdRequest, version: int, code: ErrorCode, detail: str | None
+) -> InitProducerIdResponse:
+    """The code, and no id."""
+    return _refused(code)

@@ -1,20 +1,33 @@
 """What answers say of leaders: node endpoints as the client's listener sees them.
 
-Source: KIP-951 (current leader in Produce v10+ and Fetch v16+).
+Source: KIP-951 (current leader in Produce v10+ and Fetch v16+), Kafka MetadataCache.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minibroker.error_codes import ErrorCode
+
 if TYPE_CHECKING:
-    from minibroker.cluster.image import BrokerInfo, Endpoint
+    from minibroker.cluster.image import BrokerInfo, Endpoint, PartitionImage
     from minibroker.handlers.context import RequestContext
 
 
 def endpoint_of(context: RequestContext, broker: BrokerInfo) -> Endpoint | None:
     """The address of a broker on the listener by which the client came; None if it lacks one."""
     return broker.endpoint(context.listener.name)
+
+
+def visible_leader(context: RequestContext, state: PartitionImage) -> tuple[ErrorCode, int]:
+    """A partition's error and leader as this client may use it: -1 with LEADER_NOT_AVAILABLE when
+    there is none, with LISTENER_NOT_FOUND when it does not have the client's listener."""
+    leader = context.services.cluster.image.brokers.get(state.leader)
+    if leader is None:
+        return ErrorCode.LEADER_NOT_AVAILABLE, -1
+    if endpoint_of(context, leader) is None:
+        return ErrorCode.LISTENER_NOT_FOUND, -1
+    return ErrorCode.NONE, state.leader
 
 
 class LeaderHints:

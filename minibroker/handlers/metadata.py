@@ -18,11 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.cluster.image import INTERNAL_TOPICS
+from minibroker.cluster.internal_topics import new_topic
 from minibroker.cluster.topics import check_topic_name
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from minibroker.handlers.leaders import endpoint_of
+from minibroker.handlers.leaders import endpoint_of, visible_leader
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.metadata import (
     MetadataRequest,
@@ -83,19 +84,11 @@ async def _create_and_respond(
     for name in missing:
         try:
             check_topic_name(name)
-            mutations.record(config.num_partitions)
-            if name == "__consumer_offsets":
-                await cluster.create_topic(
-                    name,
-                    config.offsets_topic_num_partitions,
-                    config.offsets_topic_replication_factor,
-                    configs=_OFFSETS_TOPIC_CONFIGS
-                    | {"segment.bytes": str(config.offsets_topic_segment_bytes)},
-                )
-            else:
-                await cluster.create_topic(
-                    name, config.num_partitions, config.default_replication_factor
-                )
+            topic = new_topic(name, config)
+            mutations.record(topic.partition_count)
+            await cluster.create_topic(
+                name, topic.partition_count, topic.replication_factor, configs=topic.configs
+            )
         except KafkaError as error:
             if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 failures[name] = error.code
@@ -103,10 +96,6 @@ async def _create_and_respond(
             failures[name] = ErrorCode.LEADER_NOT_AVAILABLE
     image = cluster.image
     return _respond(context, request, [_by_name(context, image, name, failures) for name in names])
-
-
-# What Kafka's GroupCoordinator gives the topic of committed offsets (behaviour G3).
-_OFFSETS_TOPIC_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer"}
 
 
 def _by_name(
@@ -155,15 +144,9 @@ def _describe_partition(
     context: RequestContext, index: int, state: PartitionImage
 ) -> MetadataResponsePartition:
     brokers = context.services.cluster.image.brokers
-    leader = brokers.get(state.leader)
-    code, leader_id = ErrorCode.NONE, state.leader
-    if leader is None:
-        code, leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
-    elif endpoint_of(context, leader) is None:
-        leader_id = -1
-        code = (
-            ErrorCode.LISTENER_NOT_FOUND if context.version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
-        )
+    code, leader_id = visible_leader(context, state)
+    if code == ErrorCode.LISTENER_NOT_FOUND and context.version < 6:
+        code = ErrorCode.LEADER_NOT_AVAILABLE
     replicas, isr = state.replicas, state.isr
     if context.version == 0:
         # Version 0 has no broker entry for a dead replica, so it is left out and said so.
@@ -178,7 +161,7 @@ def _describe_partition(
         leader_epoch=state.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=isr,
-        offline_replicas=[replica for replica in state.replicas if replica not in brokers],
+        offline_replicas=state.offline,
     )
 
 

@@ -5,7 +5,7 @@ writes everything staged before this answer leaves. acks=0 has no answer: an err
 connection instead, so that the producer refreshes its metadata.
 Versions: 1 throttle time; 2 log append time; 3 transactional id and record batches only; 5 log
 start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current leader (KIP-951);
-12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
+11 TRANSACTION_ABORTABLE, 12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
 Versions 0-2 carry message sets of format 0 and 1 (or, as Kafka lets them, a batch of format 2); the
 topic's `message.format.version` decides what becomes of them (`storage.old_formats`).
 Differs from Kafka: nothing known.
@@ -13,13 +13,14 @@ Differs from Kafka: nothing known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.handlers.leaders import LeaderHints
 from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.partitions import verification
 from minibroker.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -29,36 +30,69 @@ from minibroker.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from minibroker.records.batch import ATTRIBUTES_AT, MAGIC_AT, TRANSACTIONAL_FLAG
+from minibroker.records.batch import read_header
 from minibroker.records.produce_rules import (
     FIRST_VERSION_OF_V2,
     InvalidRecordsError,
+    NotVerifiedError,
     check_produce_version,
     is_nothing,
+    is_transactional,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.produce import PartitionProduceData
-    from minibroker.protocol.primitives import Buffer
 
+    Refusals = dict[tuple[str, int], KafkaError]
+    """Topic and partition → why its transactional batch may not be appended."""
+
+_NOTHING_REFUSED: Final[Refusals] = {}
 _ACKS_ALLOWED = (-1, 0, 1)
 _ADMIN_CLIENT_ID = "__admin_client"
 
 
-def handle(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
-    """Append to every partition of the request; one result per partition, in order."""
+def handle(
+    context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    """Append to every partition of the request; one result per partition, in order.
+
+    An awaitable where a transaction has to wait for the end of the one before it.
+    """
+    version = context.version
+    if version >= FIRST_VERSION_OF_V2:
+        if request.transactional_id is not None:
+            from minibroker.handlers import produce_transactions  # noqa: PLC0415  most do without
+
+            refused = produce_transactions.verify_batches(context, request)
+            if not isinstance(refused, dict):
+                return _when_verified(context, request, refused)
+            return _append_all(context, request, refused)
+        if _has_transactional(request):
+            return error_response(
+                request, version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
+            )
+    return _append_all(context, request, _NOTHING_REFUSED)
+
+
+async def _when_verified(
+    context: RequestContext, request: ProduceRequest, refused: Awaitable[Refusals]
+) -> ProduceResponse | None:
+    return _append_all(context, request, await refused)
+
+
+def _append_all(
+    context: RequestContext, request: ProduceRequest, refused: Refusals
+) -> ProduceResponse | None:
     services = context.services
     version = context.version
     partitions = services.partitions
     response = ProduceResponse()
     now_ms = services.clock.now_ms()
-    if version >= 3 and _lacks_transactional_id(request):
-        return error_response(
-            request, version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
-        )
     failed = False
     for topic in request.topic_data:
         name = topic.name
@@ -75,6 +109,8 @@ def handle(context: RequestContext, request: ProduceRequest) -> ProduceResponse 
             try:
                 if version >= 13 and not name:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+                if (name, data.index) in refused:
+                    raise refused[name, data.index]
                 _append(context, partitions, name, data, result, request.acks, now_ms)
             except KafkaError as error:
                 failed = True
@@ -109,10 +145,14 @@ def _append(  # noqa: PLR0917  one call per partition of every request
         result.base_offset = -1
         result.log_start_offset = partition.log_start_offset
         return  # as in Kafka: nothing appended, base offset -1, no error
-    if _is_transactional(records):
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction")
     result.log_start_offset = partition.log_start_offset
-    appended = partition.append(records, acks, now_ms, result)
+    if partition.unverified and is_transactional(records):
+        header = read_header(records)
+        verification.check_sequence(partition, header.producer_id, header.base_sequence)
+        appended = partition.append(records, acks, now_ms, result)
+        verification.on_append(partition, header.producer_id)
+    else:
+        appended = partition.append(records, acks, now_ms, result)
     result.base_offset = appended.first_offset
     result.log_append_time_ms = appended.append_time_ms
     result.log_start_offset = appended.log_start_offset
@@ -131,7 +171,9 @@ def _fail(
     """
     result.error_code = int(error.code)
     result.base_offset = -1
-    if isinstance(error, InvalidRecordsError):
+    if isinstance(error, NotVerifiedError):
+        result.error_message = error.detail
+    elif isinstance(error, InvalidRecordsError):
         result.error_message = error.detail
         result.record_errors = [
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
@@ -176,24 +218,13 @@ def refused(context: RequestContext, partition: Partition, error: KafkaError) ->
     return response
 
 
-def _lacks_transactional_id(request: ProduceRequest) -> bool:
-    """Transactional records need a transactional id that may be written to (KafkaApis)."""
-    if request.transactional_id is not None:
-        return False
+def _has_transactional(request: ProduceRequest) -> bool:
+    """Transactional records need a transactional id (KafkaApis)."""
     for topic in request.topic_data:
         for data in topic.partition_data:
-            if data.records is not None and _is_transactional(data.records):
+            if data.records is not None and is_transactional(data.records):
                 return True
     return False
-
-
-def _is_transactional(records: Buffer) -> bool:
-    """The flag of a format 2 batch, read without parsing the header: this is the hot path."""
-    return (
-        len(records) > ATTRIBUTES_AT + 1
-        and records[MAGIC_AT] == 2
-        and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_FLAG != 0
-    )
 
 
 def error_response(

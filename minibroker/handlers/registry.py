@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.errors import ConfigError
-from minibroker.protocol.api_keys import APIS, PRODUCE, load_messages
+from minibroker.protocol.api_keys import APIS, OFFSET_COMMIT, PRODUCE, load_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,19 +24,59 @@ HANDLERS: Final[dict[int, str]] = {
     1: "fetch",
     2: "list_offsets",
     3: "metadata",
+    8: "offset_commit",
+    9: "offset_fetch",
+    10: "find_coordinator",
+    11: "join_group",
+    12: "heartbeat",
+    13: "leave_group",
+    14: "sync_group",
+    15: "describe_groups",
+    16: "list_groups",
+    17: "sasl_handshake",
     18: "api_versions",
     19: "create_topics",
     20: "delete_topics",
+    21: "delete_records",
     22: "init_producer_id",
     23: "offset_for_leader_epoch",
+    24: "add_partitions_to_txn",
+    25: "add_offsets_to_txn",
+    26: "end_txn",
+    27: "write_txn_markers",
+    28: "txn_offset_commit",
+    29: "describe_acls",
+    30: "create_acls",
+    31: "delete_acls",
     32: "describe_configs",
     33: "alter_configs",
+    34: "alter_replica_log_dirs",
     35: "describe_log_dirs",
+    36: "sasl_authenticate",
     37: "create_partitions",
+    38: "create_delegation_token",
+    39: "renew_delegation_token",
+    40: "expire_delegation_token",
+    41: "describe_delegation_token",
+    42: "delete_groups",
+    43: "elect_leaders",
     44: "incremental_alter_configs",
+    45: "alter_partition_reassignments",
+    46: "list_partition_reassignments",
+    47: "offset_delete",
     48: "describe_client_quotas",
     49: "alter_client_quotas",
+    50: "describe_user_scram_credentials",
+    51: "alter_user_scram_credentials",
+    55: "describe_quorum",
+    57: "update_features",
     60: "describe_cluster",
+    61: "describe_producers",
+    64: "unregister_broker",
+    65: "describe_transactions",
+    66: "list_transactions",
+    68: "consumer_group_heartbeat",
+    69: "consumer_group_describe",
     74: "list_config_resources",
     75: "describe_topic_partitions",
 }
@@ -80,11 +120,19 @@ class Handler:
         """(context, handler, frame, body position) → answer or response, None: use `handle`."""
         if api.key == PRODUCE:
             self.fast = import_module("minibroker.handlers.produce_fast").handle_fast
+        elif api.key == OFFSET_COMMIT:
+            self.fast = import_module("minibroker.handlers.offset_commit_fast").handle_fast
         self.times = times
 
 
-def supported_versions(release: str | None = None) -> dict[int, tuple[int, int]]:
-    """API key → (lowest, highest version) of everything in the table.
+NOT_WITH_ZOOKEEPER: Final = frozenset({55})
+"""What is about a broker's own metadata."""
+
+
+def supported_versions(
+    release: str | None = None, *, with_zookeeper: bool = False
+) -> dict[int, tuple[int, int]]:
+    """API key → (lowest, highest version) of everything in the table that this broker serves.
 
     With a `release` of Kafka ("2.4") no more than its brokers served: what it lacked is left out.
     Raises ConfigError for a release that Kafka never made.
@@ -95,16 +143,20 @@ def supported_versions(release: str | None = None) -> dict[int, tuple[int, int]]
             min(APIS[key].max_version, UNSTABLE_FROM.get(key, VERSION_MAX) - 1),
         )
         for key in HANDLERS
+        if not (with_zookeeper and key in NOT_WITH_ZOOKEEPER)
     }
     return ours if release is None else _narrowed(ours, "served_by", release)
 
 
-def advertised_versions(release: str | None = None) -> dict[int, tuple[int, int]]:
+def advertised_versions(
+    release: str | None = None, *, with_zookeeper: bool = False
+) -> dict[int, tuple[int, int]]:
     """As `supported_versions`, and as ApiVersions tells it: Kafka 4 names versions of Produce that
     it does not serve."""
+    served = supported_versions(with_zookeeper=with_zookeeper)
     if release is None:
-        return supported_versions()
-    ours = {key: (0, high) for key, (_, high) in supported_versions().items()}
+        return served
+    ours = {key: (0, high) for key, (_, high) in served.items()}
     return _narrowed(ours, "advertised_by", release)
 
 

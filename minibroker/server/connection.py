@@ -1,39 +1,38 @@
 """One client connection: bytes → frames → answers, in order, with back-pressure both ways.
 
-First station of a request. The kernel writes into this connection's buffer (`BufferedProtocol`),
+First station of a request. The kernel writes into this connection's buffer (`receive_buffer.py`),
 frames are slices of it, and everything that one read brought is handled before anything is sent:
 appends of one partition become one write to disk, all answers one write to the socket.
 
 Theory of operation. A connection is in one of three states:
 
 * *reading*: frames are handled as they arrive (`_run`).
-* *waiting*: a handler gave an awaitable. Requests behind it stay in the buffer, as Kafka's muted
-  channel does; when the buffer is full the socket is not read any more.
+* *waiting*: a handler gave an awaitable, or answers wait for fsync (`flush.messages`). Requests
+  behind it stay in the buffer, as Kafka's muted channel does; when the buffer is full the socket is
+  not read any more.
 * *stalled*: the peer does not take its answers (`pause_writing`); nothing is handled, nothing read.
 
 A client over a quota is answered and then waits too (`throttle.py`), its socket unread (KIP-219).
-
-The buffer grows towards an announced frame only as its bytes arrive, so a hostile size field costs
-nothing, and falls back to its first size when a large frame has passed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from struct import Struct
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.errors import ProtocolError
 from minibroker.handlers.context import RequestContext
 from minibroker.protocol.api_keys import FETCH
-from minibroker.server.dispatch import Waiting, error_response
+from minibroker.server.dispatch import Waiting, error_response, refuse_unsynced
+from minibroker.server.receive_buffer import FRAME_SIZE, ReceiveBuffer
 from minibroker.server.throttle import Throttled, charge
 
 if TYPE_CHECKING:
     from minibroker.config.broker import Listener
     from minibroker.handlers.produce_fast import FastAnswer
+    from minibroker.partitions.flushing import Flushing
     from minibroker.server.dispatch import Answer
     from minibroker.server.server import Server
 
@@ -41,37 +40,48 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-BUFFER_BYTES: Final = 64 * 1024
-"""First size of the buffer: many small requests, or one batch of a default producer."""
-BUFFER_KEPT_BYTES_MAX: Final = 2 * 1024 * 1024
-"""A buffer that grew beyond this is given back once its frame has passed."""
-GROWTH_MAX: Final = 4
-"""A buffer that is full of one frame grows at most so many times at once."""
 RUN_REQUESTS_MAX: Final = 256
 """Answers collected before they are sent: bounds what one read can pile up in memory."""
 JOIN_BYTES_MAX: Final = 64 * 1024
 """Answers up to this size are joined into one buffer: cheaper than many short vectors."""
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
-_SIZE: Final = Struct(">i")
+
+
+class Unflushed:
+    """What a connection waits for whose answers claim what has to be on the disk first."""
+
+    __slots__ = ("behind",)
+
+    def __init__(self, behind: Waiting | None) -> None:
+        self.behind = behind
+        """The request that waits for its turn behind these answers."""
+
+    @property
+    def awaitable(self) -> Unflushed:
+        """Closed like an awaitable that has not begun."""
+        return self
+
+    def close(self) -> None:
+        """The connection is gone: nobody waits any more."""
+        if self.behind is not None and not asyncio.isfuture(self.behind.awaitable):
+            self.behind.awaitable.close()  # type: ignore[attr-defined]
 
 
 class Connection(asyncio.BufferedProtocol):
     """The asyncio side of one connection; owned by its `Server`."""
 
     __slots__ = (
-        "_buffer",
         "_closing",
         "_context",
-        "_filled",
         "_reading_paused",
+        "_received",
         "_request_bytes",
         "_server",
-        "_start",
+        "_services",
         "_started_ns",
         "_stopping",
         "_task",
         "_transport",
-        "_view",
         "_waiting",
         "_waiting_since_ns",
         "_writing_paused",
@@ -83,17 +93,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, server: Server, listener: Listener, host: str, port: int) -> None:
         self._server = server
+        self._services = server.services
         self.listener = listener
         self.host = host
         self.address = f"{host}:{port}"
         self._transport: asyncio.Transport
         self._context: RequestContext
-        # What arrived: bytes [_start, _filled) of the buffer are not handled yet.
-        self._buffer = bytearray(BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
-        self._start = 0
-        self._filled = 0
-        self._waiting: Waiting | Throttled | None = None
+        self._received = ReceiveBuffer()
+        self._waiting: Waiting | Throttled | Unflushed | None = None
         self._request_bytes = 0
         """Of the request to charge for, header and body; 0 while no quota is set."""
         self._started_ns = self._waiting_since_ns = 0
@@ -111,7 +118,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport  # type: ignore[assignment]
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         self._context = RequestContext(
-            services=self._server.services,
+            services=self._services,
             listener=self.listener,
             client_address=self.address,
             close_connection=self._close_with,
@@ -136,17 +143,18 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._filled == len(self._buffer):
-            self._make_room()
-        return self._view[self._filled :]
+        received = self._received
+        if received.filled == received.size_bytes:
+            received.make_room()
+        return received.view[received.filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._filled += nbytes
+        self._received.filled += nbytes
         self.last_active_s = self._server.loop.time()
         if self._waiting is None and not self._writing_paused:
             self._run()
-        elif self._filled == len(self._buffer):
-            self._pause_reading()
+        else:
+            self._hold()
 
     def pause_writing(self) -> None:
         self._writing_paused = True
@@ -160,28 +168,29 @@ class Connection(asyncio.BufferedProtocol):
 
     def _run(self) -> None:
         """Handle every whole frame in the buffer until one has to wait or the peer stalls."""
+        received = self._received
         while not self._closing:
             answers: list[AnyAnswer] = []
             started_ns = perf_counter_ns()
-            start = self._start
+            start = received.start
             # Quotas are charged for each request before the next one is begun.
-            quotas = self._server.services.quotas
+            quotas = self._services.quotas
             is_charged = quotas.is_active and quotas.charges(self._context)
             try:
                 more = self._handle_frames(answers, 1 if is_charged else RUN_REQUESTS_MAX)
             except ProtocolError as error:
                 self._send(answers, started_ns)
-                self._refuse(error)
+                if self._waiting is None:
+                    self._refuse(error)
+                else:
+                    self._hold()  # the bytes stay, and are met again when these answers are out
                 return
-            if is_charged and self._start != start:
-                self._request_bytes = self._start - start - 4
+            if is_charged and received.start != start:
+                self._request_bytes = received.start - start - FRAME_SIZE.size
             self._send(answers, started_ns)
             if self._waiting is not None:
-                if self._waiting.__class__ is Throttled:
-                    return
-                self._started_ns = started_ns
-                self._waiting_since_ns = perf_counter_ns()
-                self._start_waiting()
+                if self._waiting.__class__ is Waiting:
+                    self._begin_waiting(started_ns)
                 if self._waiting is not None:
                     self._hold()
                     return
@@ -191,7 +200,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._hold()
                 return
         if not self._closing:
-            self._compact()
+            received.compact()
             if self._reading_paused:
                 self._reading_paused = False
                 self._transport.resume_reading()
@@ -201,16 +210,17 @@ class Connection(asyncio.BufferedProtocol):
 
         One run is of one API, so that its time can be told without a clock call per request.
         """
-        view = self._view
-        start = self._start
-        filled = self._filled
+        received = self._received
+        view = received.view
+        start = received.start
+        filled = received.filled
         dispatch = self._server.dispatcher.dispatch
         context = self._context
         size_max = self._server.request_bytes_max
         run_key = -1
         try:
             while filled - start >= 4:
-                (size,) = _SIZE.unpack_from(view, start)
+                (size,) = FRAME_SIZE.unpack_from(view, start)
                 if not 0 <= size <= size_max:
                     raise ProtocolError(
                         f"request size {size} bytes, expected 0 to {size_max}"
@@ -241,15 +251,26 @@ class Connection(asyncio.BufferedProtocol):
                     return True
             return False
         finally:
-            self._start = start
+            received.start = start
 
     def _send(self, answers: list[AnyAnswer], started_ns: int, remote_ns: int = 0) -> None:
         """Write what was appended to disk, then the answers to the socket, in order.
 
         `started_ns`: when the first of them was begun; `remote_ns`: how long it then waited.
         """
+        partitions = self._services.partitions
+        partitions.commit()
+        flushing = partitions.flushing
+        if flushing is not None:
+            partitions.flushing = None
+            if not flushing.future.done():
+                self._wait_for_flush(flushing, answers, started_ns, remote_ns)
+                return
+            refuse_unsynced(flushing, answers)
+        self._send_written(answers, started_ns, remote_ns)
+
+    def _send_written(self, answers: list[AnyAnswer], started_ns: int, remote_ns: int) -> None:
         handled_ns = perf_counter_ns()
-        self._server.services.partitions.commit()
         if self._request_bytes and self._waiting is None:
             self._charge(answers, handled_ns - started_ns - remote_ns)
         if not answers or self._transport.is_closing():
@@ -282,6 +303,35 @@ class Connection(asyncio.BufferedProtocol):
             perf_counter_ns() - encoded_ns,
         )
 
+    # Answers that wait for fsync.
+
+    def _wait_for_flush(
+        self,
+        flushing: Flushing,
+        answers: list[AnyAnswer],
+        started_ns: int,
+        remote_ns: int,
+    ) -> None:
+        """Hold these answers, and what has to wait behind them, until `flushing` is done."""
+        behind = self._waiting
+        assert behind is None or isinstance(behind, Waiting)
+
+        def flushed(_future: asyncio.Future[None]) -> None:
+            if self._closing:
+                return
+            self._waiting = behind
+            refuse_unsynced(flushing, answers)
+            self._send_written(answers, started_ns, remote_ns)
+            if self._waiting is not None and self._waiting is behind:
+                self._begin_waiting(perf_counter_ns())
+            if self._stopping and self.is_idle:
+                self.close()
+            elif not self._closing and self._waiting is None and not self._writing_paused:
+                self._run()
+
+        self._waiting = Unflushed(behind)
+        flushing.future.add_done_callback(flushed)
+
     # A client over a quota.
 
     def _charge(self, answers: list[AnyAnswer], local_ns: int) -> None:
@@ -289,10 +339,10 @@ class Connection(asyncio.BufferedProtocol):
         size_bytes, self._request_bytes = self._request_bytes, 0
         delay_ms = charge(self._context, answers, size_bytes, local_ns)
         if delay_ms:
-            timer = self._server.loop.call_later(delay_ms / 1000, self._end_throttle)
-            self._waiting = Throttled(timer)
+            timers = self._services.timers
+            self._waiting = Throttled(timers.after(delay_ms, self._end_throttle))
             self._pause_reading()
-            self._compact()
+            self._received.compact()
 
     def _end_throttle(self) -> None:
         self._waiting = None
@@ -300,6 +350,12 @@ class Connection(asyncio.BufferedProtocol):
             self._run()
 
     # A request that waits.
+
+    def _begin_waiting(self, started_ns: int) -> None:
+        """The answers before it have left: it is this request's turn."""
+        self._started_ns = started_ns
+        self._waiting_since_ns = perf_counter_ns()
+        self._start_waiting()
 
     def _start_waiting(self) -> None:
         waiting = self._waiting
@@ -322,7 +378,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _on_done(self, future: asyncio.Future[Any]) -> None:
         self._finish_waiting(future)
-        if self._stopping:
+        if self._stopping and self.is_idle:
             self.close()
         elif not self._closing and self._waiting is None and not self._writing_paused:
             self._run()
@@ -380,52 +436,18 @@ class Connection(asyncio.BufferedProtocol):
         self._server.loop.call_soon(self.close)
 
     def _refuse(self, error: ProtocolError) -> None:
-        self._server.services.metrics.malformed_requests += 1
+        self._services.metrics.malformed_requests += 1
         logger.warning("closing connection of %s: %s", self.address, error)
         self.close()
 
-    # The buffer.
+    # Reading.
 
     def _hold(self) -> None:
         """Frames stay in the buffer for now: no room is made for more than it takes."""
-        if self._filled == len(self._buffer):
+        if self._received.is_full:
             self._pause_reading()
 
     def _pause_reading(self) -> None:
         if not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
-
-    def _compact(self) -> None:
-        """Move an unfinished frame to the front; give a large buffer back when it is empty."""
-        left = self._filled - self._start
-        if left == 0:
-            if len(self._buffer) > BUFFER_KEPT_BYTES_MAX:
-                self._replace_buffer(BUFFER_BYTES)
-            self._start = self._filled = 0
-        elif self._start and self._start + self._frame_bytes(left) > len(self._buffer):
-            self._move_to_front(left)
-
-    def _make_room(self) -> None:
-        """The buffer is full in the middle of a frame: move the frame, or grow towards its end."""
-        left = self._filled - self._start
-        if self._start:
-            self._move_to_front(left)
-        else:
-            self._replace_buffer(min(self._frame_bytes(left), len(self._buffer) * GROWTH_MAX))
-
-    def _frame_bytes(self, left: int) -> int:
-        """Size of the unfinished frame, its size field included; `left` bytes of it are here."""
-        return 4 + int(_SIZE.unpack_from(self._view, self._start)[0]) if left >= 4 else 4
-
-    def _move_to_front(self, left: int) -> None:
-        self._view[:left] = self._view[self._start : self._filled]
-        self._start, self._filled = 0, left
-
-    def _replace_buffer(self, size_bytes: int) -> None:
-        left = self._filled - self._start
-        buffer = bytearray(size_bytes)
-        buffer[:left] = self._view[self._start : self._filled]
-        self._buffer = buffer
-        self._view = memoryview(buffer)
-        self._start, self._filled = 0, left

@@ -21,10 +21,11 @@ from minibroker.protocol.header import parse_request_header, response_header
 from minibroker.protocol.primitives import Reader, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from minibroker.handlers.context import RequestContext, Services
     from minibroker.handlers.produce_fast import FastAnswer
+    from minibroker.partitions.flushing import Flushing
 
 logger = logging.getLogger(__name__)
 
@@ -32,13 +33,28 @@ logger = logging.getLogger(__name__)
 class Answer:
     """A request that a handler has answered, not yet bytes."""
 
-    __slots__ = ("correlation_id", "handler", "response", "version")
+    # `note` is set by who looks on: see testing/request_log.
+    __slots__ = ("correlation_id", "handler", "note", "request", "response", "version")
 
-    def __init__(self, handler: Handler, response: Any, version: int, correlation_id: int) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        response: Any,
+        version: int,
+        correlation_id: int,
+        request: Any = None,
+    ) -> None:
+        """`request` is what it answers, None: it has nothing to take back."""
         self.handler = handler
         self.response = response
         self.version = version
         self.correlation_id = correlation_id
+        self.request = request
+
+    def refuse(self, code: ErrorCode) -> None:
+        """What it says did not come to pass: an error in its place."""
+        if self.request is not None:
+            self.response = _response_of(self.handler, self.request, self.version, code, None)
 
     def encode(self) -> list[Any]:
         """The frame (size int32, header, body) as buffers to send one after the other."""
@@ -51,7 +67,7 @@ class Answer:
 class Waiting:
     """A request whose handler gave an awaitable: the connection holds still until it is done."""
 
-    __slots__ = ("awaitable", "correlation_id", "handler", "request", "version")
+    __slots__ = ("awaitable", "correlation_id", "handler", "request", "version", "wrap")
 
     def __init__(
         self, handler: Handler, request: Any, awaitable: Awaitable[Any], context: RequestContext
@@ -61,10 +77,13 @@ class Waiting:
         self.awaitable = awaitable
         self.version = context.version
         self.correlation_id = context.correlation_id
+        self.wrap: Callable[[Answer], Answer] | None = None
+        """Changes how the answer is sent (`minibroker.testing` does)."""
 
     def answer(self, response: Any) -> Answer:
         """What it waited for has come."""
-        return Answer(self.handler, response, self.version, self.correlation_id)
+        answer = Answer(self.handler, response, self.version, self.correlation_id, self.request)
+        return answer if self.wrap is None else self.wrap(answer)
 
 
 class Dispatcher:
@@ -118,7 +137,7 @@ class Dispatcher:
         except Exception as error:  # a task root: every error of a handler ends here
             response = error_response(handler, context, request, error)
         if response.__class__ is handler.response:
-            return Answer(handler, response, version, correlation_id)
+            return Answer(handler, response, version, correlation_id, request)
         if response is None:
             return None
         return Waiting(handler, request, response, context)
@@ -142,6 +161,15 @@ class Dispatcher:
         )
 
         return Answer(handler, unsupported_version(low, high), 0, correlation_id)
+
+
+def refuse_unsynced(flushing: Flushing, answers: Iterable[Any]) -> None:
+    """Where an fsync failed: answers that claim what no append of their own speaks for, a group's
+    or a transaction's state in its journal, are NOT_COORDINATOR, as Kafka's are."""
+    if flushing.is_failed and flushing.refuses_all:
+        for answer in answers:
+            if isinstance(answer, Answer):
+                answer.refuse(ErrorCode.NOT_COORDINATOR)
 
 
 def error_response(
@@ -169,8 +197,14 @@ def error_response(
             context.client_id,
             exc_info=error,
         )
+    return _response_of(handler, request, context.version, code, detail)
+
+
+def _response_of(
+    handler: Handler, request: Any, version: int, code: ErrorCode, detail: str | None
+) -> Any:
     if handler.error_response is not None:
-        return handler.error_response(request, context.version, code, detail)
+        return handler.error_response(request, version, code, detail)
     response = handler.response()
     response.error_code = int(code)
     if detail is not None and "error_message" in handler.response.__slots__:

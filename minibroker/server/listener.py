@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.server.connection import Connection
@@ -16,6 +17,7 @@ from minibroker.server.connection import Connection
 if TYPE_CHECKING:
     from minibroker.config.broker import Listener
     from minibroker.server.server import Server
+    from minibroker.timers import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ class ListeningSocket:
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
-        self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
+        self._refused: dict[socket.socket, Timer] = {}
         """Connections over the rate of their address, until they are closed."""
 
     def bind(self) -> tuple[str, int]:
@@ -110,7 +112,7 @@ class ListeningSocket:
         wait_ms = rates.broker_delay_ms(limit, clock.now_ms())
         if wait_ms:
             try:
-                await asyncio.sleep(wait_ms / 1000)
+                await self._wait(wait_ms)
             except asyncio.CancelledError:
                 client.close()
                 raise
@@ -118,17 +120,41 @@ class ListeningSocket:
         delay_ms = rates.address_delay_ms(host, now_ms)
         if delay_ms:
             rates.unrecord_broker(limit, now_ms)
-            timer = server.loop.call_later(delay_ms / 1000, self._close_refused, client)
-            self._refused[client] = timer
+            self._refused[client] = server.services.timers.after(
+                delay_ms, partial(self._close_refused, client)
+            )
             return False
         if server.refuses_host(host):
             client.close()
             return False
         return True
 
+    async def _wait(self, delay_ms: int) -> None:
+        """Return in `delay_ms` of the broker's time."""
+        over = asyncio.Event()
+        timer = self._server.services.timers.after(delay_ms, over.set)
+        try:
+            await over.wait()
+        finally:
+            timer.cancel()
+
     def _close_refused(self, client: socket.socket) -> None:
         del self._refused[client]
         client.close()
+
+    async def _readable(self, bound: socket.socket) -> None:
+        """Return when somebody is at the door.
+
+        Not the loop's `sock_accept`: one that is cancelled just when it has let somebody in loses
+        the connection.
+        """
+        loop = self._server.loop
+        knocked = asyncio.Event()
+        loop.add_reader(bound, knocked.set)
+        try:
+            await knocked.wait()
+        finally:
+            loop.remove_reader(bound)
 
     async def _accept(self) -> None:
         assert self._socket is not None
@@ -136,12 +162,17 @@ class ListeningSocket:
         while not self._is_stopping:
             await server.wait_for_room()
             try:
-                client, address = await loop.sock_accept(self._socket)
+                client, address = self._socket.accept()
+            except BlockingIOError:
+                # Only now: a queue at the door is let in without a turn of the loop for each.
+                await self._readable(self._socket)
+                continue
             except OSError as error:
                 # No file handle left, or the peer went away: better when somebody has left.
                 logger.warning("cannot accept a connection: %s", error)
                 await server.wait_for_departure(ACCEPT_RETRY_S)
                 continue
+            client.setblocking(False)
             host, port = address[0], address[1]
             if not await self._admit(client, host):
                 continue

@@ -201,6 +201,13 @@ class Server:
                 for connection in list(self.connections):
                     connection.abort()
 
+    def abandon(self) -> None:
+        """Let go of every connection as a dying process does; `stop` has to follow."""
+        for listening in self._sockets:
+            listening.stop_accepting()
+        for connection in list(self.connections):
+            connection.abort()
+
     def _signal_stopped(self) -> None:
         if self._stopped is not None and not self.connections and not self._stopped.done():
             self._stopped.set_result(None)

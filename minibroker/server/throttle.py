@@ -20,12 +20,11 @@ from minibroker.metrics import LONGEST_US
 from minibroker.protocol.api_keys import PRODUCE
 
 if TYPE_CHECKING:
-    import asyncio
-
     from minibroker.handlers.context import RequestContext
     from minibroker.handlers.produce_fast import FastAnswer
     from minibroker.handlers.registry import Handler
     from minibroker.server.dispatch import Answer
+    from minibroker.timers import Timer
 
 _INT32: Final = Struct(">i")
 _FLEXIBLE_TAIL_BYTES: Final = 5
@@ -37,7 +36,7 @@ class Throttled:
 
     __slots__ = ("_timer",)
 
-    def __init__(self, timer: asyncio.TimerHandle) -> None:
+    def __init__(self, timer: Timer) -> None:
         self._timer = timer
 
     @property

@@ -25,7 +25,7 @@ from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from minibroker.clock import Clock
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
     from minibroker.partitions.manager import PartitionManager
     from minibroker.server.server import Server
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 START_MS = 1_700_000_000_000
 
 
 class ManualClock:
-    """A clock that stands still until the test moves it."""
+    """A clock that stands still until the test moves it; `timers.Timers` follow at once."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.ms = now_ms
+        self._listeners: list[Callable[[], None]] = []
 
     def now_ms(self) -> int:
         return self.ms
@@ -49,8 +50,14 @@ class ManualClock:
     def monotonic_s(self) -> float:
         return self.ms / 1000
 
+    def on_move(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
     def advance(self, elapsed_ms: int) -> None:
+        """Move; what is due by then is called before this returns, at the new time."""
         self.ms += elapsed_ms
+        for listener in self._listeners:
+            listener()
 
 
 class InProcessBroker:

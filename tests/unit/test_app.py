@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.app import TREE_FILE, Broker, run
+from minibroker.app import TREE_FILE, Broker
 from minibroker.config.broker import BrokerConfig
-from minibroker.config.options import ServeOptions, TopicToCreate
-from minibroker.errors import ConfigError, MinibrokerError, StorageError
+from minibroker.config.options import TopicToCreate
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import ConfigError, KafkaError, MinibrokerError, StorageError
 from minibroker.protocol.messages.metadata import MetadataRequest
 from tests.support.in_process import InProcessBroker, batch_of
 from tests.unit.handlers.test_fetch import asking, first, offsets_in, part
 from tests.unit.handlers.test_produce import produce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 
 def files_in(directory: Path) -> set[str]:
@@ -146,93 +145,37 @@ async def test_a_topic_that_cannot_be_made_fails_the_start(
         assert not running.broker.cluster.image.topics
 
 
+async def test_a_start_that_fails_leaves_no_timer(tmp_path: Path) -> None:
+    """The topic of an earlier run has its retention watched by the time the start fails."""
+    async with InProcessBroker(tmp_path) as running:
+        await running.create_topic("t")
+    broker = Broker(config(tmp_path / "data"))
+    with pytest.raises(ConfigError):
+        await broker.start([TopicToCreate("a", 0, {})])
+    assert len(broker.timers) == 0
+
+
+async def test_a_topic_that_is_not_made_in_time_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_late(*_: object, **__: object) -> None:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
+    broker = Broker(config(tmp_path / "data"))
+    monkeypatch.setattr(type(broker.cluster), "create_topic", too_late)
+    with pytest.raises(ConfigError, match=r"^--topic a: REQUEST_TIMED_OUT$"):
+        await broker.start([TopicToCreate("a", 1, {})])
+
+
 def test_a_release_that_never_was_is_one_sentence() -> None:
     settings = {"minibroker.advertised.kafka.version": "9.9"}
     with pytest.raises(ConfigError, match=r"minibroker\.advertised\.kafka\.version=9\.9"):
         Broker(BrokerConfig(settings))
 
 
-# The process.
-
-
-def run_until_ready(config: BrokerConfig, options: ServeOptions) -> int:
-    """`run` in this thread; SIGTERM comes as soon as the ready file is there."""
-    assert options.ready_file is not None
-    ready = Path(options.ready_file)
-    loop_made: list[asyncio.AbstractEventLoop] = []
-
-    class Watch:
-        """Looks for the file from the broker's own loop."""
-
-        def __call__(self) -> None:
-            if ready.exists():
-                signal.raise_signal(signal.SIGTERM)
-            else:
-                loop_made[0].call_later(0.01, self)
-
-    from minibroker import app  # noqa: PLC0415  beside the only patch
-
-    original = app._serve
-
-    async def watched(config: BrokerConfig, options: ServeOptions) -> int:
-        loop = asyncio.get_running_loop()
-        loop_made.append(loop)
-        loop.call_soon(Watch())
-        return await original(config, options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app, "_serve", watched)
-        return run(config, options)
-
-
-@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
-def test_a_run_says_where_it_listens_and_ends_with_0(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], loop: str
-) -> None:
-    options = ServeOptions(ready_file=str(tmp_path / "ready"), loop=loop)
-    assert run_until_ready(config(tmp_path / "data"), options) == 0
-    out, err = capsys.readouterr()
-    line = (tmp_path / "ready").read_text()
-    assert out == line
-    assert line.startswith("minibroker listening on 127.0.0.1:")
-    assert err == ""
-
-
-def test_in_memory_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import tempfile  # noqa: PLC0415  beside its only use
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    options = ServeOptions(ready_file=str(tmp_path / "ready"), in_memory=True)
-    assert run_until_ready(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0"}), options) == 0
-    assert files_in(tmp_path) == {"ready"}
-
-
-@pytest.mark.parametrize(
-    "break_it",
-    [
-        lambda directory: config(directory / "file" / "data"),
-        lambda directory: config(directory / "data", minibroker_advertised_kafka_version="9.9"),
-    ],
-)
-def test_a_failed_start_is_one_sentence_and_1(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    break_it: Callable[[Path], BrokerConfig],
-) -> None:
-    (tmp_path / "file").write_text("")
-    assert run(break_it(tmp_path), ServeOptions()) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("minibroker: ")
-    assert err.count("\n") == 1
-
-
-def test_a_ready_file_that_cannot_be_written_is_one_sentence_and_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ServeOptions(ready_file=str(tmp_path / "no" / "ready"))
-    assert run(config(tmp_path / "data"), options) == 1
-    _, err = capsys.readouterr()
-    assert err.startswith("minibroker: ")
-    assert str(tmp_path / "no" / "ready") in err
-    assert ".kafka_cleanshutdown" in files_in(tmp_path / "data")
+async def test_a_new_cluster_has_the_id_that_it_was_given_and_keeps_it(tmp_path: Path) -> None:
+    for given in ("4L6g3nShT-eMCtK--X86sw", "another-one"):
+        broker = Broker(config(tmp_path / "data").with_overrides({"minibroker.cluster.id": given}))
+        await broker.start()
+        assert broker.cluster.image.cluster_id == "4L6g3nShT-eMCtK--X86sw"
+        await broker.stop()

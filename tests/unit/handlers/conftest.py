@@ -42,3 +42,10 @@ async def client(running: InProcessBroker) -> AsyncIterator[RawClient]:
     """A connection to it."""
     async with await running.connect() as connected:
         yield connected
+
+
+@pytest.fixture
+def deposed(running: InProcessBroker) -> InProcessBroker:
+    """The broker, after another one became controller."""
+    running.broker.cluster._election.lose()
+    return running

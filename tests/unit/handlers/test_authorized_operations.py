@@ -37,6 +37,11 @@ def test_what_may_be_done_with_a_topic() -> None:
     assert names_in(operations.TOPIC_OPERATIONS) == set(CODES) - not_of_topics
 
 
+def test_what_may_be_done_with_a_group() -> None:
+    ours = {"READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"}
+    assert names_in(operations.GROUP_OPERATIONS) == ours
+
+
 def test_no_other_bit_is_set() -> None:
     everything = sum(1 << code for code in CODES.values())
     assert not (operations.CLUSTER_OPERATIONS | operations.TOPIC_OPERATIONS) & ~everything

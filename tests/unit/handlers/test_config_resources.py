@@ -1,11 +1,11 @@
-"""What the config handlers share: names in the tree, repeated resources, errors to codes."""
+"""What the config handlers share: names in the tree, repeated resources, ids of brokers."""
 
 from __future__ import annotations
 
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, StorageError
+from minibroker.errors import KafkaError
 from minibroker.handlers.config_resources import (
     BROKER,
     CLIENT_METRICS,
@@ -14,7 +14,7 @@ from minibroker.handlers.config_resources import (
     check_broker_id,
     current_values,
     entity_of,
-    failure,
+    int32_of,
     repeated,
 )
 from tests.unit.handlers.config_services import make_context
@@ -57,14 +57,19 @@ def test_only_this_brokers_id_is_taken() -> None:
             check_broker_id(services, text, "")
 
 
+@pytest.mark.parametrize("text", ["", "-", "one", "1.0", "2147483648", "-2147483649", "9" * 30_000])
+def test_what_is_no_integer_of_java_is_no_brokers_id(text: str) -> None:
+    with pytest.raises(KafkaError, match="no integer: ") as refused:
+        check_broker_id(make_context().services, text, "no integer: ")
+    assert refused.value.code == ErrorCode.INVALID_REQUEST
+
+
+def test_integers_are_read_as_java_reads_them() -> None:
+    assert int32_of("2147483647") == 2**31 - 1
+    assert int32_of("-2147483648") == -(2**31)
+    assert (int32_of("+7"), int32_of("0" * 30_000 + "7"), int32_of("-0")) == (7, 7, 0)
+
+
 def test_resources_named_more_than_once() -> None:
     asked = [(2, "a"), (2, "b"), (4, "a"), (2, "a"), (2, "a")]
     assert repeated(asked) == {(2, "a")}
-
-
-def test_errors_become_codes_and_only_those_of_the_request_and_the_tree() -> None:
-    refused = KafkaError(ErrorCode.INVALID_CONFIG, "why")
-    assert failure(refused) == (int(ErrorCode.INVALID_CONFIG), "why")
-    assert failure(CoordinationError("away")) == (int(ErrorCode.REQUEST_TIMED_OUT), "away")
-    with pytest.raises(StorageError):
-        failure(StorageError("full"))

@@ -59,10 +59,23 @@ async def test_an_empty_transactional_id_is_refused(client: RawClient) -> None:
 async def test_a_tree_that_is_away_is_a_retriable_error(
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*_: Any) -> int:
+    async def away(*_: Any) -> Any:
         raise CoordinationError("the tree is away")
 
-    monkeypatch.setattr(type(running.broker.cluster), "next_producer_id", away)
+    monkeypatch.setattr(type(running.broker.cluster.tree), "set", away)
     answer = await client.call(ASKING, 4)
     assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert ErrorCode(answer.error_code).retriable
+    assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
+
+
+async def test_a_bug_gives_no_epoch_either(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_cluster: object) -> int:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(type(running.broker.cluster), "next_producer_id", broken)
+    answer = await client.call(ASKING, 4)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (answer.producer_id, answer.producer_epoch) == (-1, -1)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage, TopicImage
-from minibroker.handlers.leaders import LeaderHints, endpoint_of
+from minibroker.error_codes import ErrorCode
+from minibroker.handlers.leaders import LeaderHints, endpoint_of, visible_leader
 from minibroker.ids import TopicId
 from minibroker.protocol.messages.fetch import LeaderIdAndEpoch, NodeEndpoint
 from tests.unit.partitions.conftest import partition_image
@@ -64,3 +65,12 @@ def test_a_leader_without_the_listener_or_none_at_all_has_no_address(context: An
 @pytest.mark.parametrize(("topic", "index"), [("u", 0), ("t", 3), ("t", -1)])
 def test_a_place_that_does_not_exist_has_no_leader(context: Any, topic: str, index: int) -> None:
     assert LeaderHints(context, [], (LeaderIdAndEpoch, NodeEndpoint)).of(topic, index) is None
+
+
+def test_a_leader_is_visible_by_the_clients_listener_only(context: Any) -> None:
+    states = context.services.cluster.image.topics["t"].partitions
+    assert [visible_leader(context, state) for state in states] == [
+        (ErrorCode.NONE, 1),
+        (ErrorCode.LISTENER_NOT_FOUND, -1),
+        (ErrorCode.LEADER_NOT_AVAILABLE, -1),
+    ]

@@ -47,7 +47,9 @@ async def result(client: RawClient, request: ProduceRequest, version: int = 9) -
 
 
 def id_of(running: InProcessBroker, topic: str = "t") -> bytes:
-    return running.broker.cluster.image.topics[topic].topic_id
+    """The id of a topic; zeros where there is none."""
+    known = running.broker.cluster.image.topics.get(topic)
+    return bytes(16) if known is None else known.topic_id
 
 
 def stored(running: InProcessBroker, topic: str = "t", index: int = 0) -> bytes:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.handlers import produce_fast
+from minibroker.protocol.api_keys import PRODUCE
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
 from tests.support.in_process import batch_of
+from tests.unit.handlers.short_way import ShortWay, answer_to
 from tests.unit.handlers.test_produce import id_of, produce
 
 if TYPE_CHECKING:
@@ -21,36 +23,15 @@ if TYPE_CHECKING:
 VERSIONS = range(3, 14)
 
 
-class Counter:
-    """Stands before `handle_fast` and notes what it gave."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-        self.passed = 0
-        self.is_off = False
-
-    def __call__(self, *arguments: Any) -> Any:
-        if self.is_off:
-            return None
-        found = produce_fast.handle_fast(*arguments)
-        if found is None:
-            self.passed += 1
-        else:
-            self.taken += 1
-        return found
-
-
 @pytest.fixture
-async def fast(running: InProcessBroker, client: RawClient) -> Counter:
+async def fast(running: InProcessBroker, client: RawClient) -> ShortWay:
     """The broker's short way, observed and switchable."""
-    counter = Counter()
     await client.call(produce(batch_of(b"first"), topic="nowhere"), 9)
-    running.server.dispatcher._handlers[0].fast = counter
-    return counter
+    return ShortWay(running, PRODUCE)
 
 
 async def both_ways(
-    running: InProcessBroker, client: RawClient, fast: Counter, request: Any, version: int
+    running: InProcessBroker, client: RawClient, fast: ShortWay, request: Any, version: int
 ) -> tuple[bytes, bytes]:
     """The answers (without correlation id) to a request in twin topics `t` and `u`."""
     if "u" not in running.broker.cluster.image.topics:
@@ -60,11 +41,9 @@ async def both_ways(
         fast.is_off = is_off
         for one in request.topic_data:
             one.name, one.topic_id = topic, id_of(running, topic)
-        client.send(request, version)
-        client._sent.clear()
-        frame = await client.receive_frame()
+        answer = await answer_to(client, request, version)
         name = id_of(running, topic) if version >= 13 else topic.encode()
-        answers.append(frame[4:].replace(name, b"T" * len(name)))
+        answers.append(answer.replace(name, b"T" * len(name), 1))
     fast.is_off = False
     return answers[0], answers[1]
 
@@ -72,7 +51,7 @@ async def both_ways(
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("acks", [1, -1])
 async def test_an_append_is_answered_alike(
-    running: InProcessBroker, client: RawClient, fast: Counter, version: int, acks: int
+    running: InProcessBroker, client: RawClient, fast: ShortWay, version: int, acks: int
 ) -> None:
     for values in ([b"a"], [b"b", b"c" * 200], [b"d" * 20_000]):
         request = produce(batch_of(*values), acks=acks)
@@ -85,7 +64,7 @@ async def test_an_append_is_answered_alike(
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_refusal_is_answered_alike(
-    running: InProcessBroker, client: RawClient, fast: Counter, version: int
+    running: InProcessBroker, client: RawClient, fast: ShortWay, version: int
 ) -> None:
     broken = batch_of(b"a")
     broken[-1] ^= 1
@@ -99,7 +78,7 @@ async def test_a_refusal_is_answered_alike(
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_has_another_shape_goes_the_general_way(
-    running: InProcessBroker, client: RawClient, fast: Counter, version: int
+    running: InProcessBroker, client: RawClient, fast: ShortWay, version: int
 ) -> None:
     good = batch_of(b"a")
     two_parts = ProduceRequest(
@@ -132,7 +111,7 @@ async def test_what_has_another_shape_goes_the_general_way(
 
 
 async def test_a_deleted_topic_is_forgotten(
-    running: InProcessBroker, client: RawClient, fast: Counter
+    running: InProcessBroker, client: RawClient, fast: ShortWay
 ) -> None:
     await client.call(produce(batch_of(b"a")), 9)
     assert fast.taken == 1
@@ -150,7 +129,7 @@ async def test_a_deleted_topic_is_forgotten(
 async def test_a_disk_that_refuses_is_in_the_answer(
     running: InProcessBroker,
     client: RawClient,
-    fast: Counter,
+    fast: ShortWay,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -174,7 +153,7 @@ async def test_a_disk_that_refuses_is_in_the_answer(
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_every_truncation_of_a_request_is_survived(
-    running: InProcessBroker, client: RawClient, fast: Counter, version: int
+    running: InProcessBroker, client: RawClient, fast: ShortWay, version: int
 ) -> None:
     from minibroker.protocol.primitives import Writer  # noqa: PLC0415  beside its only use
 
@@ -183,7 +162,7 @@ async def test_every_truncation_of_a_request_is_survived(
     body = writer.to_bytes()
     (connection,) = running.server.connections
     connection._context.version = version
-    handler = running.server.dispatcher._handlers[0]
+    handler = running.server.dispatcher._handlers[PRODUCE]
     for size in range(len(body)):
         view = memoryview(bytearray(body[:size]))
         assert produce_fast.handle_fast(connection._context, handler, view, 0) is None

@@ -28,6 +28,7 @@ from minibroker.protocol.messages.produce import (
     TopicProduceData,
 )
 from minibroker.server import connection as connection_module
+from minibroker.server.receive_buffer import BUFFER_BYTES
 from tests.support.in_process import TIMEOUT_S, batch_of, request_frame
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def only_connection(running: InProcessBroker) -> Connection:
 
 def filled_of(running: InProcessBroker) -> int:
     """Bytes of all connections that no request has taken yet."""
-    return sum(connection._filled for connection in running.server.connections)
+    return sum(connection._received.filled for connection in running.server.connections)
 
 
 async def eventually(condition: Callable[[], Any]) -> None:
@@ -119,8 +120,8 @@ async def test_a_frame_of_several_megabytes_works_and_its_buffer_is_given_back(
     async with await running.connect() as client:
         answer = await client.call(produce("large", value), 9)
         assert answer.responses[0].partition_responses[0].error_code == 0
-        buffer = only_connection(running)._buffer
-        assert len(buffer) == connection_module.BUFFER_BYTES
+        received = only_connection(running)._received
+        assert received.size_bytes == BUFFER_BYTES
         read = await client.call(fetch("large"), 11)
         assert bytes(read.responses[0].partitions[0].records).endswith(value[:100] + b"\0")
 
@@ -182,7 +183,7 @@ async def test_an_announced_size_takes_no_memory_before_its_bytes_are_there(serv
     async with await running.connect() as client:
         client.writer.write(pack(">i", 100_000_000) + bytes(1000))
         await eventually(lambda: filled_of(running) == 1004)
-        assert len(only_connection(running)._buffer) == connection_module.BUFFER_BYTES
+        assert only_connection(running)._received.size_bytes == BUFFER_BYTES
 
 
 async def test_the_buffer_grows_with_what_arrived_only(serve: Serve) -> None:
@@ -190,7 +191,7 @@ async def test_the_buffer_grows_with_what_arrived_only(serve: Serve) -> None:
     async with await running.connect() as client:
         client.writer.write(pack(">i", 100_000_000) + bytes(300_000))
         await eventually(lambda: filled_of(running) == 300_004)
-        assert len(only_connection(running)._buffer) <= 4 * 300_004
+        assert only_connection(running)._received.size_bytes <= 4 * 300_004
 
 
 # Order.
@@ -276,7 +277,7 @@ async def test_a_peer_that_does_not_read_is_not_read_either(serve: Serve) -> Non
             await asyncio.sleep(0)
             assert sent < 2000
         assert connection._writing_paused
-        assert len(connection._buffer) <= 2 * connection_module.BUFFER_BYTES
+        assert connection._received.size_bytes <= 2 * BUFFER_BYTES
         waiting = connection._transport.get_write_buffer_size()
         assert waiting <= connection_module.WRITE_HIGH_WATER_BYTES + 600_000
         client.reader._transport.resume_reading()  # type: ignore[attr-defined]
@@ -295,7 +296,7 @@ async def test_requests_behind_a_waiting_one_fill_the_buffer_and_no_more(serve: 
         for _ in range(count):
             client.send(VERSIONS, 0)
         await eventually(lambda: waiting._reading_paused)
-        assert len(waiting._buffer) <= 2 * connection_module.BUFFER_BYTES
+        assert waiting._received.size_bytes <= 2 * BUFFER_BYTES
         await producer.call(produce("t", b"x"), 9)
         await client.receive()
         for _ in range(count):
@@ -310,7 +311,7 @@ async def test_the_buffer_does_not_grow_with_every_wait(serve: Serve) -> None:
         client.writer.write(polls)
         for _ in range(2000):
             await client.receive_frame()
-        assert len(only_connection(running)._buffer) <= 2 * connection_module.BUFFER_BYTES
+        assert only_connection(running)._received.size_bytes <= 2 * BUFFER_BYTES
 
 
 # The end.

@@ -95,32 +95,33 @@ async def test_kernel_buffers_are_set_only_when_asked_for(
 
 
 async def test_accepting_goes_on_after_the_system_had_no_handle_left(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = await serve()
     (listening,) = running.server._sockets
-    loop = running.server.loop
     failures = [OSError(24, "Too many open files")]
 
-    class Loop:
-        """The server's loop, whose first accept fails."""
+    class Door(socket.socket):
+        """The listening socket, whose first accept fails."""
 
-        async def sock_accept(self, one: socket.socket) -> object:
+        def accept(self) -> tuple[socket.socket, object]:
             if failures:
                 raise failures.pop()
-            return await loop.sock_accept(one)
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(loop, name)
+            return super().accept()
 
     listening.stop_accepting()
     assert listening._task is not None
     await asyncio.wait([listening._task])
     listening._is_stopping = False
-    monkeypatch.setattr(running.server, "loop", Loop())
+    bound = listening._socket
+    assert bound is not None
+    listening._socket = Door(bound.family, bound.type, bound.proto, fileno=bound.detach())
+    listening._socket.setblocking(False)
     listening.start()
+    refused = await running.connect()
     await eventually(lambda: "cannot accept a connection" in caplog.text)
     async with await running.connect() as client:
         await client.call(MetadataRequest(topics=[]), 9)
     (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
     assert "Too many open files" in record.getMessage()
+    await refused.close()

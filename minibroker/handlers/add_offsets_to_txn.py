@@ -1,0 +1,43 @@
+"""AddOffsetsToTxn: key 25, versions 0-4.
+
+Behaviour: the offsets of a group will be committed in this transaction (behaviour P7): the
+partition of `__consumer_offsets` that keeps the group joins it.
+Versions: 2 PRODUCER_FENCED; 3 flexible; 4 TRANSACTION_ABORTABLE (KIP-890).
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.errors import KafkaError
+from minibroker.handlers.fenced_producers import known_code
+from minibroker.ids import TopicPartition
+from minibroker.protocol.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+_FIRST_WITH_FENCED = 2
+
+
+def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
+    """Add one partition. Only clients of the first protocol send this request."""
+    services = context.services
+    index = services.groups.journal.partition_of(request.group_id)
+    try:
+        services.transactions.add_partitions(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [TopicPartition(OFFSETS_TOPIC, index)],
+            client_version=0,
+        )
+    except KafkaError as error:
+        code = known_code(error.code, knows_fenced=context.version >= _FIRST_WITH_FENCED)
+        return AddOffsetsToTxnResponse(error_code=int(code))
+    return AddOffsetsToTxnResponse()

@@ -1,0 +1,139 @@
+"""AddPartitionsToTxn: key 24, versions 0-5.
+
+Behaviour: partitions join a transaction, which the first of them begins (behaviour P6). All of a
+transaction's partitions or none.
+Versions: 2 PRODUCER_FENCED; 3 flexible; 4 several transactions, verification only (KIP-890):
+brokers ask so, clients stay at 3; 5 TRANSACTION_ABORTABLE.
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster.image import INTERNAL_TOPICS
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers.fenced_producers import known_code
+from minibroker.ids import TopicPartition
+from minibroker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from minibroker.cluster.image import MetadataImage
+    from minibroker.handlers.context import RequestContext
+
+_FIRST_WITH_FENCED: Final = 2
+_FIRST_BATCHED: Final = 4
+
+
+def handle(
+    context: RequestContext, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse:
+    """Add to (or verify) each transaction of the request by itself."""
+    response = AddPartitionsToTxnResponse()
+    if context.version < _FIRST_BATCHED:
+        only = _only_one(request)
+        response.results_by_topic_v3_and_below = _results(only, _add(context, only))
+        return response
+    for transaction in request.transactions:
+        response.results_by_transaction.append(
+            AddPartitionsToTxnResult(
+                transactional_id=transaction.transactional_id,
+                topic_results=_results(transaction, _add(context, transaction)),
+            )
+        )
+    return response
+
+
+def _add(
+    context: RequestContext, transaction: AddPartitionsToTxnTransaction
+) -> dict[TopicPartition, ErrorCode]:
+    """One code for each partition of one transaction."""
+    names = [
+        TopicPartition(topic.name, index)
+        for topic in transaction.topics
+        for index in topic.partitions
+    ]
+    image = context.services.cluster.image
+    is_client = context.version < _FIRST_BATCHED
+    refused = {
+        name: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if is_client and name.topic in INTERNAL_TOPICS
+        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        for name in names
+        if (is_client and name.topic in INTERNAL_TOPICS) or not _exists(image, name)
+    }
+    if refused:
+        return dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
+    coordinator = context.services.transactions
+    owner = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
+    codes = dict.fromkeys(names, ErrorCode.NONE)
+    try:
+        if transaction.verify_only:
+            missing = coordinator.partitions_not_added(*owner, names)
+            codes.update(dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))
+        else:
+            version = 0 if is_client else 2
+            coordinator.add_partitions(*owner, names, client_version=version)
+    except KafkaError as error:
+        code = known_code(error.code, knows_fenced=context.version >= _FIRST_WITH_FENCED)
+        return dict.fromkeys(names, code)
+    return codes
+
+
+def _exists(image: MetadataImage, name: TopicPartition) -> bool:
+    topic = image.topics.get(name.topic)
+    return topic is not None and 0 <= name.partition < len(topic.partitions)
+
+
+def _results(
+    transaction: AddPartitionsToTxnTransaction, codes: dict[TopicPartition, ErrorCode]
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index,
+                    partition_error_code=int(codes[TopicPartition(topic.name, index)]),
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in transaction.topics
+    ]
+
+
+def _only_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+    """The transaction of a request that is not batched."""
+    return AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+def error_response(
+    request: AddPartitionsToTxnRequest, version: int, code: ErrorCode, _detail: str | None
+) -> AddPartitionsToTxnResponse:
+    """One error for every partition; the answers to brokers have a place for it of their own."""
+    response = AddPartitionsToTxnResponse()
+    if version >= _FIRST_BATCHED:
+        response.error_code = int(code)
+        return response
+    only = _only_one(request)
+    codes = {
+        TopicPartition(topic.name, index): code
+        for topic in only.topics
+        for index in topic.partitions
+    }
+    response.results_by_topic_v3_and_below = _results(only, codes)
+    return response

@@ -1,0 +1,67 @@
+"""AlterReplicaLogDirs: key 34, versions 0-2.
+
+Behaviour: each partition is answered at once and moves to the named log directory in the
+background; it is served meanwhile (KIP-113). A partition named for two directories goes to the last
+one.
+Versions: 1 the answer precedes the pause of a quota; 2 flexible.
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.ids import TopicPartition
+from minibroker.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+
+def handle(
+    context: RequestContext, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
+    """One code per partition."""
+    codes = {}
+    for name, path in _destinations(request).items():
+        code = ErrorCode.NONE
+        try:
+            context.services.log_moves.alter(name, path)
+        except KafkaError as error:
+            code = error.code
+        codes[name] = code
+    return _answer(codes)
+
+
+def _destinations(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
+    return {
+        TopicPartition(topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+
+
+def _answer(codes: dict[TopicPartition, ErrorCode]) -> AlterReplicaLogDirsResponse:
+    topics: dict[str, AlterReplicaLogDirTopicResult] = {}
+    for (topic, index), code in codes.items():
+        if topic not in topics:
+            topics[topic] = AlterReplicaLogDirTopicResult(topic_name=topic)
+        topics[topic].partitions.append(
+            AlterReplicaLogDirPartitionResult(partition_index=index, error_code=int(code))
+        )
+    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+
+
+def error_response(
+    request: AlterReplicaLogDirsRequest, version: int, code: ErrorCode, detail: str | None
+) -> AlterReplicaLogDirsResponse:
+    """The code for every partition of the request."""
+    return _answer(dict.fromkeys(_destinations(request), code))

@@ -1,0 +1,111 @@
+"""AlterUserScramCredentials: key 51, version 0.
+
+Behaviour: sets and removes SCRAM credentials; each user is answered by itself and changed as a
+whole or not at all. The password never travels: the client salts it and sends the product.
+The credentials are stored where Kafka 3.9 keeps them, and are used once SASL is served.
+Source: KIP-554; Kafka ZkAdminManager.alterUserScramCredentials.
+Differs from Kafka: both mechanisms of a user may be set at once, as in 3.9; Kafka 4 refuses it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.paths import sanitize
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.handlers.scram_credentials import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    MECHANISMS,
+    credential,
+)
+from minibroker.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+
+async def handle(
+    context: RequestContext, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    """One result per user."""
+    if not context.services.cluster.is_controller:
+        return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, None)
+    response = AlterUserScramCredentialsResponse()
+    for name in _users(request):
+        result = AlterUserScramCredentialsResult(user=name, error_message="")
+        response.results.append(result)
+        try:
+            await _alter(context, request, name)
+        except (KafkaError, CoordinationError) as error:
+            result.error_code, result.error_message = as_answer(error)
+    return response
+
+
+def _users(request: AlterUserScramCredentialsRequest) -> list[str]:
+    names = [one.name for one in request.upsertions] + [one.name for one in request.deletions]
+    return list(dict.fromkeys(names))
+
+
+async def _alter(
+    context: RequestContext, request: AlterUserScramCredentialsRequest, name: str
+) -> None:
+    """All changes of one user. Raises KafkaError for the first that cannot be."""
+    upsertions = [one for one in request.upsertions if one.name == name]
+    deletions = [one for one in request.deletions if one.name == name]
+    # The last fault found is the one told, and those of upsertions come last.
+    wanted: list[ScramCredentialUpsertion | ScramCredentialDeletion] = [*deletions, *upsertions]
+    for change in reversed(wanted):
+        _check(change)
+    mechanisms = Counter(change.mechanism for change in wanted)
+    if max(mechanisms.values()) > 1:
+        raise KafkaError(
+            ErrorCode.DUPLICATE_RESOURCE,
+            "A user credential cannot be altered twice in the same request",
+        )
+    cluster = context.services.cluster
+    stored = cluster.config_of("users", sanitize(name))
+    if any(MECHANISMS[one.mechanism] not in stored for one in deletions):
+        raise KafkaError(
+            ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
+        )
+    changes: dict[str, str | None] = {MECHANISMS[one.mechanism]: None for one in deletions}
+    for one in upsertions:
+        if not one.salted_password:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the salted password is empty")
+        changes[MECHANISMS[one.mechanism]] = credential(
+            one.mechanism, one.salt, one.salted_password, one.iterations
+        )
+    await cluster.alter_config("users", sanitize(name), changes)
+
+
+def _check(change: ScramCredentialUpsertion | ScramCredentialDeletion) -> None:
+    if not change.name:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if change.mechanism not in MECHANISMS:
+        raise KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    if isinstance(change, ScramCredentialUpsertion):
+        if change.iterations < ITERATIONS_MIN:
+            raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+        if change.iterations > ITERATIONS_MAX:
+            raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+
+
+def error_response(
+    request: AlterUserScramCredentialsRequest, version: int, code: ErrorCode, detail: str | None
+) -> AlterUserScramCredentialsResponse:
+    """The code for every user of the request."""
+    return AlterUserScramCredentialsResponse(
+        results=[
+            AlterUserScramCredentialsResult(user=name, error_code=int(code), error_message=detail)
+            for name in _users(request)
+        ]
+    )

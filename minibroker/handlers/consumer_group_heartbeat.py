@@ -1,0 +1,78 @@
+"""ConsumerGroupHeartbeat: key 68, versions 0-1.
+
+Behaviour: a member of the consumer protocol (KIP-848) joins, keeps alive, reports what it owns,
+hears what it may own, leaves. What is decided when stands in `groups/consumer/heartbeat.py`.
+Versions: 1 regular expressions, the client makes its member id (KIP-1082).
+Differs from Kafka: a pattern is RE2's own (Kafka has its Java port): `\\C` is taken, and a pattern
+that repeats more than a thousand times in all is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.features import GROUP_VERSION
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.groups.consumer.heartbeat import Heartbeat
+from minibroker.handlers.group_members import client_host
+from minibroker.protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+    from minibroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+
+def handle(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    """Always answered at once; UNSUPPORTED_VERSION when `group.version` is 0."""
+    if not context.services.features.level(GROUP_VERSION):
+        return ConsumerGroupHeartbeatResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
+    heartbeat = _heartbeat(context, request)
+    groups = context.services.groups
+    try:
+        groups.consumer.check(heartbeat)
+        answer = groups.consumer.beat(groups.shard(request.group_id), heartbeat)
+    except KafkaError as error:
+        return ConsumerGroupHeartbeatResponse(
+            error_code=int(error.code), error_message=error.detail
+        )
+    assignment = None
+    if answer.assignment is not None:
+        assignment = Assignment(
+            topic_partitions=[
+                TopicPartitions(topic_id=topic_id, partitions=list(partitions))
+                for topic_id, partitions in answer.assignment.items()
+            ]
+        )
+    return ConsumerGroupHeartbeatResponse(
+        member_id=answer.member_id,
+        member_epoch=answer.member_epoch,
+        heartbeat_interval_ms=answer.heartbeat_interval_ms,
+        assignment=assignment,
+    )
+
+
+def _heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Heartbeat:
+    names = request.subscribed_topic_names
+    owned = request.topic_partitions
+    return Heartbeat(
+        request.group_id,
+        request.member_id,
+        request.member_epoch,
+        context.client_id or "",
+        client_host(context),
+        request.instance_id,
+        request.rack_id,
+        request.rebalance_timeout_ms,
+        None if names is None else frozenset(names),
+        request.subscribed_topic_regex,
+        request.server_assignor,
+        None if owned is None else {one.topic_id: one.partitions for one in owned},
+        context.version,
+    )

@@ -1,0 +1,49 @@
+"""DeleteAcls: key 31, versions 0-3.
+
+Behaviour: SECURITY_DISABLED for each filter, as there is no authorizer; so does Kafka without one.
+Versions: 1 pattern types (KIP-290); 2 flexible; 3 users as resources (KIP-373).
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.protocol.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+_UNKNOWN: Final = 0
+"""Code of the resource, operation or permission that is none; Kafka reads no further."""
+
+
+def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse | None:
+    """One refusal per filter; the end of the connection for a code that stands for nothing."""
+    if any(
+        _UNKNOWN
+        in (one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type)
+        for one in request.filters
+    ):
+        context.close_connection("DeleteAcls has a code that stands for nothing")
+        return None
+    return error_response(
+        request, context.version, ErrorCode.SECURITY_DISABLED, "No Authorizer is configured."
+    )
+
+
+def error_response(
+    request: DeleteAclsRequest, version: int, code: ErrorCode, detail: str | None
+) -> DeleteAclsResponse:
+    """The code for every filter of the request."""
+    return DeleteAclsResponse(
+        filter_results=[
+            DeleteAclsFilterResult(error_code=int(code), error_message=detail)
+            for _ in request.filters
+        ]
+    )

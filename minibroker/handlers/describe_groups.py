@@ -1,0 +1,86 @@
+"""DescribeGroups: key 15, versions 0-6.
+
+Behaviour: state, members and their assignments of classic groups; what the members said about the
+protocol only while the group is stable. A group that is not there, or is of another kind, is Dead.
+Versions: 1 throttle time; 3 authorized operations (KIP-430); 4 static members; 5 flexible; 6 a
+group that is not there is GROUP_ID_NOT_FOUND (KIP-1043).
+Differs from Kafka: groups are answered in the order asked; 4.x sorts them by partition.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.groups.classic.group import ClassicGroup, State
+from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
+from minibroker.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+    from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
+
+_STATIC_MEMBERS_SINCE = 4
+_NOT_FOUND_SINCE = 6
+
+
+def handle(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    """One entry per group asked, in order."""
+    described = [_describe(context, group_id) for group_id in request.groups]
+    if request.include_authorized_operations:
+        for group in described:
+            if not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=described)
+
+
+def _describe(context: RequestContext, group_id: str) -> DescribedGroup:
+    try:
+        group = context.services.groups.find(group_id)
+    except KafkaError as error:
+        return DescribedGroup(group_id=group_id, error_code=int(error.code))
+    if not isinstance(group, ClassicGroup):
+        found = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
+        if context.version >= _NOT_FOUND_SINCE:
+            found.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
+            found.error_message = (
+                f"Group {group_id} not found."
+                if group is None
+                else f"Group {group_id} is not a classic group."
+            )
+        return found
+    is_stable = group.state is State.STABLE
+    names_instances = context.version >= _STATIC_MEMBERS_SINCE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if is_stable else "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id if names_instances else None,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata_of(group.protocol_name) if is_stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def error_response(
+    request: DescribeGroupsRequest, version: int, code: ErrorCode, detail: str | None
+) -> DescribeGroupsResponse:
+    """The code for every group of the request."""
+    return DescribeGroupsResponse(
+        groups=[
+            DescribedGroup(group_id=group_id, error_code=int(code)) for group_id in request.groups
+        ]
+    )

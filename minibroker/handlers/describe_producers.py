@@ -1,0 +1,95 @@
+"""DescribeProducers: key 61, version 0.
+
+Behaviour: the producers that a partition knows, and where the open transaction of each began:
+hanging transactions are found with it (KIP-664, `kafka-transactions.sh find-hanging`).
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.topics import check_topic_name
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext, Services
+    from minibroker.partitions.partition import Partition
+
+
+def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    """Look at each partition of the request."""
+    services = context.services
+    response = DescribeProducersResponse()
+    for topic in request.topics:
+        refusal = _check(services, topic.name)
+        answer = TopicResponse(name=topic.name)
+        response.topics.append(answer)
+        for index in topic.partition_indexes:
+            found = PartitionResponse(partition_index=index)
+            answer.partitions.append(found)
+            if refusal is not None:
+                found.error_code = int(refusal.code)
+                found.error_message = refusal.detail
+                continue
+            try:
+                found.active_producers = _producers(services.partitions.get(topic.name, index))
+            except KafkaError as error:
+                found.error_code = int(error.code)
+    return response
+
+
+def _check(services: Services, topic: str) -> KafkaError | None:
+    """What is wrong with the topic as a whole."""
+    try:
+        check_topic_name(topic)
+    except KafkaError as error:
+        return error
+    if topic in services.cluster.image.topics:
+        return None
+    return KafkaError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "This server does not host this topic-partition.",
+    )
+
+
+def _producers(partition: Partition) -> list[ProducerState]:
+    return [
+        ProducerState(
+            producer_id=producer_id,
+            producer_epoch=entry.epoch,
+            last_sequence=entry.last_sequence,
+            last_timestamp=entry.last_timestamp,
+            coordinator_epoch=entry.coordinator_epoch,
+            current_txn_start_offset=entry.transaction_start,
+        )
+        for producer_id, entry in sorted(partition.producers().items())
+    ]
+
+
+def error_response(
+    request: DescribeProducersRequest, _version: int, code: ErrorCode, detail: str | None
+) -> DescribeProducersResponse:
+    """One error for every partition."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    PartitionResponse(
+                        partition_index=index, error_code=int(code), error_message=detail
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

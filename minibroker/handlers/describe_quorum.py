@@ -1,0 +1,87 @@
+"""DescribeQuorum: key 55, versions 0-2.
+
+Behaviour: who keeps the metadata of `__cluster_metadata-0`. Here it is one: this broker, whose tree
+nobody else changes. It is told as a quorum of one voter that has everything: the epoch is the
+controller's, an offset is the number of the tree's last change. Anything but exactly that one
+partition is not hosted. With ZooKeeper there is no such quorum, and the API is not advertised, as
+Kafka 3.9 does.
+Versions: 1 times of fetches (KIP-836); 2 messages, directory ids, addresses of voters (KIP-853).
+Differs from Kafka: there is no `__cluster_metadata` to fetch, and the voter's address is that of
+the client's listener, for there is none for controllers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.handlers.leaders import endpoint_of
+from minibroker.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+_NOT_HOSTED: Final = "This server does not host this topic-partition."
+
+
+def handle(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    """The quorum of one, or one error for each partition that was asked for."""
+    asked = [
+        (topic.topic_name, one.partition_index)
+        for topic in request.topics
+        for one in topic.partitions
+    ]
+    if asked != [(METADATA_TOPIC, 0)] or len(request.topics) != 1:
+        return _not_hosted(request)
+    services = context.services
+    cluster = services.cluster
+    end_offset = cluster.change_count
+    now_ms = services.clock.now_ms()
+    voter = ReplicaState(
+        replica_id=cluster.broker_id,
+        log_end_offset=end_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    partition = ResponsePartitionData(
+        partition_index=0,
+        leader_id=cluster.broker_id,
+        leader_epoch=cluster.image.controller_epoch,
+        high_watermark=end_offset,
+        current_voters=[voter],
+    )
+    topic = ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    response = DescribeQuorumResponse(topics=[topic])
+    address = endpoint_of(context, cluster.this_broker)
+    if address is not None and context.version >= 2:
+        listener = Listener(name=address.listener, host=address.host, port=address.port)
+        response.nodes = [Node(node_id=cluster.broker_id, listeners=[listener])]
+    return response
+
+
+def _not_hosted(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    return DescribeQuorumResponse(
+        topics=[
+            ResponseTopicData(
+                topic_name=topic.topic_name,
+                partitions=[
+                    ResponsePartitionData(
+                        partition_index=one.partition_index,
+                        error_code=int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                        error_message=_NOT_HOSTED,
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )

@@ -1,0 +1,61 @@
+"""DescribeTransactions: key 65, version 0.
+
+Behaviour: the state of transactional ids that this broker coordinates (KIP-664).
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.errors import KafkaError
+from minibroker.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from minibroker.error_codes import ErrorCode
+    from minibroker.handlers.context import RequestContext
+
+
+def handle(
+    context: RequestContext, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    """One state or error for each id, in order."""
+    return DescribeTransactionsResponse(
+        transaction_states=[_describe(context, name) for name in request.transactional_ids]
+    )
+
+
+def _describe(context: RequestContext, transactional_id: str) -> TransactionState:
+    try:
+        found = context.services.transactions.describe(transactional_id)
+    except KafkaError as error:
+        return TransactionState(transactional_id=transactional_id, error_code=int(error.code))
+    topics: dict[str, TopicData] = {}
+    for topic, index in sorted(found.partitions):
+        topics.setdefault(topic, TopicData(topic=topic)).partitions.append(index)
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=found.state.title,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.start_ms,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        topics=list(topics.values()),
+    )
+
+
+def error_response(
+    request: DescribeTransactionsRequest, _version: int, code: ErrorCode, _detail: str | None
+) -> DescribeTransactionsResponse:
+    """One error for every id."""
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            TransactionState(transactional_id=name, error_code=int(code))
+            for name in request.transactional_ids
+        ]
+    )

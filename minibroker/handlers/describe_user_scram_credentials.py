@@ -1,0 +1,88 @@
+"""DescribeUserScramCredentials: key 50, version 0.
+
+Behaviour: which SCRAM mechanisms a user has a credential for and with how many iterations; all
+users that have one when none is asked for. The keys themselves are told to nobody.
+Source: KIP-554; Kafka ZkAdminManager.describeUserScramCredentials.
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.paths import DEFAULT_ENTITY, desanitize, sanitize
+from minibroker.error_codes import ErrorCode
+from minibroker.handlers.scram_credentials import MECHANISMS, iterations_of
+from minibroker.protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.handlers.context import RequestContext
+
+
+def handle(
+    context: RequestContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    """One result per user, in the order asked for; all of them by name."""
+    configs = context.services.cluster.image.configs.get("users", {})
+    results = []
+    if not request.users:
+        for stored, config in configs.items():
+            if stored == DEFAULT_ENTITY or "/" in stored:
+                continue  # quotas of everybody else, or of a user's clients
+            result = _described(desanitize(stored), config)
+            if result is not None:
+                results.append(result)
+        results.sort(key=lambda result: result.user)
+    else:
+        asked = Counter(one.name for one in request.users)
+        results = [
+            _asked_for(name, count, configs.get(sanitize(name), {}))
+            for name, count in asked.items()
+        ]
+    return DescribeUserScramCredentialsResponse(error_message="", results=results)
+
+
+def _asked_for(
+    name: str, count: int, config: Mapping[str, str]
+) -> DescribeUserScramCredentialsResult:
+    if not name:
+        return _failed(name, ErrorCode.RESOURCE_NOT_FOUND, "Username must not be empty")
+    if count > 1:
+        return _failed(
+            name,
+            ErrorCode.DUPLICATE_RESOURCE,
+            "Cannot describe SCRAM credentials for the same user twice in a single request:"
+            f" {name}",
+        )
+    return _described(name, config) or _failed(
+        name,
+        ErrorCode.RESOURCE_NOT_FOUND,
+        f"Attempt to describe a user credential that does not exist: {name}",
+    )
+
+
+def _described(name: str, config: Mapping[str, str]) -> DescribeUserScramCredentialsResult | None:
+    """The credentials of one user, None when there is none."""
+    found = {code: config[key] for code, key in MECHANISMS.items() if key in config}
+    if not found:
+        return None
+    infos = []
+    for code, stored in found.items():
+        iterations = iterations_of(stored)
+        if iterations is None:
+            detail = f"the {MECHANISMS[code]} credential of user {name} cannot be read"
+            return _failed(name, ErrorCode.UNKNOWN_SERVER_ERROR, detail)
+        infos.append(CredentialInfo(mechanism=code, iterations=iterations))
+    return DescribeUserScramCredentialsResult(user=name, error_message="", credential_infos=infos)
+
+
+def _failed(name: str, code: ErrorCode, detail: str) -> DescribeUserScramCredentialsResult:
+    return DescribeUserScramCredentialsResult(user=name, error_code=int(code), error_message=detail)

@@ -1,0 +1,94 @@
+"""ElectLeaders: key 43, versions 0-2.
+
+Behaviour: gives partitions their preferred (first) replica as leader, or, when they have none, any
+live one (unclean). Every partition is answered by itself; when all partitions are asked for, only
+those are told where something was done or went wrong.
+Versions: 1 kind of election, error of the whole request; 2 flexible. Source: KIP-183, KIP-460.
+Differs from Kafka: a kind of election that does not exist is INVALID_REQUEST, as in Kafka 4; the
+time-out never runs out, as a new leader is there before the answer leaves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+_PREFERRED, _UNCLEAN = 0, 1
+_KINDS: Final = (_PREFERRED, _UNCLEAN)
+
+
+async def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    """One result per partition, topic by topic."""
+    kind = request.election_type if context.version >= 1 else _PREFERRED
+    if kind not in _KINDS:
+        detail = f"Unknown election type {kind}"
+        return error_response(request, context.version, ErrorCode.INVALID_REQUEST, detail)
+    response = ElectLeadersResponse()
+    for name, indexes in _asked(context, request).items():
+        results = []
+        for index in indexes:
+            result = await _elect(context, name, index, unclean=kind == _UNCLEAN)
+            is_told = result.error_code != ErrorCode.ELECTION_NOT_NEEDED
+            if is_told or request.topic_partitions is not None:
+                results.append(result)
+        if results:
+            response.replica_election_results.append(
+                ReplicaElectionResult(topic=name, partition_result=results)
+            )
+    return response
+
+
+def _asked(context: RequestContext, request: ElectLeadersRequest) -> dict[str, list[int]]:
+    """Topic → partitions, each once."""
+    if request.topic_partitions is None:
+        topics = context.services.cluster.image.topics.values()
+        return {topic.name: list(range(len(topic.partitions))) for topic in topics}
+    asked: dict[str, list[int]] = {}
+    for topic in request.topic_partitions:
+        known = asked.setdefault(topic.topic, [])
+        known += [one for one in dict.fromkeys(topic.partitions) if one not in known]
+    return asked
+
+
+async def _elect(
+    context: RequestContext, name: str, index: int, *, unclean: bool
+) -> PartitionResult:
+    cluster = context.services.cluster
+    result = PartitionResult(partition_id=index, error_message=None)
+    try:
+        if not cluster.is_controller:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        await cluster.elect_leader(name, index, unclean=unclean)
+    except (KafkaError, CoordinationError) as error:
+        result.error_code, result.error_message = as_answer(error)
+    return result
+
+
+def error_response(
+    request: ElectLeadersRequest, version: int, code: ErrorCode, detail: str | None
+) -> ElectLeadersResponse:
+    """The code for the request (from version 1 on) and for every partition of it."""
+    return ElectLeadersResponse(
+        error_code=int(code) if version >= 1 else 0,
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[
+                    PartitionResult(partition_id=index, error_code=int(code), error_message=detail)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions or []
+        ],
+    )

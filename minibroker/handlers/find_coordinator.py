@@ -1,0 +1,125 @@
+"""FindCoordinator: key 10, versions 0-6.
+
+Behaviour: the broker that coordinates a group or a transactional id is the one that leads the
+partition of `__consumer_offsets` or `__transaction_state` to which the id's hash points. The topic
+is created by the first who asks (row G3).
+Versions: 1 transactional ids, throttle time, a message; 3 flexible; 4 many keys in one request
+(KIP-699); 5 TRANSACTION_ABORTABLE; 6 keys of share groups.
+Differs from Kafka: the answer that had to create the topic names the coordinator. Kafka says
+COORDINATOR_NOT_AVAILABLE until the topic is there, and the client asks again after its back-off.
+Share groups are not served, so their keys are INVALID_REQUEST, as in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers.leaders import endpoint_of
+from minibroker.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from minibroker.cluster.image import TopicImage
+    from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.journal import Journal
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+SHARE: Final = 2
+_FIRST_BATCHED: Final = 4
+_NO_BROKER: Final = (-1, "", -1)
+
+
+def handle(
+    context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+    """Answer from the image, or create the topic first."""
+    key_type = request.key_type
+    if key_type == SHARE:
+        return error_response(request, context.version, ErrorCode.INVALID_REQUEST, None)
+    if key_type not in (GROUP, TRANSACTION):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Unknown coordinator type received: {key_type}"
+        )
+    services = context.services
+    journal = services.groups.journal if key_type == GROUP else services.transactions.journal
+    topic = services.cluster.image.topics.get(journal.topic)
+    if topic is None:
+        return _create_and_respond(context, request, journal)
+    return _respond(context, request, journal, topic)
+
+
+async def _create_and_respond(
+    context: RequestContext, request: FindCoordinatorRequest, journal: Journal
+) -> FindCoordinatorResponse:
+    topic = await journal.ensure_topic()
+    return _respond(context, request, journal, topic)
+
+
+def _respond(
+    context: RequestContext,
+    request: FindCoordinatorRequest,
+    journal: Journal,
+    topic: TopicImage,
+) -> FindCoordinatorResponse:
+    if context.version >= _FIRST_BATCHED:
+        return FindCoordinatorResponse(
+            coordinators=[_find(context, key, journal, topic) for key in request.coordinator_keys]
+        )
+    found = _find(context, request.key, journal, topic)
+    if found.error_code:
+        return error_response(request, context.version, ErrorCode(found.error_code), None)
+    return FindCoordinatorResponse(
+        error_message=_NONE_MESSAGE, node_id=found.node_id, host=found.host, port=found.port
+    )
+
+
+def _find(context: RequestContext, key: str, journal: Journal, topic: TopicImage) -> Coordinator:
+    """Who leads the partition of `key`, as this client can reach it."""
+    leader = topic.partitions[journal.partition_of(key)].leader
+    broker = context.services.cluster.image.brokers.get(leader)
+    address = None if broker is None else endpoint_of(context, broker)
+    if broker is None or address is None:
+        node_id, host, port = _NO_BROKER
+        code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return Coordinator(key=key, node_id=node_id, host=host, port=port, error_code=code)
+    return Coordinator(key=key, node_id=broker.id, host=address.host, port=address.port)
+
+
+_NONE_MESSAGE: Final = "NONE"
+"""What Kafka says in versions 1-3 when there is nothing to say."""
+
+
+def error_response(
+    request: FindCoordinatorRequest, version: int, code: ErrorCode, detail: str | None
+) -> FindCoordinatorResponse:
+    """The code at the top, or from version 4 on for each key."""
+    node_id, host, port = _NO_BROKER
+    if version < _FIRST_BATCHED:
+        return FindCoordinatorResponse(
+            error_code=int(code),
+            error_message=detail or code.name,
+            node_id=node_id,
+            host=host,
+            port=port,
+        )
+    return FindCoordinatorResponse(
+        coordinators=[
+            Coordinator(
+                key=key,
+                node_id=node_id,
+                host=host,
+                port=port,
+                error_code=int(code),
+                error_message=detail or "",
+            )
+            for key in request.coordinator_keys
+        ]
+    )

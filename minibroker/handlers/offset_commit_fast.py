@@ -1,0 +1,240 @@
+"""The short way of an OffsetCommit request: versions 7-10, one topic, no metadata, all goes well.
+
+Nearly every commit of a consumer has this shape, and differs from the one before in partitions and
+offsets only. The bytes before them (group, generation, member, topic) are looked up as they are
+(`offset_commit_bytes` finds where they end); the first request with them is decoded the general way
+and has to come out as the same bytes when it is encoded again, so that what was read from them
+holds for every request that begins so. Whatever is not exactly of this shape, and whatever has to
+be refused, gives None and takes the general way (`offset_commit`), which is the reference: a test
+compares the two byte for byte, the records in the log too.
+
+    request body after the header (7-10)             answer after the correlation id
+    group, generation, member, instance              tags, throttle 0
+    [1] topic        ── both: the route's key ──►    [1] topic
+    [n] partition, offset, leader epoch, no metadata [n] partition, error
+    tags                                             tags
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError, ProtocolError
+from minibroker.groups.offset_batches import template_of
+from minibroker.groups.offsets import NO_EXPIRY, NO_PRODUCER_ID, CommittedOffset
+from minibroker.handlers.offset_commit import check_member
+from minibroker.handlers.offset_commit_bytes import (
+    FIRST_VERSION,
+    FLEXIBLE_FROM,
+    TOPIC_IDS_FROM,
+    split,
+)
+from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.partitions.journal_partition import coordinator_error
+from minibroker.protocol.primitives import Reader, Writer
+
+if TYPE_CHECKING:
+    from minibroker.cluster.image import TopicImage
+    from minibroker.groups.shard import GroupShard
+    from minibroker.handlers.context import RequestContext
+    from minibroker.handlers.offset_commit_bytes import Offset
+    from minibroker.handlers.registry import Handler
+    from minibroker.protocol.messages.offset_commit import OffsetCommitRequest
+
+_ROUTES_MAX: Final = 5_000
+"""Known requests are forgotten all at once beyond this: one costs about 1 KB."""
+
+_SHORT: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_NO_TAGS: Final = b"\0\0"
+"""Of the topic and of the request."""
+_START: Final = Struct(">ii")
+"""Frame size, correlation id."""
+_CODE: Final = Struct(">ih")
+_COMPACT_CODE: Final = Struct(">ihB")
+
+
+class Route:
+    """What the bytes before the partitions say, and what the answers to them repeat."""
+
+    __slots__ = (
+        "group_id",
+        "head",
+        "is_flexible",
+        "partition_count",
+        "request",
+        "shard",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self, shard: GroupShard, request: OffsetCommitRequest, topic: TopicImage, version: int
+    ) -> None:
+        """`request` is the first one of its kind."""
+        self.shard = shard
+        request.topics = []
+        self.request = request
+        """Without its topics: who commits."""
+        self.group_id = request.group_id
+        self.topic = topic.name
+        has_ids = version >= TOPIC_IDS_FROM
+        self.topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
+        self.partition_count = len(topic.partitions)
+        self.is_flexible = version >= FLEXIBLE_FROM
+        name = topic.name.encode()
+        if has_ids:
+            self.head = b"\0\0\0\0\0\x02" + topic.topic_id
+        elif self.is_flexible:
+            self.head = b"\0\0\0\0\0\x02" + bytes((len(name) + 1,)) + name
+        else:
+            self.head = b"\0\0\0\0\0\0\0\x01" + _SHORT.pack(len(name)) + name
+
+
+class CommitAnswer:
+    """The answer to such a request; also what the journal tells that it is written (`Staged`)."""
+
+    __slots__ = (
+        "base_offset",
+        "correlation_id",
+        "error_code",
+        "first_offset",
+        "handler",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "now_ms",
+        "offsets",
+        "route",
+    )
+
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+    def __init__(
+        self,
+        handler: Handler,
+        correlation_id: int,
+        route: Route,
+        offsets: list[Offset],
+        now_ms: int,
+    ) -> None:
+        self.handler = handler
+        self.correlation_id = correlation_id
+        self.route = route
+        self.offsets = offsets
+        self.now_ms = now_ms
+        self.error_code = 0
+        self.first_offset = self.last_offset = -1
+
+    @property
+    def is_failed(self) -> bool:
+        return self.error_code != 0
+
+    def succeed(self) -> None:
+        """The offsets count now."""
+        if self.error_code:
+            return
+        route = self.route
+        replay = route.shard.replay_offset
+        record_offset = self.first_offset
+        for partition, offset, leader_epoch in self.offsets:
+            committed = CommittedOffset(
+                offset, leader_epoch, "", self.now_ms, NO_EXPIRY, route.topic_id, record_offset
+            )
+            replay((route.group_id, route.topic, partition), committed, NO_PRODUCER_ID)
+            record_offset += 1
+
+    def encode(self) -> list[bytes]:
+        """The whole frame; `error_code` is what the client is told from here on."""
+        route = self.route
+        offsets = self.offsets
+        if self.error_code:
+            self.error_code = int(coordinator_error(ErrorCode(self.error_code)))
+        code = self.error_code
+        if route.is_flexible:
+            count = bytes((len(offsets) + 1,))
+            codes = [_COMPACT_CODE.pack(offset[0], code, 0) for offset in offsets]
+            tail = _NO_TAGS
+        else:
+            count = _INT32.pack(len(offsets))
+            codes = [_CODE.pack(offset[0], code) for offset in offsets]
+            tail = b""
+        body = b"".join((route.head, count, *codes, tail))
+        return [_START.pack(4 + len(body), self.correlation_id) + body]
+
+
+def handle_fast(
+    context: RequestContext, handler: Handler, frame: memoryview, position: int
+) -> CommitAnswer | None:
+    """Answer the request whose body begins at `position` of `frame`; None: take the general way."""
+    version = context.version
+    services = context.services
+    if version < FIRST_VERSION or services.quotas.is_active:
+        return None
+    found = split(frame, position, version)
+    if found is None:
+        return None
+    key, offsets = found
+    groups = services.groups
+    route = groups.commit_routes[version - FIRST_VERSION].get(key)
+    if route is None:
+        route = _find_route(context, handler, frame, position, key)
+        if route is None:
+            return None
+    partition_count = route.partition_count
+    for offset in offsets:
+        if not 0 <= offset[0] < partition_count:
+            return None
+    shard = route.shard
+    try:
+        if check_member(context, route.request, shard) is not None:
+            return None
+        now_ms = services.clock.now_ms()
+        answer = CommitAnswer(handler, context.correlation_id, route, offsets, now_ms)
+        template = template_of(route.group_id, route.topic, route.topic_id, len(offsets))
+        shard.stage_batch(template.fill(offsets, now_ms), now_ms, answer)
+    except KafkaError:
+        return None  # the general way finds it too and says why
+    return answer
+
+
+def _find_route(
+    context: RequestContext, handler: Handler, frame: memoryview, position: int, key: bytes
+) -> Route | None:
+    """What these bytes say, remembered; None if the general way has to answer.
+
+    The request is as long as its partitions ask for and comes out the same when it is encoded: so
+    `key` ends where its partitions begin.
+    """
+    version = context.version
+    services = context.services
+    try:
+        request = handler.request.read(Reader(frame, position), version)
+    except ProtocolError:
+        return None
+    writer = Writer()
+    request.write(writer, version)
+    if writer.to_bytes() != frame[position:]:
+        return None
+    (wanted,) = request.topics
+    image = services.cluster.image
+    if version >= TOPIC_IDS_FROM:
+        topic = image.topic_by_id.get(wanted.topic_id)
+    else:
+        topic = image.topics.get(wanted.name)
+    groups = services.groups
+    try:
+        shard = groups.shard_to_commit(request.group_id, may_be_empty=True)
+    except KafkaError:
+        return None
+    if topic is None or not shard.takes_templates:
+        return None
+    routes = groups.commit_routes[version - FIRST_VERSION]
+    if len(routes) >= _ROUTES_MAX:
+        routes.clear()
+    route = routes[key] = Route(shard, request, topic, version)
+    return route

@@ -1,0 +1,109 @@
+"""What OffsetCommit and TxnOffsetCommit do alike once the group has let the request in.
+
+`accept` looks at every partition of the request, `stage` hands what is accepted to the group's
+shard and fills the answer, which fails later if the disk refuses.
+
+Source: Kafka OffsetMetadataManager.commitOffset, commitTransactionalOffset.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minibroker.error_codes import ErrorCode
+from minibroker.groups.offsets import NO_EXPIRY, NO_PRODUCER_ID, CommittedOffset
+from minibroker.handlers.committed_partitions import is_too_long
+from minibroker.ids import ZERO_TOPIC_ID
+
+if TYPE_CHECKING:
+    from minibroker.groups.group import CommitPartitionValidator
+    from minibroker.groups.offsets import OffsetKey
+    from minibroker.groups.shard import GroupShard
+    from minibroker.handlers.committed_partitions import KnownTopic, TopicAnswers
+
+_NOT_SET = -1
+
+
+class Accepted(NamedTuple):
+    """What is to be committed, and a code for every partition of the request in its order."""
+
+    commits: list[tuple[OffsetKey, CommittedOffset]]
+    codes: list[ErrorCode]
+
+
+def accept(
+    group_id: str,
+    topics: list[KnownTopic],
+    validator: CommitPartitionValidator | None,
+    *,
+    units_max: int,
+    now_ms: int,
+    expire_ms: int = NO_EXPIRY,
+    has_ids: bool,
+    has_times: bool,
+) -> Accepted:
+    """Which partitions may be committed.
+
+    Args:
+        units_max: `offset.metadata.max.bytes`.
+        expire_ms: explicit expiry, wall clock in ms.
+        has_ids: the version names topics by id.
+        has_times: partitions have a `commit_timestamp` (-1: none, then `now_ms` counts).
+
+    Raises KafkaError of the group's validator.
+    """
+    accepted = Accepted([], [])
+    commits, codes = accepted
+    for topic, partitions in topics:
+        topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
+        for partition in partitions:
+            metadata = partition.committed_metadata
+            if is_too_long(metadata, units_max):
+                codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                continue
+            index = partition.partition_index
+            if validator is not None:
+                validator(topic.name, topic.topic_id, index)
+            codes.append(ErrorCode.NONE)
+            timestamp_ms = partition.commit_timestamp if has_times else _NOT_SET
+            committed = CommittedOffset(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                metadata or "",
+                now_ms if timestamp_ms == _NOT_SET else timestamp_ms,
+                expire_ms,
+                topic_id,
+            )
+            commits.append(((group_id, topic.name, index), committed))
+    return accepted
+
+
+def stage(
+    shard: GroupShard,
+    accepted: Accepted,
+    topics: list[KnownTopic],
+    answers: TopicAnswers,
+    *,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+) -> None:
+    """Have the offsets written before the answer leaves, and answer every partition.
+
+    Raises KafkaError before anything is answered.
+    """
+    results: list[Any] = []
+
+    def fail(code: ErrorCode) -> None:
+        for result in results:
+            if not result.error_code:
+                result.error_code = int(code)
+
+    if accepted.commits:
+        shard.commit_offsets(
+            accepted.commits, fail, producer_id=producer_id, producer_epoch=producer_epoch
+        )
+    next_code = iter(accepted.codes)
+    for topic, partitions in topics:
+        for partition in partitions:
+            index = partition.partition_index
+            results.append(answers.add(topic.name, topic.topic_id, index, next(next_code)))

@@ -1,0 +1,50 @@
+"""SCRAM credentials as the tree keeps them: one text per user and mechanism.
+
+They stand among the user's quotas in /config/users/<user>, under the mechanism's name:
+`salt=…,stored_key=…,server_key=…,iterations=4096`, keys and salt in base 64. The password is in
+neither: a server key and the hash of a client key are enough to check who knows it (RFC 5802).
+
+Source: Kafka ScramFormatter, ScramCredentialUtils, ZkAdminManager.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ITERATIONS_MIN: Final = 4096
+ITERATIONS_MAX: Final = 16384
+_ITERATIONS: Final = "iterations="
+
+MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+"""Code in the requests → name, which is the key in the user's config."""
+_HASHES: Final = {1: "sha256", 2: "sha512"}
+
+
+def credential(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
+    """The text to store. `salted_password`: what the client made of password and salt."""
+    name = _HASHES[mechanism]
+    client_key = hmac.digest(salted_password, b"Client Key", name)
+    stored_key = hashlib.new(name, client_key).digest()
+    server_key = hmac.digest(salted_password, b"Server Key", name)
+    return (
+        f"salt={_text(salt)},stored_key={_text(stored_key)},server_key={_text(server_key)},"
+        f"{_ITERATIONS}{iterations}"
+    )
+
+
+def iterations_of(stored: str) -> int | None:
+    """The iterations of a stored text; None when it is not one of ours or Kafka's."""
+    for part in stored.split(","):
+        if part.startswith(_ITERATIONS) and part.removeprefix(_ITERATIONS).isdecimal():
+            return int(part.removeprefix(_ITERATIONS))
+    return None
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -1,0 +1,91 @@
+"""WriteTxnMarkers: key 27, versions 0-2.
+
+Behaviour: a transaction coordinator ends a transaction in partitions that this broker leads. Admin
+clients use it too, to abort a transaction that hangs (KIP-664).
+Versions: 1 flexible; 2 transaction version of each marker (KIP-1228).
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.ids import TopicPartition
+from minibroker.partitions.markers import EndOfTransaction
+from minibroker.protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+
+def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+    """Write each marker; one code per producer id and partition.
+
+    Raises KafkaError(UNKNOWN_SERVER_ERROR) for a marker of no producer (Kafka fails to build it).
+    """
+    writer = context.services.transactions.markers
+    codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    for marker in request.markers:
+        ending = EndOfTransaction(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.transaction_result,
+            marker.transaction_version,
+        )
+        if marker.producer_id < 0 or marker.producer_epoch < 0:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"marker of producer {marker.producer_id}, epoch {marker.producer_epoch}",
+            )
+        names = [
+            TopicPartition(topic.name, index)
+            for topic in marker.topics
+            for index in topic.partition_indexes
+        ]
+        codes.setdefault(marker.producer_id, {}).update(writer.write(ending, names))
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(producer_id=producer_id, topics=_topics(found))
+            for producer_id, found in codes.items()
+        ]
+    )
+
+
+def _topics(codes: dict[TopicPartition, ErrorCode]) -> list[WritableTxnMarkerTopicResult]:
+    topics: dict[str, WritableTxnMarkerTopicResult] = {}
+    for name, code in codes.items():
+        topic = topics.setdefault(name.topic, WritableTxnMarkerTopicResult(name=name.topic))
+        topic.partitions.append(
+            WritableTxnMarkerPartitionResult(partition_index=name.partition, error_code=int(code))
+        )
+    return list(topics.values())
+
+
+def error_response(
+    request: WriteTxnMarkersRequest, _version: int, code: ErrorCode, _detail: str | None
+) -> WriteTxnMarkersResponse:
+    """One error for every partition of every marker."""
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=_topics(
+                    {
+                        TopicPartition(topic.name, index): code
+                        for topic in marker.topics
+                        for index in topic.partition_indexes
+                    }
+                ),
+            )
+            for marker in request.markers
+        ]
+    )

@@ -1,0 +1,42 @@
+"""A handler's short way (`Handler.fast`) observed, and switched off for its twin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.in_process import InProcessBroker, RawClient
+
+
+class ShortWay:
+    """Stands before a `handle_fast` and notes what it gave."""
+
+    def __init__(self, running: InProcessBroker, api_key: int) -> None:
+        """`api_key`: of an API that was asked before, so that its handler is loaded."""
+        handler = running.server.dispatcher._handlers[api_key]
+        assert handler.fast is not None
+        self._handle_fast: Callable[..., Any] = handler.fast
+        self.taken = 0
+        self.passed = 0
+        self.is_off = False
+        """Every request takes the general way, uncounted."""
+        handler.fast = self
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.is_off:
+            return None
+        found = self._handle_fast(*arguments)
+        if found is None:
+            self.passed += 1
+        else:
+            self.taken += 1
+        return found
+
+
+async def answer_to(client: RawClient, request: Any, version: int) -> bytes:
+    """The answer's bytes without the correlation id."""
+    client.send(request, version)
+    client._sent.clear()
+    return (await client.receive_frame())[4:]

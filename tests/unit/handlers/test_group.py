@@ -1,0 +1,105 @@
+"""Requests to groups where they cannot be answered: another broker's, still loading, refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
+from minibroker.protocol.messages.delete_groups import DeleteGroupsRequest
+from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
+from minibroker.protocol.messages.heartbeat import HeartbeatRequest
+from minibroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from minibroker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from minibroker.protocol.messages.list_groups import ListGroupsRequest
+from minibroker.protocol.messages.sync_group import SyncGroupRequest
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+NOT_COORDINATOR = ErrorCode.NOT_COORDINATOR
+LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def join(member_id: str = "") -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id="g",
+        member_id=member_id,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+
+
+SYNC = SyncGroupRequest(group_id="g", generation_id=1, member_id="m")
+HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+LEAVE = LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="m")])
+
+
+async def test_a_broker_that_does_not_coordinate_the_group(client: RawClient) -> None:
+    """There is no `__consumer_offsets` here."""
+    joined = await client.call(join("m"), 6)
+    assert (joined.error_code, joined.member_id) == (NOT_COORDINATOR, "m")
+    for request in (SYNC, HEARTBEAT, LEAVE):
+        assert (await client.call(request, 4)).error_code == NOT_COORDINATOR
+    described = await client.call(DescribeGroupsRequest(groups=["g"]), 5)
+    assert [(group.error_code, group.group_state) for group in described.groups] == [
+        (NOT_COORDINATOR, "")
+    ]
+    deleted = await client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert [result.error_code for result in deleted.results] == [NOT_COORDINATOR]
+    listed = await client.call(ListGroupsRequest(), 4)
+    assert (listed.error_code, listed.groups) == (0, [])
+
+
+async def test_a_group_that_is_being_loaded(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old clients do not know that error from SyncGroup, and a heartbeat is simply good."""
+    groups = running.broker.services.groups
+
+    def loading(*_: Any, **__: Any) -> Any:
+        raise KafkaError(LOADING)
+
+    monkeypatch.setattr(type(groups), "shard", loading)
+    monkeypatch.setattr(type(groups.journal), "is_loading", True)
+    assert (await client.call(join(), 6)).error_code == LOADING
+    assert (await client.call(SYNC, 4)).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert (await client.call(HEARTBEAT, 4)).error_code == ErrorCode.NONE
+    assert (await client.call(LEAVE, 4)).error_code == LOADING
+    assert (await client.call(ListGroupsRequest(), 4)).error_code == LOADING
+
+
+async def test_what_may_be_done_with_a_group_is_told_when_asked(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await running.broker.services.groups.journal.ensure_topic()
+    request = DescribeGroupsRequest(groups=["g", ""], include_authorized_operations=True)
+    answer = await client.call(request, 5)
+    assert [group.authorized_operations for group in answer.groups] == [GROUP_OPERATIONS] * 2
+
+
+async def test_a_group_stays_when_its_tombstones_are_refused(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = running.broker.services.groups
+    await groups.journal.ensure_topic()
+    invited = await client.call(join(), 4)
+    assert invited.error_code == ErrorCode.MEMBER_ID_REQUIRED
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise KafkaError(NOT_COORDINATOR)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(groups.journal), "append", refuse)
+        deleted = await client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
+        assert deleted.results[0].error_code == NOT_COORDINATOR
+    assert (await client.call(ListGroupsRequest(), 4)).groups[0].group_state == "Empty"
+    deleted = await client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert deleted.results[0].error_code == 0
+    again = await client.call(join(invited.member_id), 4)
+    assert again.error_code == ErrorCode.UNKNOWN_MEMBER_ID

@@ -1,0 +1,114 @@
+"""What both commits of offsets do alike: a code per partition, and answers that fail later."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.groups.offsets import CommittedOffset
+from minibroker.handlers.committed_partitions import KnownTopic, TopicAnswers
+from minibroker.handlers.offsets_to_commit import accept, stage
+from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.protocol.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+ID = bytes(range(16))
+NOW_MS = 1_000
+
+
+def known(*partitions: OffsetCommitRequestPartition) -> list[KnownTopic]:
+    image: Any = SimpleNamespace(name="t", topic_id=ID, partitions=[None] * 9)
+    return [KnownTopic(image, list(partitions))]
+
+
+def partition(index: int, metadata: str = "", **fields: int) -> OffsetCommitRequestPartition:
+    return OffsetCommitRequestPartition(
+        partition_index=index, committed_offset=7, committed_metadata=metadata, **fields
+    )
+
+
+def accepted(topics: list[KnownTopic], **wishes: Any) -> Any:
+    settings = {"units_max": 10, "now_ms": NOW_MS, "has_ids": False, "has_times": True}
+    return accept("g", topics, wishes.pop("validator", None), **{**settings, **wishes})
+
+
+class Shard:
+    """Takes what is staged, and fails it when the test says so."""
+
+    def __init__(self) -> None:
+        self.staged: list[Any] = []
+
+    def commit_offsets(self, commits: Any, fail: Any, **producer: int) -> None:
+        self.staged.append((commits, producer))
+        self.fail = fail
+
+
+def test_metadata_that_is_too_long_is_refused_by_itself() -> None:
+    commits, codes = accepted(known(partition(0, "x" * 11), partition(1, "x" * 10)))
+    assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]
+    assert [key for key, _ in commits] == [("g", "t", 1)]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        ({}, CommittedOffset(7, -1, "", 5)),
+        ({"has_times": False}, CommittedOffset(7, -1, "", NOW_MS)),
+        ({"expire_ms": 9, "has_ids": True}, CommittedOffset(7, -1, "", 5, 9, ID)),
+    ],
+)
+def test_times_and_ids_are_those_of_the_version(
+    wishes: dict[str, Any], expected: CommittedOffset
+) -> None:
+    ((_, committed),), _ = accepted(known(partition(0, commit_timestamp=5)), **wishes)
+    assert committed == expected
+    assert committed.topic_id == (ID if wishes.get("has_ids") else ZERO_TOPIC_ID)
+
+
+def test_the_group_is_asked_for_every_partition() -> None:
+    asked: list[tuple[str, bytes, int]] = []
+
+    def validator(*place: Any) -> None:
+        asked.append(place)
+        if place[2] == 1:
+            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+
+    with pytest.raises(KafkaError):
+        accepted(known(partition(0), partition(1)), validator=validator)
+    assert asked == [("t", ID, 0), ("t", ID, 1)]
+
+
+def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> None:
+    topics = known(partition(0, "x" * 11), partition(1))
+    response = OffsetCommitResponse()
+    classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+    answers = TopicAnswers(response.topics, classes, has_ids=False)
+    shard = Shard()
+    stage(shard, accepted(topics), topics, answers, producer_id=3, producer_epoch=4)  # type: ignore[arg-type]
+    ((_, producer),) = shard.staged
+    assert producer == {"producer_id": 3, "producer_epoch": 4}
+    too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
+    codes = [one.error_code for one in response.topics[0].partitions]
+    assert codes == [too_large, ErrorCode.NONE]
+    shard.fail(ErrorCode.NOT_COORDINATOR)
+    codes = [one.error_code for one in response.topics[0].partitions]
+    assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
+
+
+def test_nothing_accepted_stages_nothing() -> None:
+    topics = known(partition(0, "x" * 11))
+    response = OffsetCommitResponse()
+    classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+    shard = Shard()
+    answers = TopicAnswers(response.topics, classes, has_ids=False)
+    stage(shard, accepted(topics), topics, answers)  # type: ignore[arg-type]
+    assert shard.staged == []
+    assert len(response.topics[0].partitions) == 1

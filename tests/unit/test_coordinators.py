@@ -1,0 +1,44 @@
+"""The coordinators are made when they are needed, and resumed where there is something to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from tests.support.in_process import InProcessBroker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+
+
+async def test_a_broker_without_groups_makes_none(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path, SMALL) as running:
+        coordinators = running.broker.coordinators
+        coordinators.resume()
+        assert coordinators._groups is None
+        assert coordinators._transactions is None
+        coordinators.release_waiting()
+        await coordinators.close()
+
+
+async def test_who_asks_for_one_makes_it_and_the_next_start_resumes_it(tmp_path: Path) -> None:
+    for key_type, name in ((0, "_groups"), (1, "_transactions")):
+        directory = tmp_path / name
+        directory.mkdir()
+        async with (
+            InProcessBroker(directory, SMALL) as running,
+            await running.connect() as client,
+        ):
+            request = FindCoordinatorRequest(key="x", key_type=key_type)
+            assert (await client.call(request, 1)).error_code == 0
+        async with InProcessBroker(directory, SMALL) as running:
+            coordinators = running.broker.coordinators
+            coordinators.resume()
+            assert getattr(coordinators, name) is not None
+            assert coordinators.groups is coordinators.groups
+            assert coordinators.transactions is coordinators.transactions
