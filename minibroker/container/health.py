@@ -1,0 +1,98 @@
+"""The image's health check: healthy when a client would succeed, not when a process is there.
+
+It asks as a client does: connect to a listener of the broker, ApiVersions, then Metadata, and wants
+answers without error and a broker in them. Plain sockets and two fixed requests, because it runs
+every few seconds and must cost nothing. Where the broker listens `launch` has written down; what a
+broker is told to advertise cannot be asked, it may exist outside the container only.
+
+Exit code 0: ready; 1: not, with one sentence on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Final
+
+TEMPORARY: Final = os.environ.get("TMPDIR") or "/tmp"
+LISTENER_FILE: Final = f"{TEMPORARY}/minibroker.listener"
+"""One line, HOST:PORT: where `launch` has told the broker to listen."""
+
+_TIMEOUT_S: Final = 2.0
+_CLIENT_ID: Final = b"health"
+_API_VERSIONS: Final = 18
+_METADATA: Final = 3
+_ANSWER_BYTES_MAX: Final = 1 << 20
+_LOOPBACK: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class NotReady(Exception):  # noqa: N818  it is an answer, not a mistake
+    """Why a client would not succeed, in one sentence."""
+
+
+def main(listener_file: str = LISTENER_FILE) -> int:
+    """Ask once; the exit code of the check."""
+    try:
+        check(read_address(listener_file))
+    except NotReady as reason:
+        sys.stderr.write(f"not ready: {reason}\n")
+        return 1
+    return 0
+
+
+def read_address(listener_file: str) -> tuple[str, int]:
+    """Where to ask: a broker that listens everywhere is asked on loopback. Raises NotReady."""
+    try:
+        with open(listener_file, encoding="utf-8") as file:  # noqa: PTH123  pathlib costs 3 ms
+            line = file.read().strip()
+    except OSError as error:
+        raise NotReady(f"no broker was started yet ({listener_file}: {error.strerror})") from None
+    host, _, port = line.rpartition(":")
+    if not port.isdecimal() or not 0 < int(port) <= 65535:
+        raise NotReady(f"{listener_file} says {line!r}, expected HOST:PORT")
+    host = host.strip("[]")
+    return _LOOPBACK.get(host, host), int(port)
+
+
+def check(address: tuple[str, int]) -> None:
+    """Ask ApiVersions v0, and Metadata v1 without topics. Raises NotReady."""
+    try:
+        with socket.create_connection(address, _TIMEOUT_S) as connection:
+            versions = _ask(connection, _API_VERSIONS, 0, b"")
+            metadata = _ask(connection, _METADATA, 1, (0).to_bytes(4, "big"))
+    except OSError as error:
+        raise NotReady(f"{address[0]}:{address[1]}: {error}") from None
+    if versions[:2] != b"\0\0":
+        raise NotReady(f"ApiVersions was answered with error {int.from_bytes(versions[:2], 'big')}")
+    if int.from_bytes(metadata[:4], "big") < 1:
+        raise NotReady("the broker is not registered yet: Metadata names no broker")
+
+
+def _ask(connection: socket.socket, api_key: int, version: int, body: bytes) -> bytes:
+    """One request; its answer (big-endian) behind the correlation id. Raises OSError."""
+    correlation_id = api_key.to_bytes(4, "big")
+    header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + correlation_id
+    request = header + len(_CLIENT_ID).to_bytes(2, "big") + _CLIENT_ID + body
+    connection.sendall(len(request).to_bytes(4, "big") + request)
+    size = int.from_bytes(_receive(connection, 4), "big")
+    if not 8 <= size <= _ANSWER_BYTES_MAX:
+        raise ConnectionError(f"an answer of {size} bytes, which is none of Kafka's")
+    answer = _receive(connection, size)
+    if answer[:4] != correlation_id:
+        raise ConnectionError("an answer to another request, which is none of Kafka's")
+    return answer[4:]
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        part = connection.recv(min(size - len(received), 65536))
+        if not part:
+            raise ConnectionError("the broker closed the connection")
+        received += part
+    return bytes(received)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

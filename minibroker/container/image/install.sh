@@ -1,0 +1,30 @@
+#!/bin/sh
+# Fills ROOT with everything the image adds to its base: sh install.sh ROOT WHEELS [PYTHON]
+#
+# ROOT is the image's root, WHEELS a directory with the wheel of minibroker and those of its
+# dependencies. The Dockerfile and the tests both do it with this file.
+set -eu
+root=$1 wheels=$2 python=${3:-python3}
+source=$(dirname "$0")/rootfs
+lib=$root/opt/minibroker/lib
+
+"$python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
+  --root-user-action=ignore --no-index --find-links "$wheels" --no-compile --target "$lib" \
+  "minibroker[control]"
+# What nobody runs: scripts of packages, C sources, type stubs, tests.
+rm -rf "$lib/bin"
+find "$lib" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.c' -o -name '*.h' \) -delete
+find "$lib" -depth -type d \( -name tests -o -name include \) -exec rm -rf {} +
+# Symbols are half of what extensions weigh.
+if command -v strip >/dev/null; then
+  find "$lib" -type f -name '*.so' -exec strip --strip-unneeded {} +
+fi
+# Compiled once, here: who serves may not write there, and a start has no time for it.
+"$python" -m compileall -q --invalidation-mode unchecked-hash -s "$root" "$lib"
+
+cp -R "$source/." "$root/"
+mkdir -p "$root/var/lib/kafka/data" "$root/etc/kafka/secrets" "$root/mnt/shared/config" \
+  "$root/home/minibroker"
+chmod 0755 "$root"/etc/kafka/docker/* "$root"/etc/confluent/docker/* "$root"/opt/minibroker/bin/* \
+  "$root"/usr/local/bin/minibroker "$root"/usr/local/bin/kafka-storage \
+  "$root"/usr/local/bin/zookeeper-server-start

@@ -1,0 +1,167 @@
+"""What the container's start scripts end in: variables in, a serving broker and its log lines out.
+
+The container is started with the variables of Kafka's images. Most are settings and are read as
+`minibroker serve` reads them (`config.sources`); the rest is here: where data and listeners are
+when nobody says so, `CLUSTER_ID`, `KAFKA_CREATE_TOPICS`, the properties file that apache/kafka
+mounts, a ZooKeeper that a start script runs inside the container, and the lines that those who
+start containers wait for in the log.
+
+    /etc/kafka/docker/run, /etc/confluent/docker/launch ─► main ─► arrange ─► cli.build ─► process
+
+Source: docker/ in Apache Kafka (the image), the Kafka modules of Testcontainers for Java, Python,
+Go and Node.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from minibroker import cli
+from minibroker.config.options import UsageError
+from minibroker.config.sources import from_environment, read_properties
+from minibroker.container.health import LISTENER_FILE, TEMPORARY
+from minibroker.container.topics import parse_topics
+from minibroker.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.config.broker import BrokerConfig
+
+DATA_DIR: Final = "/var/lib/kafka/data"
+SHARED_PROPERTIES: Final = "/mnt/shared/config/server.properties"
+"""Where users of apache/kafka mount a file of their own."""
+
+# From the host: localhost:9092. From other containers: the container's name, port 19092.
+_LISTENERS: Final = "PLAINTEXT://:9092,DOCKER://:19092"
+_PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,DOCKER:PLAINTEXT"
+
+# What `serve` has flags for and Kafka no keys.
+_FLAGS: Final = {"MINIBROKER_LOG_LEVEL": "--log-level", "MINIBROKER_CONTROL": "--control"}
+
+_ZOOKEEPER_FILES: Final = ("zookeeper.properties", f"{TEMPORARY}/zookeeper.properties")
+"""What the start scripts of Testcontainers write for a ZooKeeper in the container."""
+
+_QUORUM_KEYS: Final = ("process.roles", "controller.quorum.")
+"""KRaft's, accepted without effect: beginnings of keys."""
+
+# What Testcontainers, compose files and scripts look for in Kafka's log before they go on.
+_READY_LINES: Final = (
+    "[BrokerLifecycleManager id={id}] Transitioning from RECOVERY to RUNNING"
+    " (kafka.server.BrokerLifecycleManager)",
+    "[KafkaServer id={id}] started (kafka.server.KafkaServer)",
+    "[KafkaRaftServer nodeId={id}] Kafka Server started (kafka.server.KafkaRaftServer)",
+)
+
+
+def main() -> int:
+    """Serve until SIGTERM; the exit code of the container."""
+    try:
+        cli.configure_logging(cli.parse_serve(_flags(os.environ)).log_level)
+        arguments, settings = arrange(os.environ)
+        config, options = cli.build(arguments, settings)
+        Path(LISTENER_FILE).write_text(listener_to_ask(config), encoding="utf-8")
+    except (ConfigError, UsageError) as error:
+        sys.stderr.write(f"minibroker: {error}\n")
+        return cli.EXIT_CANNOT_START
+    except OSError as error:
+        sys.stderr.write(f"minibroker: {error.filename}: {error.strerror}\n")
+        return cli.EXIT_CANNOT_START
+    _name_what_has_no_effect(config)
+    options.ready_lines = ready_lines(config.broker_id)
+
+    from minibroker import process  # noqa: PLC0415  a wrong variable is told before all is loaded
+
+    return process.run(config, options)
+
+
+def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[str, str]]:
+    """The container's variables → arguments of `serve`, and the variables that stay settings.
+
+    An empty variable is none, as compose files with `${X:-}` mean it. Raises ConfigError and
+    UsageError.
+    """
+    settings = {name: value for name, value in environment.items() if value}
+    arguments = cli.parse_serve(_flags(settings))
+    arguments.topics = parse_topics(
+        settings.pop("KAFKA_CREATE_TOPICS", ""),
+        settings.pop("KAFKA_CREATE_TOPICS_SEPARATOR", ","),
+    )
+    if Path(SHARED_PROPERTIES).is_file():
+        arguments.config_file = SHARED_PROPERTIES
+    if _has_zookeeper_inside(settings.get("KAFKA_ZOOKEEPER_CONNECT", "")):
+        del settings["KAFKA_ZOOKEEPER_CONNECT"]
+    given = read_properties(SHARED_PROPERTIES) if arguments.config_file else {}
+    given.update(from_environment(settings))
+    roles = [role.strip() for role in given.get("process.roles", "broker").split(",")]
+    if "broker" not in roles:
+        raise ConfigError(
+            f"process.roles={given['process.roles']}: there is no controller to run apart, every "
+            "minibroker has its own; leave this container out"
+        )
+    arguments.settings += _defaults(given, settings.get("CLUSTER_ID", ""))
+    return arguments, settings
+
+
+def ready_lines(broker_id: int) -> tuple[str, ...]:
+    """What the log says when clients succeed, in the words of Kafka with and without ZooKeeper."""
+    return tuple(line.format(id=broker_id) for line in _READY_LINES)
+
+
+def listener_to_ask(config: BrokerConfig) -> str:
+    """HOST:PORT for the health check: the first listener, as it is bound."""
+    return f"{config.listeners[0].host}:{config.listeners[0].port}"
+
+
+def _flags(environment: Mapping[str, str]) -> list[str]:
+    return [f"{flag}={environment[name]}" for name, flag in _FLAGS.items() if environment.get(name)]
+
+
+def _defaults(given: Mapping[str, str], cluster_id: str) -> list[tuple[str, str]]:
+    """What the image sets where the user does not."""
+    settings = []
+    if cluster_id and "minibroker.cluster.id" not in given:
+        settings.append(("minibroker.cluster.id", cluster_id))
+    if not {"log.dirs", "log.dir"} & given.keys():
+        settings.append(("log.dirs", DATA_DIR))
+    if not {"listeners", "advertised.listeners"} & given.keys():
+        from socket import gethostname  # noqa: PLC0415  many give listeners
+
+        advertised = f"PLAINTEXT://localhost:9092,DOCKER://{gethostname()}:19092"
+        settings.append(("listeners", _LISTENERS))
+        settings.append(("advertised.listeners", advertised))
+        settings.append(("listener.security.protocol.map", _PROTOCOLS))
+    return settings
+
+
+def _has_zookeeper_inside(connect: str) -> bool:
+    """Whether the start script was to run a ZooKeeper in this very container.
+
+    Testcontainers writes `zookeeper.properties`, starts `zookeeper-server-start` with it and points
+    Kafka at localhost. minibroker keeps the metadata itself then. Raises ConfigError.
+    """
+    host, _, port = connect.partition("/")[0].rpartition(":")
+    if host not in ("localhost", "127.0.0.1"):
+        return False
+    return any(
+        read_properties(file).get("clientPort", "").strip() == port
+        for file in _ZOOKEEPER_FILES
+        if Path(file).is_file()
+    )
+
+
+def _name_what_has_no_effect(config: BrokerConfig) -> None:
+    found = sorted(key for key in config.originals if key.startswith(_QUORUM_KEYS))
+    if found:
+        import logging  # noqa: PLC0415  configured by now
+
+        logging.getLogger("minibroker.container").info(
+            "no effect, minibroker is its own controller: %s", ", ".join(found)
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

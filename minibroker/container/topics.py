@@ -1,0 +1,58 @@
+"""`KAFKA_CREATE_TOPICS`: the topics a container makes at start.
+
+Two forms, apart by commas (or by `KAFKA_CREATE_TOPICS_SEPARATOR`) and mixed as one likes:
+
+    orders:6:1              name:partitions:replicas, as the wurstmeister/kafka image has it
+    users:3:1:compact       … with cleanup.policy as the fourth part
+    orders:6:segment.ms=60000, audit, users:cleanup.policy=compact    as after `--topic`
+
+More replicas than one are a wish that one node cannot grant: the topic gets one, a line says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from minibroker.config.options import TopicToCreate, UsageError, parse_topic
+
+logger = logging.getLogger(__name__)
+
+_POLICIES: Final = ("compact", "delete")
+
+
+def parse_topics(text: str, separator: str = ",") -> list[TopicToCreate]:
+    """The variable's value → topics; blanks and line breaks around an entry do not count.
+
+    Raises UsageError with the entry that cannot be read.
+    """
+    entries = filter(None, (entry.strip() for entry in text.split(separator or ",")))
+    return [_parse_entry(entry) for entry in entries]
+
+
+def _parse_entry(entry: str) -> TopicToCreate:
+    name, *parts = (part.strip() for part in entry.split(":"))
+    if name in _POLICIES and not parts:
+        raise UsageError(
+            f"KAFKA_CREATE_TOPICS: {entry!r} stands alone: two cleanup policies need another "
+            "separator, for instance KAFKA_CREATE_TOPICS_SEPARATOR=';'"
+        )
+    if len(parts) < 2 or "=" in parts[0] or "=" in parts[1]:
+        try:
+            return parse_topic(":".join((name, *parts)))
+        except UsageError as error:
+            raise UsageError(str(error).replace("--topic", "KAFKA_CREATE_TOPICS:", 1)) from None
+    partitions, replicas, *policy = parts
+    if not name or not _is_count(partitions) or not _is_count(replicas) or len(policy) > 1:
+        raise UsageError(
+            f"KAFKA_CREATE_TOPICS: {entry!r}: expected name:partitions:replicas[:cleanup.policy], "
+            "for instance orders:6:1 or users:3:1:compact"
+        )
+    if int(replicas) > 1:
+        logger.info("topic %s gets one replica of the %s asked for: one node", name, replicas)
+    configs = {"cleanup.policy": policy[0]} if policy and policy[0] else {}
+    return TopicToCreate(name, int(partitions), configs)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and int(text) > 0

@@ -1,0 +1,49 @@
+"""The port of a ZooKeeper that is not there: `zookeeper-server-start FILE` in the image.
+
+Start scripts for Kafka before KRaft run a ZooKeeper beside it. minibroker keeps the metadata itself
+(`launch`), but some who start containers go on only when the port listens, as Testcontainers for
+Node does. Whoever connects is let go at once.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Final
+
+from minibroker.config.sources import read_properties
+from minibroker.errors import ConfigError
+
+_DEFAULT_PORT: Final = "2181"
+
+
+def main(words: list[str]) -> int:
+    """Hold the port until the container ends; the exit code, if it cannot be had."""
+    try:
+        listening = listen(words[0] if words else "")
+    except (ConfigError, OSError) as error:
+        sys.stderr.write(f"zookeeper-server-start: {error}\n")
+        return 1
+    sys.stdout.write("minibroker: no ZooKeeper is started here, its port only listens\n")
+    sys.stdout.flush()
+    while True:
+        dismiss(listening)
+
+
+def listen(properties_file: str) -> socket.socket:
+    """The socket of `clientPort`, 2181 without a file. Raises ConfigError, OSError."""
+    settings = read_properties(properties_file) if properties_file else {}
+    port = settings.get("clientPort", _DEFAULT_PORT).strip()
+    if not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(f"clientPort={port} in {properties_file}: expected a port")
+    return socket.create_server(("", int(port)))
+
+
+def dismiss(listening: socket.socket) -> None:
+    """Wait for one connection and close it."""
+    connection, _ = listening.accept()
+    connection.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,277 @@
+"""Faults by rule: which requests they meet, how often, and what happens to them; or what happens to
+the broker as a whole.
+
+A rule is pure: `Fault.meets` looks at a request's facts and counts; `fault_dispatcher` does what it
+says. Rules are tried in the order in which they were added, and the first that meets a request has
+it.
+
+    broker.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", topic="orders", times=2)
+    with broker.faults.add("Fetch", delay_ms=500, client_id="slow"):
+        ...
+    with broker.faults.add(broker="disk_full"):
+        ...
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from minibroker.error_codes import ErrorCode
+from minibroker.protocol.api_keys import APIS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DROPS: Final = ("before", "after")
+BROKER_FAULTS: Final = (
+    "disk_full",
+    "slow_sync",
+    "paused",
+    "killed",
+    "zookeeper_session_lost",
+)
+_OF_REQUESTS: Final = (
+    "api",
+    "error",
+    "drop",
+    "twice",
+    "truncate_bytes",
+    "hold",
+    "topic",
+    "partition",
+    "group",
+    "client_id",
+    "version",
+    "skip",
+    "times",
+)
+_APPLIED: Final = frozenset(
+    {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
+)
+"""What a broker answers when the work may be done, or is."""
+
+
+class Facts(NamedTuple):
+    """What a rule can ask of a request."""
+
+    api_key: int
+    version: int
+    client_id: str | None
+    group: str | None
+    places: frozenset[tuple[str, int | None]]
+    """(topic, partition) of everything it names; a partition of None: the whole topic."""
+
+
+class Fault:
+    """One rule. `hits` counts what it met; `remove`, or the end of a `with` block, ends it.
+
+    Args:
+        api: Kafka's name of the request, None: every one.
+        error: Kafka's name of the error to answer.
+        delay_ms: answered so much later, by the broker's clock.
+        drop: `"before"` the request is handled, or `"after"`: the connection ends unanswered.
+        twice: the answer is sent two times.
+        truncate_bytes: so many bytes of the answer are sent, then the connection ends.
+        hold: the connection is not read any more until the rule is removed.
+        applied: with `error`: the request is handled all the same; None: as a broker would for
+            this error (REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND come after the work).
+        topic, partition, group, client_id, version: what the request must name or be.
+        skip: so many requests that it meets pass first.
+        times: so many it takes, None: all.
+        probability, seed: of those it would take each with this chance, the same ones for one seed.
+        broker: what happens to the broker, and not to requests: `"disk_full"` until the rule is
+            removed, `"slow_sync"` (every fsync takes `delay_ms` longer, by the machine's clock),
+            `"paused"` (it accepts connections and does nothing), `"killed"` (as by kill -9; started
+            again at the same address with the same data when the rule is removed),
+            `"zookeeper_session_lost"` (once).
+    """
+
+    def __init__(
+        self,
+        api: str | None = None,
+        *,
+        error: str | ErrorCode | None = None,
+        delay_ms: float = 0,
+        drop: str | None = None,
+        twice: bool = False,
+        truncate_bytes: int | None = None,
+        hold: bool = False,
+        applied: bool | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+        client_id: str | None = None,
+        version: int | None = None,
+        skip: int = 0,
+        times: int | None = None,
+        probability: float = 1.0,
+        seed: int = 0,
+        broker: str | None = None,
+    ) -> None:
+        self.api = api
+        self._api_key = None if api is None else _key_of(api)
+        self.error = None if error is None else _code_of(error)
+        self.delay_ms = delay_ms
+        self.drop = _one_of("drop", drop, DROPS)
+        self.twice = twice
+        self.truncate_bytes = truncate_bytes
+        self.hold = hold
+        self.applied = self.error in _APPLIED if applied is None else applied
+        self.topic = topic
+        self.partition = partition
+        self.group = group
+        self.client_id = client_id
+        self.version = version
+        self.skip = skip
+        self.times = times
+        self.probability = probability
+        self._random = random.Random(seed)
+        self.hits = 0
+        """Requests that it met and took."""
+        self._met = threading.Condition()
+        self._passed = 0
+        self.is_removed = False
+        self.on_removed: Callable[[Fault], None] | None = None
+        self.broker = _one_of("broker", broker, BROKER_FAULTS)
+        if broker is not None:
+            self._check_broker_fault()
+            return
+        if not (error or delay_ms or drop or twice or hold or truncate_bytes is not None):
+            raise ValueError(
+                "a fault needs something to happen: error, delay_ms, drop, twice, "
+                "truncate_bytes or hold"
+            )
+        if not 0 <= probability <= 1:
+            raise ValueError(f"probability {probability}, expected 0 to 1")
+
+    def _check_broker_fault(self) -> None:
+        """Raises ValueError where it says something of requests."""
+        for name in _OF_REQUESTS:
+            if getattr(self, name) not in (None, False, 0):
+                raise ValueError(f"{name} is for requests: leave it out with broker={self.broker}")
+        if (self.broker == "slow_sync") != (self.delay_ms > 0):
+            raise ValueError(
+                f"delay_ms {self.delay_ms:g}: broker=slow_sync needs one, the others have none"
+            )
+        self.hold = self.broker == "paused"
+
+    def __repr__(self) -> str:
+        if self.broker is not None:
+            return f"Fault(broker={self.broker!r})"
+        return f"Fault({self.api or 'any request'}, {self.hits} hits)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """It meets nothing any more; what it holds goes on."""
+        if not self.is_removed:
+            self.is_removed = True
+            if self.on_removed is not None:
+                self.on_removed(self)
+
+    def wait(self, hits: int = 1, timeout_s: float = 10.0) -> None:
+        """Until it met so many requests; not in the broker's loop. Raises TimeoutError."""
+        with self._met:
+            if not self._met.wait_for(lambda: self.hits >= hits, timeout_s):
+                raise TimeoutError(f"waited {timeout_s:g} s for {hits} requests that meet {self!r}")
+
+    @property
+    def alters_bytes(self) -> bool:
+        """Whether the answer is not sent as it is."""
+        return self.twice or self.truncate_bytes is not None
+
+    def covers(self, topic: str, partition: int | None) -> bool:
+        """Whether a place in a request is one of the rule's (any, if it names none)."""
+        if self.topic is not None and topic != self.topic:
+            return False
+        return self.partition is None or partition is None or partition == self.partition
+
+    def meets(self, facts: Facts) -> bool:
+        """Whether this request is one of its; counts."""
+        if self.broker is not None and not self.hold:
+            return False
+        if self.is_removed or (self.times is not None and self.hits >= self.times):
+            return False
+        if not self._fits(facts):
+            return False
+        if self._passed < self.skip:
+            self._passed += 1
+            return False
+        if self.probability < 1 and self._random.random() >= self.probability:
+            return False
+        with self._met:
+            self.hits += 1
+            self._met.notify_all()
+        return True
+
+    def _fits(self, facts: Facts) -> bool:
+        wanted = (
+            (self._api_key, facts.api_key),
+            (self.version, facts.version),
+            (self.client_id, facts.client_id),
+            (self.group, facts.group),
+        )
+        if any(wish is not None and wish != found for wish, found in wanted):
+            return False
+        if self.topic is None and self.partition is None:
+            return True
+        return any(self.covers(*place) for place in facts.places)
+
+
+class FaultSet:
+    """The rules of one broker. Belongs to its loop."""
+
+    def __init__(self) -> None:
+        self._rules: list[Fault] = []
+
+    def __iter__(self) -> Iterator[Fault]:
+        return iter(list(self._rules))
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def add(self, fault: Fault) -> None:
+        """Behind those that are there; a broker that is paused minds no other rule."""
+        self._rules.insert(0 if fault.broker == "paused" else len(self._rules), fault)
+
+    def discard(self, fault: Fault) -> None:
+        """One that is not there is no error."""
+        if fault in self._rules:
+            self._rules.remove(fault)
+
+    def first(self, facts: Facts) -> Fault | None:
+        """The rule that has this request, None: it is handled as ever."""
+        for fault in self._rules:
+            if fault.meets(facts):
+                return fault
+        return None
+
+
+def _key_of(api: str) -> int:
+    for key, known in APIS.items():
+        if known.name.lower() == api.lower():
+            return key
+    raise ValueError(f"api {api!r} is not a request of Kafka's (as Produce, Fetch, JoinGroup)")
+
+
+def _code_of(error: str | ErrorCode) -> ErrorCode:
+    if isinstance(error, ErrorCode):
+        return error
+    try:
+        return ErrorCode[error]
+    except KeyError:
+        raise ValueError(
+            f"error {error!r} is not one of Kafka's (as NOT_LEADER_OR_FOLLOWER)"
+        ) from None
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
+    if value is not None and value not in allowed:
+        raise ValueError(f"{name} {value!r}, expected one of {', '.join(allowed)}")
+    return value

@@ -1,0 +1,59 @@
+"""The files of a broker under test: a disk that is full, or slow to sync, when a test says so.
+
+Stands where `storage.files.Files` stands. Set on the broker's loop, read on any thread. The
+metadata of a broker without ZooKeeper is a database of its own and knows nothing of it: topics can
+be made while their records find no room.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from minibroker.storage.files import Files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minibroker.storage.files import Buffer
+
+
+class FaultyDisk(Files):
+    """The real files; `is_full`: whatever takes room raises ENOSPC. `sync_delay_ms`: so much longer
+    does every fsync take, by the machine's clock.
+    """
+
+    __slots__ = ("_never", "is_full", "sync_delay_ms")
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.sync_delay_ms = 0.0
+        self._never = threading.Event()
+
+    def _need_room(self) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:  # type: ignore[override]
+        """As the system's, while there is room."""
+        self._need_room()
+        return os.pwritev(fd, buffers, position)
+
+    def open(self, path: str, *, create: bool = False) -> int:
+        """As `Files.open`; a file that is not there yet takes room."""
+        if create and not self.exists(path):
+            self._need_room()
+        return super().open(path, create=create)
+
+    def make_directory(self, path: str) -> None:
+        """As `Files.make_directory`, while there is room."""
+        self._need_room()
+        super().make_directory(path)
+
+    def sync(self, fd: int) -> Any:  # type: ignore[override]
+        """fsync, later."""
+        if self.sync_delay_ms:
+            self._never.wait(self.sync_delay_ms / 1000)
+        os.fsync(fd)

@@ -1,0 +1,34 @@
+"""Which partition a key belongs to, as the Java producer's default partitioner has it.
+
+`Broker.produce` puts a record where the client under test would have put it. Source: Kafka
+BuiltInPartitioner.partitionForKey; the hash is MurmurHash2 (Austin Appleby, public domain) with the
+seed that Kafka uses.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SEED: Final = 0x9747B28C
+_MULTIPLIER: Final = 0x5BD1E995
+_MASK: Final = 0xFFFFFFFF
+
+
+def murmur2(data: bytes) -> int:
+    """MurmurHash2 of `data` in 32 bits, without a sign."""
+    size = len(data)
+    state = (_SEED ^ size) & _MASK
+    whole = size & ~3
+    for position in range(0, whole, 4):
+        block = int.from_bytes(data[position : position + 4], "little") * _MULTIPLIER & _MASK
+        block = (block ^ block >> 24) * _MULTIPLIER & _MASK
+        state = (state * _MULTIPLIER & _MASK) ^ block
+    if whole != size:
+        state = (state ^ int.from_bytes(data[whole:], "little")) * _MULTIPLIER & _MASK
+    state = (state ^ state >> 13) * _MULTIPLIER & _MASK
+    return state ^ state >> 15
+
+
+def partition_of(key: bytes | None, count: int) -> int:
+    """The partition of `count` that a key belongs to; without a key the first."""
+    return 0 if key is None else (murmur2(key) & 0x7FFFFFFF) % count

@@ -1,0 +1,87 @@
+"""The records of a topic, decoded, for who wants to see what a client wrote.
+
+Read from the broker's own log: no client, no group, no position. Markers of transactions are not
+records; aborted ones and those of open transactions are left out with `read_committed`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
+from minibroker.records.batch import iterate_headers
+from minibroker.records.conversion import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minibroker.partitions.partition import Partition
+    from minibroker.records.record import Header
+
+READ_BYTES: Final = 8 << 20
+LEVELS: Final = {"read_uncommitted": READ_UNCOMMITTED, "read_committed": READ_COMMITTED}
+CREATE_TIME: Final = "CreateTime"
+LOG_APPEND_TIME: Final = "LogAppendTime"
+
+
+class TopicRecord(NamedTuple):
+    """One record as a consumer would get it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    """Milliseconds since the epoch, -1: none (message format 0)."""
+    timestamp_type: str
+    """`CreateTime` or `LogAppendTime`."""
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+def records_of(partition: Partition, isolation: str) -> Iterator[TopicRecord]:
+    """What the partition holds, in the order of offsets. Raises KafkaError, ValueError."""
+    level = LEVELS.get(isolation)
+    if level is None:
+        raise ValueError(f"isolation {isolation!r}, expected one of {', '.join(LEVELS)}")
+    offset = partition.log_start_offset
+    while True:
+        read = partition.read(offset, READ_BYTES, isolation_level=level, min_one_batch=True)
+        aborted: dict[int, list[int]] = {}
+        if level == READ_COMMITTED:
+            for transaction in partition.aborted_transactions(offset, read):
+                aborted.setdefault(transaction.producer_id, []).append(transaction.first_offset)
+        next_offset = offset
+        for position, header in iterate_headers(read.records):
+            next_offset = header.last_offset + 1
+            if header.is_control:
+                _end_transaction(aborted.get(header.producer_id))
+                continue
+            if header.is_transactional and _is_aborted(aborted.get(header.producer_id), header):
+                continue
+            kind = LOG_APPEND_TIME if header.is_append_time else CREATE_TIME
+            for record in read_records(read.records, position, header):
+                if record.offset >= offset:
+                    yield TopicRecord(
+                        partition.topic,
+                        partition.index,
+                        record.offset,
+                        record.timestamp,
+                        kind,
+                        record.key,
+                        record.value,
+                        record.headers,
+                    )
+        if next_offset == offset:
+            return
+        offset = next_offset
+
+
+def _is_aborted(first_offsets: list[int] | None, header: object) -> bool:
+    """Whether a transactional batch belongs to the oldest of its producer's aborted ones."""
+    return bool(first_offsets) and first_offsets[0] <= header.base_offset  # type: ignore[attr-defined, index]
+
+
+def _end_transaction(first_offsets: list[int] | None) -> None:
+    if first_offsets:
+        first_offsets.pop(0)

@@ -1,0 +1,42 @@
+"""`minibroker check-log`: reads whole data directories and names what cannot be right.
+
+Read-only, in bounded memory, for minibroker's directories and Kafka's. `check_directory` goes over
+the partitions, `check_partition` over one's segments, `check_segment` over a segment's batches.
+"""
+
+from typing import Final, TextIO
+
+from minibroker.tools.check_arguments import CheckArguments
+from minibroker.tools.check_directory import (
+    DirectoriesCheck,
+    check_directories,
+    is_log_directory,
+    is_partition_directory,
+)
+from minibroker.tools.findings import Findings
+
+EXIT_OK: Final = 0
+EXIT_BROKEN: Final = 1
+EXIT_USAGE: Final = 2
+
+
+def run_check_log(arguments: CheckArguments, out: TextIO, errors: TextIO) -> int:
+    """Check the directories and say what was found; the exit code."""
+    findings = Findings(out, is_json=arguments.is_json, is_quiet=arguments.is_quiet)
+    check = DirectoriesCheck(findings, is_deep=arguments.is_deep, is_strict=arguments.is_strict)
+    try:
+        for path in arguments.directories:
+            if not is_partition_directory(path) and not is_log_directory(path):
+                errors.write(
+                    f"minibroker check-log: {path} is no data directory: there is no "
+                    "meta.properties, no checkpoint and no partition in it\n"
+                )
+                return EXIT_USAGE
+        check_directories(arguments.directories, check)
+    except BrokenPipeError:
+        raise
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        errors.write(f"minibroker check-log: {error.filename}: {error.strerror}\n")
+        return EXIT_USAGE
+    findings.summary(check.partition_count, check.segment_count)
+    return EXIT_BROKEN if findings.broken_count else EXIT_OK

@@ -1,0 +1,81 @@
+"""Keys and values as `dump-log` shows them: text, numbers, or the records of internal topics.
+
+A decoder takes a record and gives what is printed behind `key:` and `payload:`, None where nothing
+is. The decoders of classes are those that come with Kafka (`org.apache.kafka.tools.api`); a class
+of somebody's own would need a JVM. Those of the internal topics stand in `group_records` and
+`transaction_records` and are imported when they are asked for.
+
+Source: Kafka DumpLogSegments' message parsers; DefaultDecoder, IntegerDecoder, LongDecoder,
+StringDecoder.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from minibroker.errors import CorruptionError
+from minibroker.tools.log_records import LogRecord
+
+
+class Decoded(NamedTuple):
+    """What is printed of a record's key and value; None: nothing."""
+
+    key: str | None
+    value: str | None
+
+
+Decoder = Callable[[LogRecord], Decoded]
+FieldDecoder = Callable[[bytes], str]
+
+
+def decode_text(data: bytes) -> str:
+    """UTF-8, with replacement characters where it is none."""
+    return data.decode("utf-8", "replace")
+
+
+def decode_hex(data: bytes) -> str:
+    """Two digits a byte. (Kafka's DefaultDecoder prints the address of a Java array.)"""
+    return data.hex()
+
+
+def _number(size: int) -> FieldDecoder:
+    def decode(data: bytes) -> str:
+        if len(data) < size:
+            raise CorruptionError(f"{len(data)} bytes where a number of {size} bytes was expected")
+        return str(int.from_bytes(data[:size], "big", signed=True))
+
+    return decode
+
+
+_PACKAGES: Final = ("org.apache.kafka.tools.api.", "kafka.serializer.")
+"""Now, and before Kafka 3.5."""
+
+_CLASSES: Final[dict[str, FieldDecoder]] = {
+    "StringDecoder": decode_text,
+    "DefaultDecoder": decode_hex,
+    "IntegerDecoder": _number(4),
+    "LongDecoder": _number(8),
+}
+
+
+def field_decoder(class_name: str) -> FieldDecoder | None:
+    """The decoder of Kafka's name, with or without its package; None: there is none."""
+    for package in _PACKAGES:
+        class_name = class_name.removeprefix(package)
+    return _CLASSES.get(class_name)
+
+
+def known_classes() -> str:
+    """The names that `field_decoder` knows, for a message."""
+    return ", ".join(_CLASSES)
+
+
+def fields(decode_key: FieldDecoder, decode_value: FieldDecoder) -> Decoder:
+    """Key and value each by a decoder of its own."""
+
+    def decode(record: LogRecord) -> Decoded:
+        return Decoded(
+            None if record.key is None else decode_key(record.key),
+            None if record.value is None else decode_value(record.value),
+        )
+
+    return decode

@@ -1,0 +1,179 @@
+"""The arguments of `dump-log`: Kafka's flags under Kafka's names, files without a flag, `--json`.
+
+Hand-written, as the rest of the command line is; a flag's value stands behind it or behind `=`.
+
+Source: Kafka DumpLogSegmentsOptions.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Final
+
+from minibroker.config.options import UsageError
+from minibroker.tools.decoders import Decoder, decode_text, field_decoder, fields, known_classes
+
+INT_MAX: Final = 2**31 - 1
+_MAX_MESSAGE_SIZE: Final = 5 * 1024 * 1024
+
+DUMP_LOG_HELP: Final = """\
+minibroker dump-log: print what is in segment files, as Kafka's DumpLogSegments does
+
+  minibroker dump-log [FLAG]... FILE...
+
+  --files FILE[,FILE...]        files, as Kafka's tool takes them
+  --deep-iteration              each record of a batch, not only the batch
+  --print-data-log              keys and values, too
+  --skip-record-metadata        keys and values only
+  --max-bytes N                 only the first N bytes of a .log
+  --key-decoder-class CLASS     how keys are shown: StringDecoder (default), IntegerDecoder,
+  --value-decoder-class CLASS     LongDecoder, DefaultDecoder (hexadecimal)
+  --offsets-decoder             records of __consumer_offsets
+  --transaction-log-decoder     records of __transaction_state
+  --cluster-metadata-decoder    records of a KRaft controller's __cluster_metadata
+  --remote-log-metadata-decoder records of __remote_log_metadata (tiered storage)
+  --share-group-state-decoder   records of __share_group_state
+  --index-sanity-check          would a broker take this index as it is?
+  --verify-index-only           compare an index with its .log and print no entry
+  --max-message-size N          largest batch expected where an index points to (5242880)
+  --json                        one JSON object a line
+
+Files are told by their names: .log, .index, .timeindex, .txnindex, .snapshot. An index is compared
+with the .log beside it; what does not fit is said at the end, on stderr. Exit codes: 0, 1 when a
+file cannot be read or is damaged beyond reading on, 2 for wrong usage.
+
+  minibroker dump-log minibroker-data/orders-0/00000000000000000000.log
+  minibroker dump-log --print-data-log minibroker-data/orders-0/*.log | head
+  minibroker dump-log --offsets-decoder minibroker-data/__consumer_offsets-7/*.log
+"""
+
+
+class DumpArguments:
+    """What is to be dumped, and how."""
+
+    __slots__ = (
+        "decoder",
+        "files",
+        "is_deep",
+        "is_json",
+        "max_bytes",
+        "max_message_size",
+        "prints_data",
+        "sanity_only",
+        "verify_only",
+        "with_metadata",
+    )
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.decoder: Decoder = fields(decode_text, decode_text)
+        self.is_deep = False
+        self.is_json = False
+        self.prints_data = False
+        self.sanity_only = False
+        self.verify_only = False
+        self.with_metadata = True
+        self.max_bytes = INT_MAX
+        self.max_message_size = _MAX_MESSAGE_SIZE
+
+
+def parse_dump_log(words: Sequence[str]) -> DumpArguments:
+    """The arguments behind `dump-log`. Raises UsageError."""
+    arguments = DumpArguments()
+    given: dict[str, str] = {}
+    remaining = iter(words)
+    for word in remaining:
+        if not word.startswith("--"):
+            arguments.files.append(word)
+            continue
+        flag, equals, value = word.partition("=")
+        if flag in _WITH_VALUE:
+            given[flag] = value if equals else _value_of(flag, remaining)
+        elif equals or flag not in _SWITCHES:
+            raise UsageError(f"unknown argument {word!r}")
+        else:
+            given[flag] = ""
+    arguments.files = [*_split(given.get("--files", "")), *arguments.files]
+    if not arguments.files:
+        raise UsageError("no file is given: dump-log FILE..., or --files FILE,FILE")
+    _take_switches(arguments, given)
+    return arguments
+
+
+def _take_switches(arguments: DumpArguments, given: dict[str, str]) -> None:
+    arguments.is_json = "--json" in given
+    arguments.sanity_only = "--index-sanity-check" in given
+    arguments.verify_only = "--verify-index-only" in given
+    arguments.with_metadata = "--skip-record-metadata" not in given
+    arguments.prints_data = "--print-data-log" in given or any(
+        flag.endswith(("-decoder", "-decoder-class")) for flag in given
+    )
+    arguments.is_deep = "--deep-iteration" in given or arguments.prints_data
+    arguments.max_bytes = _number(given, "--max-bytes", INT_MAX)
+    arguments.max_message_size = _number(given, "--max-message-size", _MAX_MESSAGE_SIZE)
+    arguments.decoder = _decoder(given)
+
+
+def _decoder(given: dict[str, str]) -> Decoder:
+    """Of several, the one that Kafka would take."""
+    for flag, (module, name) in _RECORD_DECODERS.items():
+        if flag in given:
+            found: Decoder = getattr(import_module(f"minibroker.tools.{module}"), name)
+            return found
+    chosen = []
+    for flag in ("--key-decoder-class", "--value-decoder-class"):
+        name = given.get(flag, "StringDecoder")
+        decoder = field_decoder(name)
+        if decoder is None:
+            raise UsageError(f"{flag} {name}: expected one of {known_classes()}")
+        chosen.append(decoder)
+    return fields(*chosen)
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in text.split(",") if part]
+
+
+def _number(given: dict[str, str], flag: str, default: int) -> int:
+    text = given.get(flag)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and int(text) <= INT_MAX):
+        raise UsageError(f"{flag} {text}: expected a number of bytes up to {INT_MAX}")
+    return int(text)
+
+
+def _value_of(flag: str, remaining: Iterator[str]) -> str:
+    value = next(remaining, None)
+    if value is None or value.startswith("--"):
+        raise UsageError(f"{flag} needs a value")
+    return value
+
+
+_RECORD_DECODERS: Final = {
+    "--offsets-decoder": ("group_records", "decode_group_record"),
+    "--transaction-log-decoder": ("transaction_records", "decode_transaction_record"),
+    "--cluster-metadata-decoder": ("metadata_records", "decode_metadata_record"),
+    "--remote-log-metadata-decoder": ("remote_records", "decode_remote_record"),
+    "--share-group-state-decoder": ("share_records", "decode_share_record"),
+}
+"""Flag → module and function, loaded when it is given."""
+_WITH_VALUE: Final = frozenset(
+    {
+        "--files",
+        "--key-decoder-class",
+        "--max-bytes",
+        "--max-message-size",
+        "--value-decoder-class",
+    }
+)
+_SWITCHES: Final = frozenset(
+    {
+        *_RECORD_DECODERS,
+        "--deep-iteration",
+        "--index-sanity-check",
+        "--json",
+        "--print-data-log",
+        "--skip-record-metadata",
+        "--verify-index-only",
+    }
+)

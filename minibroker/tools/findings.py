@@ -1,0 +1,105 @@
+"""What `check-log` found: each thing with its file and place, said at once, counted for the end.
+
+Two weights. BROKEN: an invariant of the log does not hold. NOTE: a leftover, or what the recovery
+of the next start mends; a directory with nothing but notes is sound. One cause may break thousands
+of entries, so of each rule only the first few findings of a file are said, and the others counted.
+"""
+
+import json
+from typing import Final, NamedTuple, TextIO
+
+BROKEN: Final = "broken"
+NOTE: Final = "note"
+
+SAID_MAX: Final = 10
+"""Findings of one rule that are said for one file."""
+
+
+class Finding(NamedTuple):
+    """`position`: byte in the file, None where the file as a whole is meant."""
+
+    weight: str
+    rule: str
+    path: str
+    position: int | None
+    what: str
+
+
+class Findings:
+    """Collects, says, counts."""
+
+    __slots__ = (
+        "_counts",
+        "_is_json",
+        "_is_quiet",
+        "_write",
+        "broken_count",
+        "excuses",
+        "note_count",
+    )
+
+    def __init__(self, out: TextIO, *, is_json: bool = False, is_quiet: bool = False) -> None:
+        self._write = out.write
+        self._is_json = is_json
+        self._is_quiet = is_quiet
+        self._counts: dict[tuple[str, str], int] = {}
+        self.broken_count = 0
+        self.note_count = 0
+        self.excuses = False
+        """While it is set, what is broken is a note: the next start mends it."""
+
+    def broken(self, rule: str, path: str, position: int | None, what: str) -> None:
+        """An invariant that does not hold."""
+        if self.excuses:
+            what += " (the next start mends it)"
+        self.add(Finding(NOTE if self.excuses else BROKEN, rule, path, position, what))
+
+    def note(self, rule: str, path: str, what: str, position: int | None = None) -> None:
+        """Something worth knowing that is no damage."""
+        self.add(Finding(NOTE, rule, path, position, what))
+
+    def add(self, finding: Finding) -> None:
+        """Say it, unless enough of its kind was said for its file."""
+        key = finding.rule, finding.path
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        if finding.weight == BROKEN:
+            self.broken_count += 1
+        else:
+            self.note_count += 1
+            if self._is_quiet:
+                return
+        if count > SAID_MAX:
+            return
+        self._say(finding)
+
+    def _say(self, finding: Finding) -> None:
+        if self._is_json:
+            line = json.dumps(finding._asdict(), ensure_ascii=False)
+        else:
+            place = "" if finding.position is None else f" at position {finding.position}"
+            line = f"{finding.weight}: {finding.path}{place}: {finding.what} [{finding.rule}]"
+        self._write(line + "\n")
+
+    def close_file(self, path: str) -> None:
+        """Nothing more comes about `path`: say how much was left unsaid."""
+        for key in [key for key in self._counts if key[1] == path]:
+            unsaid = self._counts.pop(key) - SAID_MAX
+            if unsaid > 0 and not self._is_json:
+                self._write(f"  … and {unsaid} more of [{key[0]}] in {path}\n")
+
+    def summary(self, partitions: int, segments: int) -> None:
+        """The last line."""
+        if self._is_json:
+            counts = {
+                "weight": "summary",
+                "partitions": partitions,
+                "segments": segments,
+                "broken": self.broken_count,
+                "notes": self.note_count,
+            }
+            self._write(json.dumps(counts) + "\n")
+            return
+        self._write(
+            f"{partitions} partitions, {segments} segments: {self.broken_count} broken, "
+            f"{self.note_count} notes\n"
+        )

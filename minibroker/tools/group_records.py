@@ -1,0 +1,117 @@
+"""`dump-log --offsets-decoder`: the records of `__consumer_offsets`, as JSON.
+
+The number in front of a key says which kind of record it is. What classic consumers put into a
+group (subscription, assignment) is opaque to the coordinator; it is opened here, where the group's
+protocol is theirs.
+
+Source: Kafka DumpLogSegments.OffsetsMessageParser, GroupCoordinatorRecordSerde.
+"""
+
+from typing import Any, Final
+
+from minibroker.errors import CorruptionError, ProtocolError
+from minibroker.protocol.primitives import Reader
+from minibroker.protocol.stored.consumer_group_current_member_assignment import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+)
+from minibroker.protocol.stored.consumer_group_member_metadata import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+)
+from minibroker.protocol.stored.consumer_group_metadata import (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
+from minibroker.protocol.stored.consumer_group_partition_metadata import (
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+)
+from minibroker.protocol.stored.consumer_group_regular_expression import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+)
+from minibroker.protocol.stored.consumer_group_target_assignment_member import (
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+)
+from minibroker.protocol.stored.consumer_group_target_assignment_metadata import (
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+from minibroker.protocol.stored.consumer_protocol_assignment import ConsumerProtocolAssignment
+from minibroker.protocol.stored.consumer_protocol_subscription import ConsumerProtocolSubscription
+from minibroker.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
+from minibroker.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
+from minibroker.protocol.versioned import VersionedMessage
+from minibroker.tools.decoders import Decoded
+from minibroker.tools.log_records import LogRecord
+from minibroker.tools.stored_json import Json, to_json, to_line
+
+_KINDS: Final[dict[int, tuple[type[Any], type[Any]]]] = {
+    0: (OffsetCommitKey, OffsetCommitValue),
+    1: (OffsetCommitKey, OffsetCommitValue),
+    2: (GroupMetadataKey, GroupMetadataValue),
+    3: (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
+    4: (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
+    5: (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
+    6: (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
+    7: (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
+    8: (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
+    16: (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
+}
+_CONSUMER: Final = "consumer"
+_DELETED: Final = "<DELETE>"
+
+
+def decode_group_record(record: LogRecord) -> Decoded:
+    """Key and value as JSON; what cannot be decoded is said in place of the key.
+
+    Raises CorruptionError for a record without a key, which is none of this topic.
+    """
+    if record.key is None:
+        raise CorruptionError(f"the record at offset {record.offset} has no key")
+    try:
+        kind = Reader(record.key).int16()
+        if kind not in _KINDS:
+            return Decoded(f"Unknown record type {kind} at offset {record.offset}, skipping.", None)
+        key_class, value_class = _KINDS[kind]
+        key = to_json(key_class.from_bytes(record.key), kind)
+        shown = to_line({"type": str(kind), "data": key})
+        if record.value is None:
+            return Decoded(shown, _DELETED)
+        version = Reader(record.value).int16()
+        value = _with_opened_members(value_class.from_bytes(record.value), version)
+        return Decoded(shown, to_line({"version": str(version), "data": value}))
+    except ProtocolError as error:
+        return Decoded(f"Error at offset {record.offset}, skipping. {error}", None)
+
+
+def _with_opened_members(value: VersionedMessage, version: int) -> dict[str, Json]:
+    shown = to_json(value, version)
+    if not isinstance(value, GroupMetadataValue) or value.protocol_type != _CONSUMER:
+        return shown
+    members = shown["members"]
+    if isinstance(members, list):
+        for member, opened in zip(value.members, members, strict=True):
+            if isinstance(opened, dict):
+                _open(opened, "subscription", member.subscription, ConsumerProtocolSubscription)
+                _open(opened, "assignment", member.assignment, ConsumerProtocolAssignment)
+    return shown
+
+
+def _open(
+    member: dict[str, Json],
+    name: str,
+    data: bytes,
+    kind: type[ConsumerProtocolSubscription | ConsumerProtocolAssignment],
+) -> None:
+    """Put what `data` holds in the place of its bytes, if it can be read; more may stand behind."""
+    try:
+        reader = Reader(data)
+        version = reader.int16()
+        first, last = kind.VERSIONS
+        if first <= version <= last:
+            member[name] = to_json(kind.read(reader, version), version)
+    except ProtocolError:
+        return  # another protocol of the same name: the bytes stay

@@ -1,0 +1,149 @@
+"""A `.log` file as the tools read it: batch after batch, in bounded memory, changing nothing.
+
+Beside `storage.segment`, which trusts its file and serves it, this reader is for files that may be
+torn, damaged, somebody else's or still growing: it keeps one window of the file and checks what it
+steps on. Where the walk ends is Kafka's rule, so that both tools see the same batches.
+
+Source: Kafka FileRecords, FileLogInputStream.
+"""
+
+import zlib
+from collections.abc import Iterator
+from struct import Struct
+from types import TracebackType
+from typing import Final, Self
+
+from minibroker.errors import CorruptionError
+from minibroker.records.batch import (
+    ATTRIBUTES_AT,
+    HEADER_BYTES,
+    LEGACY_LENGTH_MIN,
+    LENGTH_FIELD_END,
+    MAGIC_AT,
+    BatchHeader,
+    read_header,
+)
+from minibroker.records.crc import crc32c
+from minibroker.records.message_set import COVERED_AT
+from minibroker.storage.files import REAL_FILES
+
+WINDOW_BYTES: Final = 1 << 20
+_PREFIX_BYTES: Final = MAGIC_AT + 1
+_NUMBERING: Final = Struct(">qi")
+
+
+def _header(head: bytes) -> BatchHeader:
+    """The header in `head`; one of a magic above 2 is read as Kafka reads it, in the newest format.
+
+    Raises CorruptionError.
+    """
+    magic = head[MAGIC_AT]
+    if not 2 < magic < 128:
+        return read_header(head)
+    header = read_header(head[:MAGIC_AT] + b"\x02" + head[MAGIC_AT + 1 :])
+    header.magic = magic
+    return header
+
+
+class FileBatch:
+    """One batch (or message of format 0 or 1) of a file: `position` is where it begins."""
+
+    __slots__ = ("_file", "header", "position")
+
+    def __init__(self, file: "LogFile", position: int, header: BatchHeader) -> None:
+        self._file = file
+        self.position = position
+        self.header = header
+
+    @property
+    def end(self) -> int:
+        """Position behind the batch."""
+        return self.position + self.header.size_bytes
+
+    def content(self) -> bytes:
+        """The whole batch, copied. Raises OSError, CorruptionError where the file got shorter."""
+        return self._file.read(self.position, self.header.size_bytes)
+
+    def crc_is_valid(self) -> bool:
+        """CRC-32C for format 2, CRC-32 for 0 and 1; a large batch is read piece by piece."""
+        is_v2 = self.header.magic >= 2
+        position = self.position + (ATTRIBUTES_AT if is_v2 else COVERED_AT)
+        crc = 0
+        while position < self.end:
+            piece = self._file.read(position, min(WINDOW_BYTES, self.end - position))
+            crc = crc32c(piece, crc) if is_v2 else zlib.crc32(piece, crc)
+            position += len(piece)
+        return crc == self.header.crc
+
+
+class LogFile:
+    """An open `.log`; `size_bytes` is as it was when it was opened. A context manager."""
+
+    __slots__ = ("_handle", "_window", "_window_at", "path", "size_bytes")
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError."""
+        self.path = path
+        self._handle = REAL_FILES.open_to_read(path)
+        self.size_bytes = REAL_FILES.size_of(self._handle)
+        self._window = b""
+        self._window_at = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the handle back; nothing can be read any more."""
+        REAL_FILES.close(self._handle)
+
+    def read(self, position: int, size: int) -> bytes:
+        """`size` bytes from `position`, out of the window where they are in it.
+
+        Raises CorruptionError where the file ends before, OSError.
+        """
+        at = position - self._window_at
+        if at < 0 or at + size > len(self._window):
+            wanted = max(size, min(WINDOW_BYTES, self.size_bytes - position))
+            found = REAL_FILES.pread(self._handle, wanted, position)
+            if len(found) < size:
+                raise CorruptionError(
+                    f"{self.path}: {len(found)} bytes at position {position}, expected {size}"
+                )
+            if size > WINDOW_BYTES:
+                return found
+            self._window, self._window_at, at = found, position, 0
+        return self._window[at : at + size]
+
+    def batches(self, start: int = 0, end: int | None = None) -> Iterator[FileBatch]:
+        """Every whole batch from `start` (where one begins) to `end`, the file's by default.
+
+        One that is cut at the end is left out. Raises CorruptionError for a length or a magic that
+        no format has, OSError.
+        """
+        limit = self.size_bytes if end is None else min(end, self.size_bytes)
+        position = start
+        while position < limit - _PREFIX_BYTES:
+            base_offset, length = _NUMBERING.unpack(self.read(position, _NUMBERING.size))
+            if length < LEGACY_LENGTH_MIN:
+                raise CorruptionError(
+                    f"{self.path}: length {length} in the batch at position {position} "
+                    f"(offset {base_offset}), expected at least {LEGACY_LENGTH_MIN}"
+                )
+            if position + LENGTH_FIELD_END + length > limit:
+                return
+            head = self.read(position, min(HEADER_BYTES, length + LENGTH_FIELD_END))
+            try:
+                header = _header(head)
+            except CorruptionError as error:
+                raise CorruptionError(f"{self.path}: at position {position}: {error}") from error
+            batch = FileBatch(self, position, header)
+            yield batch
+            position = batch.end

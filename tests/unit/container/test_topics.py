@@ -1,0 +1,57 @@
+"""KAFKA_CREATE_TOPICS."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from minibroker.config.options import TopicToCreate, UsageError
+from minibroker.container.topics import parse_topics
+
+
+def test_the_form_of_other_images() -> None:
+    assert parse_topics("orders:6:1,users:3:1:compact, audit:1:1:delete") == [
+        TopicToCreate("orders", 6, {}),
+        TopicToCreate("users", 3, {"cleanup.policy": "compact"}),
+        TopicToCreate("audit", 1, {"cleanup.policy": "delete"}),
+    ]
+
+
+def test_the_form_of_the_flag() -> None:
+    assert parse_topics("a, b:2, c:cleanup.policy=compact, d:3:segment.ms=6:retention.ms=7") == [
+        TopicToCreate("a", -1, {}),
+        TopicToCreate("b", 2, {}),
+        TopicToCreate("c", -1, {"cleanup.policy": "compact"}),
+        TopicToCreate("d", 3, {"segment.ms": "6", "retention.ms": "7"}),
+    ]
+
+
+def test_lines_of_a_compose_file() -> None:
+    assert [one.name for one in parse_topics("\n  a:1:1,\n  b:1:1,\n")] == ["a", "b"]
+    assert parse_topics("") == []
+
+
+def test_two_policies_want_another_separator() -> None:
+    (topic,) = parse_topics("users:3:1:compact,delete;", ";")
+    assert topic.configs == {"cleanup.policy": "compact,delete"}
+    with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS_SEPARATOR"):
+        parse_topics("users:3:1:compact,delete")
+
+
+def test_more_replicas_than_nodes_are_one_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert parse_topics("a:1:3,b:1:1") == [TopicToCreate("a", 1, {}), TopicToCreate("b", 1, {})]
+    assert [record.getMessage() for record in caplog.records] == [
+        "topic a gets one replica of the 3 asked for: one node"
+    ]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["a:0:1", "a:1:0", "a:x:1", ":1:1", "a:1:1:compact:more", "a:²:1", "a:x", ":2", "a:-1:1"],
+)
+def test_what_cannot_be_read_is_named(entry: str) -> None:
+    with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS") as raised:
+        parse_topics(f"good:1:1,{entry}")
+    assert entry in str(raised.value)

@@ -1,0 +1,177 @@
+"""The fixtures as users have them: pytest runs small suites in processes of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+pytest_plugins = ["pytester"]
+
+LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
+
+# As if they were alone; what pytest-asyncio says of a missing option is not ours.
+OPTIONS = ("-p", "no:cacheprovider", "-W", "error", "-o", LOOP_SCOPE)
+
+
+def test_every_test_finds_the_broker_of_the_run_as_it_was_at_the_start(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini(
+        """
+        [pytest]
+        minibroker_topics =
+            orders:3
+        minibroker_config =
+            message.max.bytes=2000
+        """
+    )
+    pytester.makepyfile(
+        """
+        import pytest
+        from minibroker.errors import KafkaError
+
+        addresses = set()
+
+        @pytest.mark.parametrize("again", [1, 2])
+        def test_clean(kafka, again):
+            assert kafka.topics == {"orders": 3}
+            assert kafka.records("orders") == []
+            kafka.produce("orders", b"v")
+            kafka.create_topic("mine")
+            addresses.add(kafka.bootstrap)
+            assert len(addresses) == 1
+
+        def test_settings(kafka):
+            with pytest.raises(KafkaError, match="TOO_LARGE"):
+                kafka.produce("orders", b"v" * 3000)
+
+        def test_topics_of_their_own(kafka, kafka_topic):
+            assert kafka.topics == {"orders": 3, kafka_topic: 1}
+            assert kafka_topic.startswith("test_topics_of_their_own-")
+        """
+    )
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=4)
+
+
+def test_a_broker_for_one_test_begins_as_its_marker_says(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.kafka(topics=["a:2"], config={"auto.create.topics.enable": False})
+        def test_marked(kafka_broker):
+            assert kafka_broker.topics == {"a": 2}
+
+        def test_plain(kafka_broker, kafka):
+            assert kafka_broker.topics == {}
+            assert kafka_broker.bootstrap != kafka.bootstrap
+
+        @pytest.mark.kafka(topic="a")
+        def test_wrong(kafka_broker):
+            pass
+        """
+    )
+    result = pytester.runpytest_subprocess(*OPTIONS)
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["*takes topics=* and config=*, not ?'topic'?*"])
+
+
+def test_async_tests_use_the_same_fixtures(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+        @pytest.mark.asyncio
+        async def test_async(kafka, kafka_topic):
+            async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+                await producer.send_and_wait(kafka_topic, b"v")
+            async with AIOKafkaConsumer(
+                kafka_topic,
+                bootstrap_servers=kafka.bootstrap,
+                group_id="g",
+                auto_offset_reset="earliest",
+            ) as consumer:
+                assert (await consumer.getone()).value == b"v"
+            assert [one.value for one in await kafka.wait_for_async(kafka_topic, 1)] == [b"v"]
+        """
+    )
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+def test_a_test_that_fails_shows_what_the_broker_saw(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from confluent_kafka import Producer
+
+        def test_fails(kafka, kafka_topic):
+            producer = Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+            producer.produce(kafka_topic, b"v")
+            assert producer.flush(10) == 0
+            assert kafka.records(kafka_topic) == []
+        """
+    )
+    result = pytester.runpytest_subprocess(*OPTIONS)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*minibroker at 127.0.0.1:*",
+            "Produce v* from rdkafka*: ok*",
+            "topic test_fails-1: 1 records",
+        ]
+    )
+
+
+def test_a_setting_without_a_value_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nminibroker_config = message.max.bytes\n")
+    pytester.makepyfile("def test_one(kafka): pass")
+    result = pytester.runpytest_subprocess(*OPTIONS)
+    result.stdout.fnmatch_lines(["*'message.max.bytes', expected KEY=VALUE*"])
+
+
+def test_a_run_that_uses_no_fixture_imports_nothing_of_the_broker(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_one():
+            assert "minibroker.testing.plugin" in sys.modules
+            loaded = {name.split(".")[1] for name in sys.modules if name.startswith("minibroker.")}
+            assert loaded == {"testing"}
+        """
+    )
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+def test_the_brokers_modules_are_not_rewritten(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_one(kafka):
+            import minibroker.app
+            import minibroker.handlers.fetch
+
+            for module in (minibroker.app, minibroker.handlers.fetch):
+                assert type(module.__spec__.loader).__name__ == "SourceFileLoader"
+        """
+    )
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+def test_every_worker_of_xdist_has_a_broker_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(6))
+        def test_alone(kafka, kafka_topic, number):
+            assert kafka.topics == {kafka_topic: 1}
+            kafka.produce(kafka_topic, b"v")
+            assert len(kafka.records(kafka_topic)) == 1
+        """
+    )
+    result = pytester.runpytest_subprocess(*OPTIONS, "-p", "xdist", "-n", "2")
+    result.assert_outcomes(passed=6)

@@ -1,0 +1,76 @@
+"""Fixtures of the tools' tests: a small data directory, and the tools' output as text."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from minibroker.tools.commands import run_words
+from tests.support.compaction import end_transaction
+from tests.support.logs import NOW_MS, TOPIC_ID, batch, config, open_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class Said(NamedTuple):
+    output: str
+    errors: str
+    code: int
+
+
+@pytest.fixture
+def dump() -> Callable[..., Said]:
+    """`minibroker dump-log` with these words."""
+
+    def run(*words: object) -> Said:
+        out, errors = io.StringIO(), io.StringIO()
+        code = run_words("dump-log", [str(word) for word in words], out, errors)
+        return Said(out.getvalue(), errors.getvalue(), code)
+
+    return run
+
+
+@pytest.fixture
+def check() -> Callable[..., Said]:
+    """`minibroker check-log` with these words."""
+
+    def run(*words: object) -> Said:
+        out, errors = io.StringIO(), io.StringIO()
+        code = run_words("check-log", [str(word) for word in words], out, errors)
+        return Said(out.getvalue(), errors.getvalue(), code)
+
+    return run
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A log directory, closed cleanly: partition t-0 with segments at 0, 12 and 22; the first has
+    an aborted transaction (9, 10, marker at 11), the second begins leader epoch 1.
+    """
+    path = tmp_path / "data"
+    manager = open_manager(str(path))
+    settings = config(index_interval_bytes=100)
+    log = manager.create_log("t", 0, TOPIC_ID, settings)
+    for number in range(9):
+        sent = batch(b"value-%d" % number * 5, timestamp_ms=NOW_MS + number)
+        log.append(sent, 0, NOW_MS)
+    producer = {"producer_id": 7, "producer_epoch": 0}
+    sent = batch(b"x", b"y", sequence=0, **producer)
+    sent[22] |= 0x10  # transactional
+    from minibroker.records.batch import compute_crc  # noqa: PLC0415
+
+    sent[17:21] = compute_crc(sent, 0, len(sent)).to_bytes(4, "big")
+    log.append(sent, 0, NOW_MS)
+    end_transaction(log, 7, is_commit=False)
+    log.roll()
+    for number in range(10):
+        log.append(batch(bytes(40), timestamp_ms=NOW_MS + 50 + number), 1, NOW_MS)
+    log.write_staged()
+    log.roll()
+    log.append(batch(b"last"), 1, NOW_MS)
+    manager.close()
+    return path

@@ -1,0 +1,83 @@
+"""Batches out of a file: where the walk ends, large ones, what is damaged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.errors import CorruptionError
+from minibroker.records.builder import build_batch
+from minibroker.records.record import Record
+from minibroker.tools import log_file
+from minibroker.tools.log_file import LogFile
+from tests.support import message_sets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def written(path: Path, *parts: bytes) -> str:
+    file = path / "0.log"
+    file.write_bytes(b"".join(parts))
+    return str(file)
+
+
+def batch(value: bytes = b"v", base_offset: int = 0) -> bytes:
+    return bytes(build_batch([Record(0, 1, None, value)], base_offset=base_offset))
+
+
+def test_all_formats_one_behind_the_other(tmp_path: Path) -> None:
+    old = message_sets.message(b"a", magic=0) + message_sets.message(b"b", magic=1, offset=1)
+    with LogFile(written(tmp_path, old, batch(base_offset=2))) as file:
+        batches = list(file.batches())
+        assert [one.header.magic for one in batches] == [0, 1, 2]
+        assert [one.header.last_offset for one in batches] == [0, 1, 2]
+        assert all(one.crc_is_valid() for one in batches)
+        assert b"".join(one.content() for one in batches) == file.read(0, file.size_bytes)
+
+
+@pytest.mark.parametrize("kept", [1, 12, 17, 18, 61])
+def test_a_cut_batch_ends_the_walk(tmp_path: Path, kept: int) -> None:
+    with LogFile(written(tmp_path, batch(), batch()[:kept])) as file:
+        assert [one.position for one in file.batches()] == [0]
+
+
+def test_only_up_to_an_end(tmp_path: Path) -> None:
+    one = batch()
+    with LogFile(written(tmp_path, one, one, one)) as file:
+        assert len(list(file.batches(len(one), 2 * len(one)))) == 1
+        assert len(list(file.batches(0, 3 * len(one) - 1))) == 2
+
+
+def test_a_batch_larger_than_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_file, "WINDOW_BYTES", 100)
+    large = batch(bytes(range(256)) * 20)
+    wrong = bytearray(large)
+    wrong[-1] ^= 1
+    with LogFile(written(tmp_path, large, bytes(wrong), batch())) as file:
+        assert [one.crc_is_valid() for one in file.batches()] == [True, False, True]
+
+
+def test_lengths_and_magics_that_no_format_has(tmp_path: Path) -> None:
+    with (
+        LogFile(written(tmp_path, batch(), bytes(100))) as file,
+        pytest.raises(CorruptionError, match="length 0 in the batch at position"),
+    ):
+        list(file.batches())
+    odd = bytearray(batch())
+    odd[16] = 66
+    with LogFile(written(tmp_path, bytes(odd))) as file:
+        (found,) = file.batches()
+        assert found.header.magic == 66
+    odd[16] = 0xFF
+    with LogFile(written(tmp_path, bytes(odd))) as file, pytest.raises(CorruptionError):
+        list(file.batches())
+
+
+def test_a_file_that_got_shorter(tmp_path: Path) -> None:
+    path = written(tmp_path, batch())
+    with LogFile(path) as file:
+        file.size_bytes += 100
+        with pytest.raises(CorruptionError, match="expected 20"):
+            file.read(file.size_bytes - 100, 20)
