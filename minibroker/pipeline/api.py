@@ -1,0 +1,270 @@
+"""The jobs as functions: `from minibroker.pipeline import archive, replay, rollup, inspect`.
+
+Each takes what its command takes and does it. Those that copy return an `Outcome`: rows, batches,
+seconds and what else they counted; `inspect` returns what it found. Wrong arguments and everything
+that stands in the way is a `PipelineError`. Beside their own arguments they take those of `Where`,
+and those that copy all of `Common`.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from minibroker.pipeline import launch
+from minibroker.pipeline.jobs import inspect as inspecting
+from minibroker.pipeline.plan import (
+    DEFAULT_BATCH_ROWS,
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_MASTER,
+    FORMATS,
+    REPLAY_BATCH_ROWS,
+    SOURCES,
+    ArchivePlan,
+    Engine,
+    InspectPlan,
+    Kafka,
+    ReplayPlan,
+    RollupPlan,
+    absolute,
+    check_choice,
+    checked,
+    duration_ms,
+    is_path,
+    speed_of,
+)
+
+if TYPE_CHECKING:
+    import os
+    import threading
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.plan import StreamPlan
+    from minibroker.pipeline.progress import Progress
+    from minibroker.pipeline.report_facts import Inspection
+    from minibroker.pipeline.running import Outcome
+
+
+class Where(TypedDict, total=False):
+    """The cluster that topics are on, and the Spark that does it."""
+
+    bootstrap: str
+    """HOST:PORT of a broker, or several with commas between; 127.0.0.1:9092."""
+    kafka: Mapping[str, str]
+    """Settings of the Kafka client, such as {"security.protocol": "SSL"}."""
+    source: str
+    """How topics are read: "minibroker" or "connector"."""
+    spark: SparkSession | None
+    """A session to run in; it goes on after the job. Without one a session is made and stopped."""
+    master: str
+    """Where that session runs; local[*]."""
+    jars: Sequence[str]
+    packages: Sequence[str]
+    conf: Mapping[str, str]
+
+
+class Common(Where, total=False):
+    """What every job takes that copies."""
+
+    progress: Progress | None
+    """Called after each batch with a `Batch`."""
+    stop: threading.Event | None
+    """When another thread sets it, the job ends after the running batch."""
+
+
+def archive(
+    topics: str | Sequence[str] = (),
+    *,
+    to: str | os.PathLike[str],
+    pattern: str | None = None,
+    format: str = FORMATS[0],  # noqa: A002  the command's word
+    follow: bool = False,
+    batch_rows: int = DEFAULT_BATCH_ROWS,
+    fail_on_data_loss: bool = True,
+    **common: Unpack[Common],
+) -> Outcome:
+    """Copy topics into files, each record exactly once; the next call goes on from there.
+
+    Args:
+        topics: names of topics, or one.
+        to: directory, or URL of one.
+        pattern: regular expression instead of `topics`; has to match whole names.
+        format: parquet, json or csv.
+        follow: go on until `stop` is set.
+        batch_rows: offsets of a micro-batch, at most.
+        fail_on_data_loss: raise when records were removed before they were copied.
+        **common: see `Common`.
+    """
+    plan = ArchivePlan(
+        kafka=_kafka(common),
+        to=absolute(str(to)),
+        topics=_names(topics),
+        pattern=pattern,
+        format=check_choice("format", format, FORMATS),
+        follow=follow,
+        batch_rows=batch_rows,
+        fail_on_data_loss=fail_on_data_loss,
+    )
+    return _run(plan, common)
+
+
+def replay(
+    archive: str | os.PathLike[str],
+    *,
+    to_topic: str,
+    topics: str | Sequence[str] = (),
+    speed: str = "max",
+    keep_timestamps: bool = False,
+    keep_partitions: bool = False,
+    batch_rows: int = REPLAY_BATCH_ROWS,
+    checkpoint: str | os.PathLike[str] | None = None,
+    **common: Unpack[Common],
+) -> Outcome:
+    """Copy archived records into a topic, each exactly once, a partition's in their order.
+
+    Args:
+        archive: directory that `archive` has written.
+        to_topic: name of a topic that is there.
+        topics: those of the archive to take; the only one unless given.
+        speed: "max", or how fast time goes: "1x", "60x", "0.5x".
+        keep_timestamps: records keep theirs.
+        keep_partitions: records keep theirs; otherwise the key decides.
+        batch_rows: records of a batch, about.
+        checkpoint: directory that remembers how far it is; below `archive` unless given.
+        **common: see `Common`.
+    """
+    plan = ReplayPlan(
+        kafka=_kafka(common),
+        archive=absolute(str(archive)),
+        to_topic=to_topic,
+        topics=_names(topics),
+        speed=speed_of(speed),
+        keep_timestamps=keep_timestamps,
+        keep_partitions=keep_partitions,
+        batch_rows=batch_rows,
+        checkpoint_directory=None if checkpoint is None else absolute(str(checkpoint)),
+    )
+    return _run(plan, common)
+
+
+def rollup(
+    topic: str,
+    *,
+    window: str,
+    agg: str | Sequence[str],
+    to: str | os.PathLike[str],
+    by: str | Sequence[str] = (),
+    slide: str | None = None,
+    watermark: str = "10m",
+    time: str | None = None,
+    schema: str | None = None,
+    example: str | None = None,
+    bad_records: str | os.PathLike[str] | None = None,
+    format: str = FORMATS[0],  # noqa: A002  the command's word
+    follow: bool = False,
+    batch_rows: int = DEFAULT_BATCH_ROWS,
+    fail_on_data_loss: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    **common: Unpack[Common],
+) -> Outcome:
+    """Aggregate JSON values over windows of time; each window is written once, when it is over.
+
+    Args:
+        topic: what to read.
+        window: how long a window is, such as "1m".
+        agg: SQL expressions of aggregates, such as "sum(amount) AS revenue".
+        to: a directory (with a / in it), or a topic.
+        by: SQL expressions of groups.
+        slide: how far apart windows begin; as long as they are unless given.
+        watermark: how late a record may come.
+        time: SQL expression of the event's time; the record's timestamp unless given.
+        schema: fields of a value, as DDL or Spark's JSON; a file with it goes, too.
+        example: file with values as they are, one JSON object a line.
+        bad_records: directory for values that do not fit; without it the first one raises.
+        format: of files: parquet, json or csv.
+        follow: go on until `stop` is set.
+        batch_rows: offsets of a micro-batch, at most.
+        fail_on_data_loss: raise when records were removed before they were read.
+        checkpoint: directory for progress and open windows; needed with a topic.
+        **common: see `Common`.
+    """
+    plan = RollupPlan(
+        kafka=_kafka(common),
+        topic=topic,
+        window_ms=duration_ms(window),
+        aggregates=_names(agg),
+        to=absolute(str(to)) if is_path(str(to)) else str(to),
+        by=_names(by),
+        slide_ms=None if slide is None else duration_ms(slide),
+        watermark_ms=duration_ms(watermark),
+        time=time,
+        schema=schema,
+        example=example,
+        bad_records=None if bad_records is None else absolute(str(bad_records)),
+        format=check_choice("format", format, FORMATS),
+        follow=follow,
+        batch_rows=batch_rows,
+        fail_on_data_loss=fail_on_data_loss,
+        checkpoint_directory=None if checkpoint is None else absolute(str(checkpoint)),
+    )
+    return _run(plan, common)
+
+
+def inspect(
+    topics: str | Sequence[str] = (),
+    *,
+    log_dir: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
+    **where: Unpack[Where],
+) -> Inspection:
+    """Look at topics: how much, how large, how spread, in what order, who is behind.
+
+    Args:
+        topics: names of topics, or one; with `log_dir` all of it unless given.
+        log_dir: a data directory of minibroker or Kafka, instead of a broker.
+        report: a page to write.
+        **where: see `Where`.
+    """
+    plan = InspectPlan(
+        kafka=_kafka(where),
+        topics=_names(topics),
+        log_dir=None if log_dir is None else absolute(str(log_dir)),
+        report=None if report is None else str(report),
+    )
+    inspecting.check(plan)
+    spark = where.get("spark")
+    with nullcontext(spark) if spark else launch.started(_engine(where)) as session:
+        return inspecting.run(session, plan)
+
+
+def _run(plan: StreamPlan, common: Common) -> Outcome:
+    return launch.run(
+        checked(plan),
+        _engine(common),
+        spark=common.get("spark"),
+        progress=common.get("progress"),
+        stop=common.get("stop"),
+    )
+
+
+def _kafka(where: Where) -> Kafka:
+    return Kafka(
+        bootstrap=where.get("bootstrap", DEFAULT_BOOTSTRAP),
+        source=check_choice("source", where.get("source", SOURCES[0]), SOURCES),
+        settings=where.get("kafka", {}),
+    )
+
+
+def _engine(where: Where) -> Engine:
+    return Engine(
+        master=where.get("master", DEFAULT_MASTER),
+        jars=where.get("jars", ()),
+        packages=where.get("packages", ()),
+        conf=where.get("conf", {}),
+    )
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -1,0 +1,274 @@
+"""Words behind `minibroker pipeline COMMAND` → a plan, and where Spark runs.
+
+Hand-written, as the rest of the command line is; a flag's value stands behind it or behind `=`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.pipeline.plan import (
+    DEFAULT_BATCH_ROWS,
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_MASTER,
+    FORMATS,
+    REPLAY_BATCH_ROWS,
+    SOURCES,
+    ArchivePlan,
+    Engine,
+    InspectPlan,
+    Kafka,
+    ReplayPlan,
+    RollupPlan,
+    UsageError,
+    check_choice,
+    check_topic,
+    checked,
+    duration_ms,
+    speed_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from minibroker.pipeline.plan import Plan
+
+ON_DATA_LOSS: Final = ("fail", "continue")
+
+_COMMON: Final = frozenset(
+    {
+        *("--bootstrap", "--kafka", "--source", "--jars", "--packages", "--master", "--conf"),
+        "--dry-run",
+    }
+)
+_SWITCHES: Final = frozenset({"--dry-run", "--follow", "--keep-timestamps", "--keep-partitions"})
+_REPEATED: Final = frozenset(
+    {"--topic", "--by", "--agg", "--kafka", "--conf", "--jars", "--packages"}
+)
+
+
+class Arguments(NamedTuple):
+    """A command line that was understood."""
+
+    plan: Plan
+    engine: Engine
+    dry_run: bool
+
+
+class Given:
+    """The flags that were given, with their values in their order."""
+
+    def __init__(self, words: Sequence[str], allowed: frozenset[str]) -> None:
+        self._values: dict[str, list[str]] = {}
+        remaining = iter(words)
+        for word in remaining:
+            flag, equals, value = word.partition("=")
+            if flag not in allowed:
+                raise UsageError(f"unknown argument {word!r}")
+            if flag in _SWITCHES:
+                if equals:
+                    raise UsageError(f"{flag} takes no value")
+            elif not equals:
+                value = _value_of(flag, remaining)
+            self._values.setdefault(flag, []).append(value)
+        for flag, values in self._values.items():
+            if len(values) > 1 and flag not in _REPEATED | _SWITCHES:
+                raise UsageError(f"{flag} is given {len(values)} times")
+
+    def has(self, flag: str) -> bool:
+        """Whether it was given."""
+        return flag in self._values
+
+    def one(self, flag: str) -> str | None:
+        """Its value, None: not given."""
+        return self._values[flag][-1] if flag in self._values else None
+
+    def needed(self, flag: str, example: str) -> str:
+        """Its value. Raises UsageError."""
+        value = self.one(flag)
+        if not value:
+            raise UsageError(f"{flag} is missing: for instance {flag} {example}")
+        return value
+
+    def many(self, flag: str) -> tuple[str, ...]:
+        """All its values."""
+        return tuple(self._values.get(flag, ()))
+
+    def listed(self, flag: str) -> tuple[str, ...]:
+        """All its values, each of which may be several with commas between."""
+        return tuple(
+            part.strip() for value in self.many(flag) for part in value.split(",") if part.strip()
+        )
+
+    def pairs(self, flag: str) -> dict[str, str]:
+        """Its values, each `KEY=VALUE`. Raises UsageError."""
+        pairs = {}
+        for value in self.many(flag):
+            key, equals, text = value.partition("=")
+            if not equals or not key.strip():
+                raise UsageError(f"{flag} {value}: expected KEY=VALUE")
+            pairs[key.strip()] = text
+        return pairs
+
+    def rows(self, default: int) -> int:
+        """`--batch-rows`. Raises UsageError."""
+        text = self.one("--batch-rows")
+        if text is None:
+            return default
+        if not text.isdecimal() or int(text) < 1:
+            raise UsageError(f"--batch-rows {text}: expected a number from 1 up")
+        return int(text)
+
+
+def parse(command: str, words: Sequence[str]) -> Arguments:
+    """The words behind `minibroker pipeline COMMAND`. Raises UsageError."""
+    flags, make = _COMMANDS[command]
+    given = Given(words, flags | _COMMON)
+    kafka = Kafka(
+        bootstrap=_bootstrap(given),
+        source=check_choice("--source", given.one("--source") or SOURCES[0], SOURCES),
+        settings={k.removeprefix("kafka."): v for k, v in given.pairs("--kafka").items()},
+    )
+    engine = Engine(
+        master=given.one("--master") or DEFAULT_MASTER,
+        jars=given.listed("--jars"),
+        packages=given.listed("--packages"),
+        conf=given.pairs("--conf"),
+    )
+    plan = make(given, kafka)
+    if not isinstance(plan, InspectPlan):
+        checked(plan)
+    return Arguments(plan, engine, given.has("--dry-run"))
+
+
+def _archive(given: Given, kafka: Kafka) -> ArchivePlan:
+    topics, pattern = _topics(given), given.one("--pattern")
+    if bool(topics) == bool(pattern):
+        raise UsageError("what to archive: either --topic T or --pattern P")
+    return ArchivePlan(
+        kafka=kafka,
+        to=given.needed("--to", "archive"),
+        topics=topics,
+        pattern=pattern,
+        format=_format(given),
+        follow=given.has("--follow"),
+        batch_rows=given.rows(DEFAULT_BATCH_ROWS),
+        fail_on_data_loss=_fails_on_data_loss(given),
+    )
+
+
+def _replay(given: Given, kafka: Kafka) -> ReplayPlan:
+    return ReplayPlan(
+        kafka=kafka,
+        archive=given.needed("--from", "archive"),
+        to_topic=check_topic(given.needed("--to-topic", "orders-copy")),
+        topics=_topics(given),
+        speed=speed_of(given.one("--speed") or "max"),
+        keep_timestamps=given.has("--keep-timestamps"),
+        keep_partitions=given.has("--keep-partitions"),
+        batch_rows=given.rows(REPLAY_BATCH_ROWS),
+        checkpoint_directory=given.one("--checkpoint"),
+    )
+
+
+def _rollup(given: Given, kafka: Kafka) -> RollupPlan:
+    topics = _topics(given)
+    if len(topics) != 1:
+        raise UsageError("what to roll up: one --topic T")
+    schema, example = given.one("--schema"), given.one("--example")
+    if bool(schema) == bool(example):
+        raise UsageError("the fields of a value: either --schema FILE or --example FILE")
+    aggregates = given.many("--agg")
+    if not aggregates:
+        raise UsageError("--agg is missing: for instance --agg 'count(*) AS records'")
+    slide = given.one("--slide")
+    return RollupPlan(
+        kafka=kafka,
+        topic=topics[0],
+        window_ms=duration_ms(given.needed("--window", "1m")),
+        aggregates=aggregates,
+        to=given.needed("--to", "./windows"),
+        by=given.many("--by"),
+        slide_ms=duration_ms(slide) if slide else None,
+        watermark_ms=duration_ms(given.one("--watermark") or "10m"),
+        time=given.one("--time"),
+        schema=schema,
+        example=example,
+        bad_records=given.one("--bad-records"),
+        format=_format(given),
+        follow=given.has("--follow"),
+        batch_rows=given.rows(DEFAULT_BATCH_ROWS),
+        fail_on_data_loss=_fails_on_data_loss(given),
+        checkpoint_directory=given.one("--checkpoint"),
+    )
+
+
+def _inspect(given: Given, kafka: Kafka) -> InspectPlan:
+    topics, log_dir = _topics(given), given.one("--log-dir")
+    if not topics and not log_dir:
+        raise UsageError("what to inspect: --topic T, or --log-dir DIR")
+    return InspectPlan(kafka=kafka, topics=topics, log_dir=log_dir, report=given.one("--report"))
+
+
+def _topics(given: Given) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(check_topic(name) for name in given.listed("--topic")))
+
+
+def _bootstrap(given: Given) -> str:
+    value = given.one("--bootstrap")
+    if value is None:
+        return DEFAULT_BOOTSTRAP
+    for address in value.split(","):
+        host, colon, port = address.strip().rpartition(":")
+        if not (host and colon and port.isdecimal() and 0 < int(port) <= 65535):
+            raise UsageError(f"--bootstrap {value}: expected HOST:PORT, such as 127.0.0.1:9092")
+    return value
+
+
+def _format(given: Given) -> str:
+    return check_choice("--format", given.one("--format") or FORMATS[0], FORMATS)
+
+
+def _fails_on_data_loss(given: Given) -> bool:
+    chosen = given.one("--on-data-loss") or ON_DATA_LOSS[0]
+    return check_choice("--on-data-loss", chosen, ON_DATA_LOSS) == "fail"
+
+
+def _value_of(flag: str, remaining: Iterator[str]) -> str:
+    value = next(remaining, None)
+    if value is None or value.startswith("--"):
+        raise UsageError(f"{flag} needs a value")
+    return value
+
+
+_COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]]] = {
+    "archive": (
+        frozenset(
+            {
+                *("--topic", "--pattern", "--to", "--follow", "--format", "--batch-rows"),
+                "--on-data-loss",
+            }
+        ),
+        _archive,
+    ),
+    "replay": (
+        frozenset(
+            {
+                *("--from", "--to-topic", "--topic", "--speed", "--keep-timestamps"),
+                *("--keep-partitions", "--batch-rows", "--checkpoint"),
+            }
+        ),
+        _replay,
+    ),
+    "rollup": (
+        frozenset(
+            {
+                *("--topic", "--window", "--slide", "--by", "--agg", "--time", "--watermark"),
+                *("--schema", "--example", "--to", "--format", "--bad-records", "--checkpoint"),
+                *("--follow", "--batch-rows", "--on-data-loss"),
+            }
+        ),
+        _rollup,
+    ),
+    "inspect": (frozenset({"--topic", "--log-dir", "--report"}), _inspect),
+}

@@ -1,0 +1,57 @@
+"""Where records go that cannot be used: a directory of JSON lines, each with the reason.
+
+A query of its own reads the topic beside the job's: it has its own checkpoint in the directory,
+so every bad record is there once, whatever happens to the job.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as f
+
+from minibroker.pipeline import job_directory, sinks
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.transforms import json_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+METRIC: Final = "bad_records"
+
+
+def check(directory: str, topic: str, spark: SparkSession | None = None) -> None:
+    """Raise PipelineError when `directory` belongs to something else."""
+    files = files_of(directory, spark)
+    if files is not None:
+        job_directory.check_job(directory, job_directory.read_job(files, directory), _job_of(topic))
+
+
+def counted(rows: DataFrame) -> DataFrame:
+    """`rows`, with the number of bad ones in the query's progress."""
+    return rows.observe(METRIC, f.count(json_values.BAD).alias(METRIC))
+
+
+def set_aside(
+    spark: SparkSession, rows: DataFrame, directory: str, topic: str, *, available_now: bool
+) -> StreamingQuery:
+    """Start the query that writes the bad ones of `rows`."""
+    files = files_of(directory, spark)
+    if files is not None:
+        job_directory.write_job(files, directory, _job_of(topic))
+    return sinks.stream_to_files(
+        json_values.bad(rows),
+        directory,
+        checkpoint=join(directory, JOB_DIRECTORY, "checkpoint"),
+        file_format="json",
+        partition_by=(),
+        available_now=available_now,
+    )
+
+
+def _job_of(topic: str) -> Mapping[str, str]:
+    return {"job": "bad records", "topic": topic}

@@ -1,0 +1,131 @@
+"""confluent-kafka's clients of the source: the user's `kafka.*` options and our own settings.
+
+The options are those of the Java client, since they are shared with Spark's connector. Most names
+are librdkafka's too; `_JAVA_NAMES` has those that differ, `_JAVA_ONLY` those that mean nothing to
+it. What librdkafka does not know is refused, never dropped.
+
+    options ──client_settings──► AdminClient (the driver's questions), Consumer (a task's range)
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from confluent_kafka import KafkaError
+
+    from minibroker.pipeline.offsets import OffsetRange
+    from minibroker.pipeline.options import SourceOptions
+
+_JAVA_NAMES: Final = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "request.timeout.ms": "socket.timeout.ms",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "socket.connection.setup.timeout.max.ms": "socket.connection.setup.timeout.ms",
+    "ssl.truststore.location": "ssl.ca.location",
+}
+_JAVA_ONLY: Final = frozenset(
+    {"max.poll.records", "default.api.timeout.ms", "enable.metrics.push", "ssl.truststore.type"}
+)
+_LOGIN: Final = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
+
+# The queue between librdkafka's thread and the task: enough to keep both busy, bounded in bytes.
+QUEUED_MESSAGES_MAX: Final = 100_000
+QUEUED_KILOBYTES: Final = 32_768
+QUEUE_RETRY_MS: Final = 5
+"""librdkafka fetches no more while the queue is full, and looks again after this; 1000 by default,
+in which a task would have emptied it ten times over."""
+FETCH_WAIT_MS: Final = 20
+"""A broker waits so long for more at the end of a partition, where the task waits for its word."""
+
+_TASK_SETTINGS: Final = {
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    "allow.auto.create.topics": "false",
+}
+_TASK_DEFAULTS: Final = {
+    "queued.max.messages.kbytes": str(QUEUED_KILOBYTES),
+    "fetch.queue.backoff.ms": str(QUEUE_RETRY_MS),
+    "fetch.wait.max.ms": str(FETCH_WAIT_MS),
+    "fetch.error.backoff.ms": "100",
+    "reconnect.backoff.max.ms": "1000",
+}
+
+
+def client_settings(client: Mapping[str, str]) -> dict[str, Any]:
+    """Java's settings under librdkafka's names; `client` has them without `kafka.`.
+
+    Raises:
+        PipelineError: a login that librdkafka has no setting for.
+    """
+    settings: dict[str, Any] = {}
+    for name, value in client.items():
+        if name == "sasl.jaas.config":
+            settings |= _login(value)
+        elif name not in _JAVA_ONLY:
+            settings[_JAVA_NAMES.get(name, name)] = value
+    # What it logs is told by error_cb, and ends in the message of the failure.
+    settings.setdefault("log_level", "0")
+    return settings
+
+
+def admin_client(options: SourceOptions, on_error: Callable[[KafkaError], None]) -> AdminClient:
+    """For the driver: topics, partitions and offsets, never data. Raises PipelineError."""
+    settings = client_settings(options.client)
+    settings["error_cb"] = on_error
+    try:
+        return AdminClient(settings)
+    except (KafkaException, ValueError, TypeError) as error:
+        raise _refused(error) from error
+
+
+def range_consumer(
+    options: SourceOptions, one: OffsetRange, on_error: Callable[[KafkaError], None]
+) -> Consumer:
+    """A consumer that reads one partition from `one.start`, without joining a group.
+
+    It announces the end of the partition (`_PARTITION_EOF`), and says so when its offset is out of
+    range instead of going elsewhere. Raises PipelineError.
+    """
+    settings = _TASK_DEFAULTS | client_settings(options.client) | _TASK_SETTINGS
+    settings.setdefault("group.id", f"{options.group_id_prefix}-{uuid.uuid4()}")
+    settings.setdefault("isolation.level", "read_uncommitted")  # librdkafka's is read_committed
+    settings.setdefault("queued.min.messages", str(min(max(one.size, 1), QUEUED_MESSAGES_MAX)))
+    settings["error_cb"] = on_error
+    try:
+        consumer = Consumer(settings)
+        consumer.assign([TopicPartition(one.topic, one.partition, one.start)])
+    except (KafkaException, ValueError, TypeError) as error:
+        raise _refused(error) from error
+    return consumer
+
+
+def _login(jaas: str) -> dict[str, str]:
+    """User and password of the Java client's line for PLAIN and SCRAM."""
+    found = dict(_LOGIN.findall(jaas))
+    if set(found) != {"username", "password"}:
+        raise PipelineError(
+            'option kafka.sasl.jaas.config has no username="…" and password="…": only PLAIN and '
+            "SCRAM are understood here; give librdkafka's own settings, as kafka.sasl.username"
+        )
+    return {"sasl.username": found["username"], "sasl.password": found["password"]}
+
+
+def _refused(error: Exception) -> PipelineError:
+    said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+    return PipelineError(
+        f"an option that begins with kafka. is refused by librdkafka, the client of the source "
+        f"minibroker: {said}"
+    )

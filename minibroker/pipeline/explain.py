@@ -1,0 +1,137 @@
+"""From what Spark, Java and librdkafka throw to one sentence that says what to do.
+
+Spark wraps the error of a worker several times and adds two stack traces; what a person can mend
+is in there as a `PipelineError`, or as one of the few messages that everybody meets.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OURS: Final = re.compile(r"PipelineError: (.+)")
+_RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+)")
+"""By `raise_error` in a transform, which has no exceptions of Python."""
+_SPARK_CLASS: Final = re.compile(r"^\[([A-Z_0-9.]+)\]\s*(.*)", re.DOTALL)
+_STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*")
+_JAVA_CLASS: Final = re.compile(r"(?:[a-z_0-9]+\.)+([A-Z]\w*(?:Exception|Error)): ([^\n]+)")
+
+_NOT_FOUND: Final = re.compile(
+    r"(?:unresolved dependency|download failed): ([^#\s]+)#([^;]+);([^:!]+)"
+)
+_SAID_LAST: Final = re.compile(
+    r'^(?:Exception in thread "main" (?:[\w.$]+\.)?|\S+ \S+ ERROR \w+: )(.+)', re.MULTILINE
+)
+
+PYTHON_TOO_SLOW: Final = (
+    "Spark's Python was not up within ten seconds, several times: this machine is too busy; give "
+    "the same command again, it goes on from there"
+)
+
+_KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+    (re.compile(r"Python worker failed to connect back"), PYTHON_TOO_SLOW),
+    (
+        re.compile(r"UnknownTopicOrPartitionException|UNKNOWN_TOPIC_OR_PART"),
+        "a topic is gone: it was deleted while the job ran, or before the job went on; make it "
+        "again or begin anew with another directory",
+    ),
+    (
+        re.compile(r"Partition ([^ ]+)'s offset was changed from (\d+) to (\d+)"),
+        lambda found: (
+            f"{found[1]} ends at offset {found[3]} and {found[2]} had been read: the topic was "
+            "made anew; begin anew with another directory, or give --on-data-loss continue"
+        ),
+    ),
+    (
+        re.compile(r"Some data may have been lost"),
+        "records were removed from the topic before they were read: give --on-data-loss continue "
+        "to go on with those that are there",
+    ),
+    (
+        re.compile(r"No resolvable bootstrap urls|Failed to construct kafka consumer"),
+        "the connector cannot be given this --bootstrap or these --kafka settings",
+    ),
+    (
+        re.compile(r"STATE_STORE\w*SCHEMA|StateSchemaNotCompatible|STATE_STORE_KEY_SCHEMA"),
+        "the windows in the checkpoint have other groups or aggregates than these: give the same "
+        "--by, --agg and --window as before, or begin anew with another directory",
+    ),
+    (
+        re.compile(r"(\d+) state store partitions|spark\.sql\.shuffle\.partitions"),
+        "the checkpoint was made with another number of shuffle partitions: give the same --conf",
+    ),
+    (
+        re.compile(
+            r"CONCURRENT_STREAM_LOG_UPDATE|ConcurrentModification|"
+            r"Multiple streaming queries are concurrently using"
+        ),
+        "another job uses this checkpoint at this moment: wait until it has ended, or stop it",
+    ),
+    (
+        re.compile(r"(?:No space left on device)"),
+        "no space is left on the device that is written to",
+    ),
+    (
+        re.compile(r"(?:Permission denied|AccessDenied\w*)[^\n]*"),
+        lambda found: f"{found[0].strip()}: let this user write there, or give another directory",
+    ),
+)
+
+
+def sentence_of(error: BaseException) -> str:
+    """The best sentence there is for `error`; at worst the innermost message, cut to a line."""
+    if isinstance(error, PipelineError):
+        return str(error)
+    text = _text_of(error)
+    ours = _RAISED.findall(text) or _OURS.findall(text)
+    if ours:
+        return _STATE.sub("", ours[-1]).strip()
+    for pattern, sentence in _KNOWN:
+        if found := pattern.search(text):
+            return sentence if isinstance(sentence, str) else sentence(found)
+    causes = _JAVA_CLASS.findall(text)
+    if causes:
+        name, message = causes[-1]
+        return f"Spark stopped with {name}: {message.strip()}"
+    first = text.strip().split("\n")[0]
+    return f"Spark stopped: {first or type(error).__name__}"
+
+
+def start_sentence(error: PipelineError, log: str) -> str:
+    """Why Spark did not start, by what it said meanwhile; all of that where nothing is known."""
+    if missing := dict.fromkeys(":".join(found) for found in _NOT_FOUND.findall(log)):
+        return (
+            f"no repository has {', '.join(missing)}: check --packages, or download the jars and "
+            "give them with --jars"
+        )
+    if said := _SAID_LAST.findall(log):
+        return f"{error}; it said: {said[-1].strip()}"
+    return f"{error}; it said:\n{log.strip()}" if log.strip() else str(error)
+
+
+def explained(error: BaseException) -> PipelineError:
+    """`error` as what the command line prints."""
+    return error if isinstance(error, PipelineError) else PipelineError(sentence_of(error))
+
+
+def analysis_sentence(error: BaseException) -> str:
+    """Spark's word on an expression, without its error class, position and plan."""
+    first = str(error).strip().split("\n")[0]
+    found = _SPARK_CLASS.match(first)
+    text = found[2] if found else first
+    return _STATE.sub("", text).strip().rstrip(".;")
+
+
+def _text_of(error: BaseException) -> str:
+    """All that `error` and what caused it say."""
+    parts = []
+    seen: BaseException | None = error
+    while seen is not None:
+        parts.append(str(seen))
+        seen = seen.__cause__
+    return "\n".join(parts)

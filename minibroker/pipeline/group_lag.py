@@ -1,0 +1,82 @@
+"""How far the groups of a cluster are behind the ends of topics, asked of its brokers.
+
+For `jobs.inspect`, and only where topics come from a broker: files do not tell. A group counts for
+a topic when it has committed an offset there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from minibroker.pipeline import preflight
+from minibroker.pipeline.consumer import client_settings
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.report_facts import GroupLag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minibroker.pipeline.plan import Kafka
+
+ANSWER_TIMEOUT_S: Final = 30
+_READERS_ONLY: Final = frozenset({"isolation.level", "group.id"})
+
+
+def read_group_lag(kafka: Kafka, topics: Sequence[str]) -> dict[str, tuple[GroupLag, ...]]:
+    """Topic → its groups, the one that is furthest behind first.
+
+    Raises PipelineError when the brokers do not answer.
+    """
+    ends = preflight.end_offsets(kafka, preflight.ask(kafka), topics)
+    settings: dict[str, Any] = client_settings(
+        {name: value for name, value in kafka.settings.items() if name not in _READERS_ONLY}
+    )
+    settings |= {"bootstrap.servers": kafka.bootstrap, "error_cb": lambda _: None}
+    try:
+        admin = AdminClient(settings)
+        listed = admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S).result()
+        states = {group.group_id: group.state.name.lower() for group in listed.valid}
+        committed = {name: _committed(admin, name) for name in sorted(states)}
+    except KafkaException as error:
+        raise PipelineError(
+            f"the groups of {kafka.bootstrap} are not to be had: {error.args[0].str()}"
+        ) from error
+    return {
+        topic: tuple(
+            sorted(
+                (
+                    lag_of(name, states[name], offsets[topic], ends[topic])
+                    for name, offsets in committed.items()
+                    if topic in offsets
+                ),
+                key=lambda group: (-group.lag, group.group),
+            )
+        )
+        for topic in topics
+    }
+
+
+def _committed(admin: AdminClient, group: str) -> dict[str, dict[int, int]]:
+    """Topic → partition → committed offset."""
+    request = [ConsumerGroupTopicPartitions(group)]
+    answers = admin.list_consumer_group_offsets(request, request_timeout=ANSWER_TIMEOUT_S)
+    found: dict[str, dict[int, int]] = {}
+    for one in answers[group].result().topic_partitions or ():
+        if one.error is None and one.offset >= 0:
+            found.setdefault(one.topic, {})[one.partition] = one.offset
+    return found
+
+
+def lag_of(
+    group: str, state: str, committed: Mapping[int, int], ends: Mapping[int, int]
+) -> GroupLag:
+    """Of one group in one topic; where it never committed, nothing is counted as behind."""
+    lag = sum(
+        max(0, end - committed[partition])
+        for partition, end in ends.items()
+        if partition in committed
+    )
+    return GroupLag(group, state, lag, len(ends), sum(one not in committed for one in ends))

@@ -1,0 +1,102 @@
+"""`archive`: topics → files, each record exactly once.
+
+A streaming query from the topics to Spark's file sink, whose log says which files count: what a
+killed run has left half written is in no list, and its batch is done again. The checkpoint lies
+in the directory itself, so that the same call goes on where the last one ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.pipeline import job_directory, preflight, sinks, sources
+from minibroker.pipeline.explain import explained
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.plan import ArchivePlan
+from minibroker.pipeline.running import Outcome, Watch, run_started
+from minibroker.pipeline.transforms.archived import to_archive, to_text
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from minibroker.pipeline.progress import Progress
+
+
+def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
+    """The topics that are to be archived now.
+
+    Args:
+        plan: what was asked for.
+        spark: needed to look into a directory that is a URL; without it nothing is asked there.
+
+    Raises:
+        PipelineError: no broker, a topic that is not there, a directory of something else.
+    """
+    there = preflight.ask(plan.kafka)
+    topics = preflight.chosen_topics(there, plan.topics, plan.pattern)
+    files = files_of(plan.to, spark)
+    if files is not None:
+        found = job_directory.read_job(files, plan.to)
+        job_directory.check_job(plan.to, found, job_of(plan))
+        reached = job_directory.progress_of(files, plan.checkpoint)
+        if plan.fail_on_data_loss and reached is not None:
+            job_directory.check_topics(plan.to, reached, topics)
+            ends = preflight.end_offsets(plan.kafka, there, topics)
+            job_directory.check_not_ahead(plan.to, reached, ends)
+    return topics
+
+
+def job_of(plan: ArchivePlan) -> Mapping[str, str]:
+    """What has to be the same in every run into one directory."""
+    return {"job": "archive", "format": plan.format}
+
+
+def run(
+    spark: SparkSession,
+    plan: ArchivePlan,
+    *,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Archive until all that is there now is copied, or with `follow` until `stop` is set.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    files = files_of(plan.to, spark)
+    check(plan, spark)
+    try:
+        records = sources.stream_topics(spark, reader_options(plan), source=plan.kafka.source)
+        rows = to_archive(records)
+        if files is not None:
+            job_directory.write_job(files, plan.to, job_of(plan))
+        return run_started(lambda: Watch(_start(plan, rows), progress), stop)
+    except Exception as error:
+        raise explained(error) from error
+
+
+def _start(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
+    return sinks.stream_to_files(
+        to_text(rows) if plan.format == "csv" else rows,
+        plan.to,
+        checkpoint=plan.checkpoint,
+        file_format=plan.format,
+        available_now=not plan.follow,
+    )
+
+
+def reader_options(plan: ArchivePlan) -> dict[str, str]:
+    """Of the source: what to read, from the first record on, with everything that it has."""
+    chosen = {"subscribePattern": plan.pattern} if plan.pattern else {}
+    return {
+        **plan.kafka.options(),
+        **(chosen or {"subscribe": ",".join(plan.topics)}),
+        "startingOffsets": "earliest",
+        "includeHeaders": "true",
+        "maxOffsetsPerTrigger": str(plan.batch_rows),
+        "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+    }

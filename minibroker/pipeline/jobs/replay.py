@@ -1,0 +1,203 @@
+"""`replay`: an archive's files → topic, each record exactly once, in order within a partition.
+
+How progress is kept: the streaming source (`replay_source`) gives out ranges of offsets of the
+archived topics. Spark writes a batch's ranges into the checkpoint before the batch runs; this job
+reads just these from the files and writes them with the exactly-once sink, whose transactions
+carry the number of the batch. Killed anywhere, the next run gets the same ranges under the same
+number again, and the sink knows which parts of them it has.
+
+    index of the files ─► ranges due ─► checkpoint ─► rows of the ranges, sorted ─► transactions
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minibroker.pipeline import (
+    archived_files,
+    job_directory,
+    offsets,
+    preflight,
+    replay_writer,
+)
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import explained
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.plan import ReplayPlan, join
+from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex, knot_ms
+from minibroker.pipeline.replay_source import ReplaySource
+from minibroker.pipeline.running import Outcome, Watch, run_started
+from minibroker.pipeline.transforms import replayed
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from minibroker.pipeline.files import Files
+    from minibroker.pipeline.progress import Progress
+
+_PACED_TRIGGER = "1 second"
+
+
+def check(plan: ReplayPlan, spark: SparkSession | None = None) -> int:
+    """How many partitions the target has.
+
+    Raises:
+        PipelineError: no broker, no such topic, no archive; the checkpoint of another replay.
+    """
+    there = preflight.ask(plan.kafka)
+    preflight.check_topic_exists(there, plan.to_topic)
+    files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
+    if files is not None:
+        archived_files.format_of(files, plan.archive)
+    if checkpoints is not None:
+        _check_checkpoint(plan, checkpoints)
+    return there.partitions[plan.to_topic]
+
+
+def job_of(plan: ReplayPlan) -> Mapping[str, str]:
+    """What has to be the same in every run with one checkpoint."""
+    return {
+        "job": "replay",
+        "topic": plan.to_topic,
+        "topic id": preflight.topic_id(plan.kafka, plan.to_topic),
+    }
+
+
+def run(
+    spark: SparkSession,
+    plan: ReplayPlan,
+    *,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Replay what the archive has now and the checkpoint has not, until done or `stop` is set.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
+    if files is None or checkpoints is None:
+        raise AssertionError("with a session every path has files")
+    partitions = check(plan, spark)
+    directory = Path(tempfile.mkdtemp(prefix="minibroker-replay-"))
+    try:
+        file_format = archived_files.format_of(files, plan.archive)
+        index = build_index(spark, plan, file_format)
+        _check_fits(plan, index, partitions)
+        if _is_complete(plan, checkpoints, index):
+            return Outcome()
+        job_directory.write_job(
+            checkpoints, plan.checkpoint, {**job_of(plan), "name": f"replay-{uuid.uuid4()}"}
+        )
+        name = job_directory.read_job(checkpoints, plan.checkpoint)["name"]
+        index_file = directory / "index.json"
+        index_file.write_text(index.to_json(), encoding="utf-8")
+        writer = replay_writer.BatchWriter(plan, file_format, index, name)
+        return run_started(
+            lambda: Watch(
+                _start(spark, plan, index_file, writer),
+                progress,
+                rows_of=lambda found: writer.rows.pop(found["batchId"], 0),
+                is_done=None if plan.speed is None else lambda found: _is_at_end(found, index),
+            ),
+            stop,
+        )
+    except Exception as error:
+        raise explained(error) from error
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def build_index(spark: SparkSession, plan: ReplayPlan, file_format: str) -> ReplayIndex:
+    """What there is to replay; a scan of three columns. Raises PipelineError."""
+    rows = archived_files.all_rows(spark, plan.archive, file_format)
+    if plan.topics:
+        rows = rows.where(rows["topic"].isin(*plan.topics))
+    found = [ArchivedFile(*row) for row in replayed.files_of(rows).collect()]
+    topics = sorted({one.topic for one in found})
+    missing = sorted(set(plan.topics) - set(topics))
+    if missing or not topics:
+        raise PipelineError(
+            f"the archive {plan.archive} has no records of topic {missing[0]!r}: check the name"
+            if missing
+            else f"the archive {plan.archive} has no records: archive some first"
+        )
+    if len(topics) > 1 and not plan.topics:
+        raise PipelineError(
+            f"the archive {plan.archive} has topics {', '.join(topics)}: say with --topic which "
+            f"of them go to {plan.to_topic}"
+        )
+    return ReplayIndex(found, None if plan.speed is None else _knots(rows, plan.speed))
+
+
+def _knots(rows: DataFrame, speed: float) -> dict[TopicPartition, list[Knot]]:
+    first_ms, last_ms = replayed.time_span(rows).collect()[0]
+    if first_ms is None:
+        return {}
+    width_ms = knot_ms(first_ms, last_ms, speed)
+    knots: dict[TopicPartition, list[Knot]] = {}
+    for topic, partition, time_ms, offset in sorted(replayed.knots_of(rows, width_ms).collect()):
+        knots.setdefault(TopicPartition(topic, partition), []).append(Knot(time_ms, offset))
+    return knots
+
+
+def _start(
+    spark: SparkSession, plan: ReplayPlan, index_file: Path, writer: replay_writer.BatchWriter
+) -> StreamingQuery:
+    spark.dataSource.register(ReplaySource)
+    ranges = (
+        spark.readStream.format(replay_writer.FORMAT)
+        .option("index", str(index_file))
+        .option("rows", str(plan.batch_rows))
+        .option("speed", "" if plan.speed is None else str(plan.speed))
+        .load()
+    )
+    stream = ranges.writeStream.foreachBatch(writer.write).option(
+        "checkpointLocation", join(plan.checkpoint, "checkpoint")
+    )
+    if plan.speed is None:
+        return stream.trigger(availableNow=True).start()
+    return stream.trigger(processingTime=_PACED_TRIGGER).start()
+
+
+def _check_checkpoint(plan: ReplayPlan, checkpoints: Files) -> None:
+    found = job_directory.read_job(checkpoints, plan.checkpoint)
+    job_directory.check_job(plan.checkpoint, found, job_of(plan))
+
+
+def _check_fits(plan: ReplayPlan, index: ReplayIndex, partitions: int) -> None:
+    if not plan.keep_partitions:
+        return
+    needed = max(where.partition for where in index.partitions) + 1
+    if needed > partitions:
+        raise PipelineError(
+            f"topic {plan.to_topic!r} has {partitions} partitions and the archive {needed}: add "
+            "partitions, or leave out --keep-partitions"
+        )
+
+
+def _is_complete(plan: ReplayPlan, checkpoints: Files, index: ReplayIndex) -> bool:
+    """Whether the last batch that was begun is done, and nothing is behind it."""
+    checkpoint = join(plan.checkpoint, "checkpoint")
+    reached = job_directory.progress_of(checkpoints, checkpoint)
+    if reached is None or not job_directory.is_committed(checkpoints, checkpoint):
+        return False
+    return all(reached.get(where, -1) >= end for where, end in index.ends().items())
+
+
+def _is_at_end(progress: Mapping[str, Any], index: ReplayIndex) -> bool:
+    """Whether a batch was the last one; a replay at a speed does not end by itself."""
+    (source,) = progress["sources"]
+    found, where = source["endOffset"], "the replay's progress"
+    parse = offsets.from_json if isinstance(found, str) else offsets.from_plain
+    reached = parse(found, where=where)
+    return all(reached.get(one, -1) >= end for one, end in index.ends().items())

@@ -1,0 +1,202 @@
+"""`rollup`: a topic of JSON values → aggregates over windows of time, in files or a topic.
+
+A window is written once, when the watermark has passed its end: then no record that is not too
+late can come for it. Open windows are in the checkpoint, and so survive the end of the run, and
+Spark's sinks see each window once. Bad records have a query of their own (`bad_records`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as f
+from pyspark.sql.types import TimestampType
+
+from minibroker.pipeline import (
+    bad_records,
+    job_directory,
+    preflight,
+    sinks,
+    sources,
+)
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import analysis_sentence, explained
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.plan import RollupPlan
+from minibroker.pipeline.running import Outcome, Watch, run_started
+from minibroker.pipeline.transforms import json_values, windows
+from minibroker.pipeline.value_schema import check as check_schema
+from minibroker.pipeline.value_schema import schema_of
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from minibroker.pipeline.progress import Progress
+
+
+def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
+    """Ask broker and directories.
+
+    Raises:
+        PipelineError: no broker, a topic that is not there, no schema, a directory or a
+            checkpoint of something else.
+    """
+    check_schema(plan)
+    there = preflight.ask(plan.kafka)
+    preflight.check_topic_exists(there, plan.topic)
+    if plan.to_topic is not None:
+        preflight.check_topic_exists(there, plan.to_topic)
+    owner = _owner(plan)
+    files = files_of(owner, spark)
+    if files is not None:
+        found = job_directory.read_job(files, owner)
+        job_directory.check_job(owner, found, job_of(plan))
+        reached = job_directory.progress_of(files, plan.checkpoint)
+        if plan.fail_on_data_loss and reached is not None:
+            job_directory.check_topics(owner, reached, [plan.topic])
+            ends = preflight.end_offsets(plan.kafka, there, [plan.topic])
+            job_directory.check_not_ahead(owner, reached, ends)
+    if plan.bad_records is not None:
+        bad_records.check(plan.bad_records, plan.topic, spark)
+
+
+def job_of(plan: RollupPlan) -> Mapping[str, str]:
+    """What has to be the same in every run with one checkpoint: what its windows are made of."""
+    return {
+        "job": "rollup",
+        "topic": plan.topic,
+        "to": f"topic {plan.to_topic}" if plan.to_topic else f"{plan.format} files",
+        "window": f"{plan.window_ms} ms every {plan.slide_ms or plan.window_ms} ms",
+        "time": plan.time or "record.timestamp",
+        "by": "; ".join(plan.by),
+        "aggregates": "; ".join(plan.aggregates),
+    }
+
+
+def run(
+    spark: SparkSession,
+    plan: RollupPlan,
+    *,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Roll up until all that is there now is read, or with `follow` until `stop` is set.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    check(plan, spark)
+    try:
+        rows = _rows(spark, plan)
+        result = _windows(plan, rows)
+        owner = _owner(plan)
+        files = files_of(owner, spark)
+        if files is not None:
+            job_directory.write_job(files, owner, job_of(plan))
+
+        def start() -> Watch:
+            query = _start(plan, result)
+            if plan.bad_records is None:
+                return Watch(query, progress)
+            try:
+                beside = bad_records.set_aside(
+                    spark, rows, plan.bad_records, plan.topic, available_now=not plan.follow
+                )
+            except Exception:
+                query.stop()
+                raise
+            return Watch(query, progress, beside=[beside])
+
+        return run_started(start, stop)
+    except Exception as error:
+        raise explained(error) from error
+
+
+def reader_options(plan: RollupPlan) -> dict[str, str]:
+    """Of the source: the topic from its first record on."""
+    return {
+        **plan.kafka.options(),
+        "subscribe": plan.topic,
+        "startingOffsets": "earliest",
+        "includeHeaders": "true",
+        "maxOffsetsPerTrigger": str(plan.batch_rows),
+        "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+    }
+
+
+def _rows(spark: SparkSession, plan: RollupPlan) -> DataFrame:
+    schema = schema_of(spark, plan)
+    records = sources.stream_topics(spark, reader_options(plan), source=plan.kafka.source)
+    if plan.time is None:
+        return json_values.parsed(records, schema)
+    try:
+        rows = json_values.parsed(records, schema, f.expr(plan.time))
+    except PySparkException as error:
+        raise _no_expression("--time", plan.time, error) from error
+    found = rows.schema[json_values.TIME].dataType
+    if not isinstance(found, TimestampType):
+        raise PipelineError(
+            f"--time {plan.time} is a {found.simpleString()} and has to be a timestamp: for "
+            "instance timestamp_millis(at), timestamp_seconds(at) or to_timestamp(at)"
+        )
+    return rows
+
+
+def _windows(plan: RollupPlan, rows: DataFrame) -> DataFrame:
+    used = json_values.good if plan.bad_records is not None else json_values.good_or_fail
+    good = used(bad_records.counted(rows))
+    names = ["window", *windows.WINDOW_COLUMNS, windows.DATE]
+    for flag, expressions in (("--by", plan.by), ("--agg", plan.aggregates)):
+        for one in expressions:
+            try:
+                column = f.expr(one)
+                alone = good.select(column) if flag == "--by" else good.groupBy().agg(column)
+            except PySparkException as error:
+                raise _no_expression(flag, one, error) from error
+            if alone.columns[0] in names:
+                raise PipelineError(
+                    f"two columns of the result are named {alone.columns[0]!r}: give one another "
+                    f"name, as {flag} '{one.split(' AS ')[0]} AS name'"
+                )
+            names += alone.columns
+    return windows.rolled_up(
+        good,
+        window_ms=plan.window_ms,
+        slide_ms=plan.slide_ms,
+        watermark_ms=plan.watermark_ms,
+        by=plan.by,
+        aggregates=plan.aggregates,
+    )
+
+
+def _start(plan: RollupPlan, result: DataFrame) -> StreamingQuery:
+    if plan.to_topic is not None:
+        return sinks.stream_to_topic(
+            windows.to_records(result, len(plan.by)),
+            plan.kafka.writer_options(),
+            checkpoint=plan.checkpoint,
+            topic=plan.to_topic,
+            available_now=not plan.follow,
+        )
+    return sinks.stream_to_files(
+        windows.to_rows(result),
+        plan.to,
+        checkpoint=plan.checkpoint,
+        file_format=plan.format,
+        partition_by=(windows.DATE,),
+        available_now=not plan.follow,
+    )
+
+
+def _owner(plan: RollupPlan) -> str:
+    """The directory that says which job it belongs to."""
+    return plan.checkpoint if plan.to_topic is not None else plan.to
+
+
+def _no_expression(flag: str, expression: str, error: PySparkException) -> PipelineError:
+    return PipelineError(f"{flag} {expression}: {analysis_sentence(error)}")

@@ -1,0 +1,166 @@
+"""From a plan to its job: what can be wrong is found out before Spark starts; then the session.
+
+Both ways in, the command line and the functions of `minibroker.pipeline`, come through here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import start_sentence
+from minibroker.pipeline.plan import ArchivePlan, ReplayPlan, RollupPlan, StreamPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.plan import Engine
+    from minibroker.pipeline.progress import Progress
+    from minibroker.pipeline.running import Outcome
+
+SHUFFLE_PARTITIONS: Final = "8"
+"""Of a rollup's windows, in the checkpoint from the first batch on; Spark's own 200 cost seconds
+of every batch on one machine."""
+
+_STDERR: Final = 2
+
+_JOBS: Final[Mapping[type[StreamPlan], str]] = {
+    ArchivePlan: "minibroker.pipeline.jobs.archive",
+    ReplayPlan: "minibroker.pipeline.jobs.replay",
+    RollupPlan: "minibroker.pipeline.jobs.rollup",
+}
+
+
+class Job(Protocol):
+    """What a module of `jobs` has."""
+
+    def check(self, plan: StreamPlan, spark: SparkSession | None = None) -> object:
+        """Ask broker and directories. Raises PipelineError."""
+
+    def run(
+        self,
+        spark: SparkSession,
+        plan: StreamPlan,
+        *,
+        progress: Progress | None = None,
+        stop: threading.Event | None = None,
+    ) -> Outcome:
+        """Do it. Raises PipelineError."""
+
+
+def run(
+    plan: StreamPlan,
+    engine: Engine,
+    *,
+    spark: SparkSession | None = None,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+    tell: Callable[[str], None] | None = None,
+    is_quiet: bool = False,
+) -> Outcome:
+    """Do it.
+
+    Args:
+        plan: what to do.
+        engine: the Spark to start, unless there is one.
+        spark: a session that runs already, and stays.
+        progress: is told of every batch.
+        stop: set by somebody who wants it to end after the running batch.
+        tell: is told what goes on until the first batch is done, a few words each time.
+        is_quiet: what Java and Spark's workers print is kept back.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    job = job_of(plan)
+    job.check(plan, spark)
+    if spark is not None:
+        return job.run(spark, plan, progress=progress, stop=stop)
+    with started(engine, tell=tell, is_quiet=is_quiet) as own:
+        if stop is not None and stop.is_set():
+            raise KeyboardInterrupt
+        if tell is not None:
+            tell("first batch")
+        return job.run(own, plan, progress=progress, stop=stop)
+
+
+def job_of(plan: StreamPlan) -> Job:
+    """The module that does it, and Spark with it."""
+    return cast("Job", importlib.import_module(_JOBS[type(plan)]))
+
+
+@contextmanager
+def started(
+    engine: Engine, *, tell: Callable[[str], None] | None = None, is_quiet: bool = False
+) -> Iterator[SparkSession]:
+    """A session for one job; one that runs already is used, and goes on. Raises PipelineError."""
+    if tell is not None:
+        tell("starting Spark")
+    from pyspark import SparkContext  # noqa: PLC0415  as below
+
+    from minibroker.pipeline.session import session  # noqa: PLC0415  not for --dry-run
+
+    was_there = SparkContext._active_spark_context is not None
+    ours = {} if was_there else {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS}
+    conf = {**ours, **engine.conf}
+    with _ctrl_c_as_it_is(), _errors_kept_back(is_quiet=is_quiet):
+        own = session(
+            master=engine.master,
+            app_name="minibroker pipeline",
+            jars=engine.jars,
+            packages=engine.packages,
+            conf=conf,
+        )
+    try:
+        yield own
+    finally:
+        if not was_there:
+            own.stop()
+
+
+@contextmanager
+def _ctrl_c_as_it_is() -> Iterator[None]:
+    """Spark, when it starts, has Ctrl-C cancel its jobs and raise in the middle of a call."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _errors_kept_back(*, is_quiet: bool) -> Iterator[None]:
+    """Java, started meanwhile, gets a file for its stderr, and so do Spark's Python workers.
+
+    Spark says a dozen lines before it begins and logs every task that is stopped; what a person
+    can mend comes as PipelineError. The file has no name any more: it is gone with the last
+    process that writes to it.
+    """
+    if not is_quiet:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="minibroker-spark-") as directory:
+        log = Path(directory) / "log"
+        before = os.dup(_STDERR)
+        with log.open("wb") as kept:
+            os.dup2(kept.fileno(), _STDERR)
+        try:
+            yield
+        except PipelineError as error:
+            said = log.read_text(encoding="utf-8", errors="replace")
+            raise PipelineError(start_sentence(error, said)) from error
+        finally:
+            os.dup2(before, _STDERR)
+            os.close(before)

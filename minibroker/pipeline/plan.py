@@ -1,0 +1,255 @@
+"""What a job is to do, as values: the command line and the Python functions make them, jobs follow.
+
+Nothing here needs Spark or a broker, so that `--help`, wrong usage and `--dry-run` answer at once.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SOURCES: Final = ("minibroker", "connector")
+FORMATS: Final = ("parquet", "json", "csv")
+
+DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
+DEFAULT_MASTER: Final = "local[*]"
+DEFAULT_BATCH_ROWS: Final = 2_000_000
+"""Rows of a micro-batch: enough that starting one costs little, few enough to see it go on."""
+
+REPLAY_BATCH_ROWS: Final = 500_000
+"""Of a batch and its transactions: they have to end before the broker ends them."""
+
+JOB_DIRECTORY: Final = "_minibroker"
+"""Beside what a job writes; Spark and others who read a directory skip names with `_`."""
+
+_DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
+_UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+class UsageError(PipelineError):
+    """The arguments make no job; on the command line exit code 2."""
+
+
+class Kafka(NamedTuple):
+    """The cluster that topics are on, and the way in."""
+
+    bootstrap: str = DEFAULT_BOOTSTRAP
+    source: str = SOURCES[0]
+    settings: Mapping[str, str] = {}
+    """Of the client, without the `kafka.` that Spark's options have."""
+
+    def options(self) -> dict[str, str]:
+        """As Spark's Kafka options; what a job reads has been committed unless told otherwise."""
+        settings = {"isolation.level": "read_committed", **self.settings}
+        return {
+            "kafka.bootstrap.servers": self.bootstrap,
+            **{f"kafka.{key}": value for key, value in settings.items()},
+        }
+
+    def writer_options(self) -> dict[str, str]:
+        """As options of the sink: `isolation.level` belongs to readers."""
+        return {k: v for k, v in self.options().items() if k != "kafka.isolation.level"}
+
+
+class Engine(NamedTuple):
+    """The Spark that does it."""
+
+    master: str = DEFAULT_MASTER
+    jars: Sequence[str] = ()
+    packages: Sequence[str] = ()
+    conf: Mapping[str, str] = {}
+
+
+class ArchivePlan(NamedTuple):
+    """Topics → files."""
+
+    kafka: Kafka
+    to: str
+    topics: Sequence[str] = ()
+    pattern: str | None = None
+    """A regular expression instead of `topics`, as Spark's `subscribePattern`."""
+    format: str = FORMATS[0]
+    follow: bool = False
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    fail_on_data_loss: bool = True
+
+    @property
+    def checkpoint(self) -> str:
+        """Where its progress is kept."""
+        return join(self.to, JOB_DIRECTORY, "checkpoint")
+
+
+class ReplayPlan(NamedTuple):
+    """Files → topic."""
+
+    kafka: Kafka
+    archive: str
+    to_topic: str
+    topics: Sequence[str] = ()
+    """Those of the archive to take, empty: the only one."""
+    speed: float | None = None
+    """How many times faster than it was recorded, None: as fast as it goes."""
+    keep_timestamps: bool = False
+    keep_partitions: bool = False
+    batch_rows: int = REPLAY_BATCH_ROWS
+    checkpoint_directory: str | None = None
+
+    @property
+    def checkpoint(self) -> str:
+        """Where its progress is kept: one of each target, beside the archive, unless told."""
+        return self.checkpoint_directory or join(
+            self.archive, JOB_DIRECTORY, "replays", self.to_topic
+        )
+
+
+class RollupPlan(NamedTuple):
+    """Topic → windows, in files or another topic."""
+
+    kafka: Kafka
+    topic: str
+    window_ms: int
+    aggregates: Sequence[str]
+    to: str
+    by: Sequence[str] = ()
+    slide_ms: int | None = None
+    watermark_ms: int = 600_000
+    time: str | None = None
+    """SQL expression of the event's time, None: the record's timestamp."""
+    schema: str | None = None
+    example: str | None = None
+    bad_records: str | None = None
+    format: str = FORMATS[0]
+    follow: bool = False
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    fail_on_data_loss: bool = True
+    checkpoint_directory: str | None = None
+
+    @property
+    def to_topic(self) -> str | None:
+        """The topic that `to` names, None when it is a directory."""
+        return None if is_path(self.to) else self.to
+
+    @property
+    def checkpoint(self) -> str:
+        """Where its progress and its open windows are kept."""
+        if self.checkpoint_directory:
+            return self.checkpoint_directory
+        if self.to_topic is not None:
+            raise UsageError(
+                "a rollup to a topic keeps its open windows in a directory: "
+                "say which with --checkpoint DIR"
+            )
+        return join(self.to, JOB_DIRECTORY, "checkpoint")
+
+
+class InspectPlan(NamedTuple):
+    """Topics, or a data directory, → a table and a page."""
+
+    kafka: Kafka
+    topics: Sequence[str] = ()
+    log_dir: str | None = None
+    report: str | None = None
+
+
+StreamPlan = ArchivePlan | ReplayPlan | RollupPlan
+Plan = StreamPlan | InspectPlan
+
+
+def checked(plan: StreamPlan) -> StreamPlan:
+    """`plan`, if its parts go together. Raises UsageError."""
+    if plan.batch_rows < 1:
+        raise UsageError(f"batches of {plan.batch_rows} rows: expected a number from 1 up")
+    if isinstance(plan, ArchivePlan):
+        if bool(plan.topics) == bool(plan.pattern):
+            raise UsageError("what to archive: either topics or a pattern")
+        names: Sequence[str] = plan.topics
+    elif isinstance(plan, ReplayPlan):
+        names = (plan.to_topic, *plan.topics)
+    else:
+        names = (plan.topic,) if plan.to_topic is None else (plan.topic, plan.to_topic)
+        _check_rollup(plan)
+    for name in names:
+        check_topic(name)
+    return plan
+
+
+def _check_rollup(plan: RollupPlan) -> None:
+    if bool(plan.schema) == bool(plan.example):
+        raise UsageError("the fields of a value: either a schema or an example")
+    if not plan.aggregates:
+        raise UsageError("no aggregate: give one such as 'count(*) AS records'")
+    if plan.slide_ms and plan.slide_ms > plan.window_ms:
+        raise UsageError("windows begin further apart than they are long: records would be lost")
+    if not plan.checkpoint:
+        raise UsageError("the checkpoint needs a directory")
+
+
+def duration_ms(text: str) -> int:
+    """`90s`, `1m`, `1h30m`, `250ms` in milliseconds. Raises UsageError."""
+    parts = _DURATION.findall(text)
+    if not parts or _DURATION.sub("", text).strip():
+        raise UsageError(f"{text!r} is no duration: expected for instance 30s, 1m, 1h30m or 1d")
+    total = sum(int(number) * _UNIT_MS[unit] for number, unit in parts)
+    if total == 0:
+        raise UsageError(f"{text!r} is no duration: it has to be longer than nothing")
+    return total
+
+
+def speed_of(text: str) -> float | None:
+    """`1x`, `0.5x`, `60x` as a factor, `max` as None. Raises UsageError."""
+    if text == "max":
+        return None
+    try:
+        factor = float(text.removesuffix("x"))
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < float("inf"):
+        raise UsageError(f"speed {text!r}: expected 1x, 0.5x, 60x and the like, or max")
+    return factor
+
+
+def check_topic(name: str) -> str:
+    """A name that Kafka allows. Raises UsageError."""
+    if not _TOPIC.fullmatch(name) or name in (".", ".."):
+        raise UsageError(
+            f"{name!r} cannot be a topic: its name may have letters, digits, '.', '_' and '-', "
+            "249 at most"
+        )
+    return name
+
+
+def check_choice(what: str, value: str, allowed: Iterable[str]) -> str:
+    """One of `allowed`. Raises UsageError."""
+    if value not in (choices := tuple(allowed)):
+        raise UsageError(f"{what} {value!r}: expected {' or '.join(choices)}")
+    return value
+
+
+def is_path(text: str) -> bool:
+    """Whether `text` names a directory: it has a `/` (or is `.`), which no topic has."""
+    return "/" in text or text in (".", "..")
+
+
+def is_remote(path: str) -> bool:
+    """Whether `path` is a URL (`s3a://…`, `hdfs:/…`) and not a path of this machine."""
+    return bool(_REMOTE.match(path)) and not path.startswith("file:/")
+
+
+def absolute(path: str) -> str:
+    """A path of this machine from the root on: Spark's JVM may stand in another directory."""
+    return path if _REMOTE.match(path) else str(Path(path).absolute())
+
+
+def join(directory: str, *names: str) -> str:
+    """A path below `directory`, which may be a URL."""
+    if _REMOTE.match(directory):
+        return "/".join((directory.rstrip("/"), *names))
+    return str(PurePath(directory, *names))

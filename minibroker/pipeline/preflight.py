@@ -1,0 +1,146 @@
+"""What is asked of the cluster before Spark starts, so that what cannot work fails at once.
+
+One answer of the broker has all there is to know: topics, partitions, the id of the cluster. The
+client is confluent-kafka with the settings of the job.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from minibroker.pipeline.consumer import client_settings
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minibroker.pipeline.plan import Kafka
+
+ANSWER_TIMEOUT_S: Final = 15
+
+
+class Topics(NamedTuple):
+    """What a cluster has."""
+
+    cluster_id: str
+    partitions: Mapping[str, int]
+    """Topic → how many."""
+
+
+def ask(kafka: Kafka) -> Topics:
+    """Topics of the cluster. Raises PipelineError when nobody answers."""
+    try:
+        found = _admin(kafka).list_topics(timeout=ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        raise PipelineError(_no_answer(kafka, error)) from error
+    partitions = {
+        name: len(topic.partitions) for name, topic in found.topics.items() if not topic.error
+    }
+    return Topics(str(found.cluster_id), partitions)
+
+
+def chosen_topics(topics: Topics, names: Iterable[str], pattern: str | None) -> list[str]:
+    """Those that are named, or that match. Raises PipelineError when one, or any, is missing."""
+    if pattern is None:
+        for name in names:
+            check_topic_exists(topics, name)
+        return list(names)
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise PipelineError(f"--pattern {pattern} is no regular expression: {error}") from error
+    matching = [name for name in topics.partitions if expression.fullmatch(name)]
+    if not matching:
+        raise PipelineError(
+            f"no topic matches {pattern!r}: the pattern has to match a whole name; "
+            f"{_there_are(topics)}"
+        )
+    return sorted(matching)
+
+
+def check_topic_exists(topics: Topics, name: str) -> None:
+    """Raise PipelineError when there is no such topic."""
+    if name not in topics.partitions:
+        raise PipelineError(
+            f"there is no topic {name!r}: check its name or create it; {_there_are(topics)}"
+        )
+
+
+def end_offsets(kafka: Kafka, topics: Topics, names: Iterable[str]) -> dict[str, dict[int, int]]:
+    """Topic → partition → end offset, as a reader of committed records sees it."""
+    return _offsets(kafka, topics, names, OffsetSpec.latest())
+
+
+def start_offsets(kafka: Kafka, topics: Topics, names: Iterable[str]) -> dict[str, dict[int, int]]:
+    """Topic → partition → log start offset."""
+    return _offsets(kafka, topics, names, OffsetSpec.earliest())
+
+
+def topic_id(kafka: Kafka, name: str) -> str:
+    """What tells a topic from a later one of its name; empty: the cluster is too old to say."""
+    admin = _admin(kafka)  # kept until it has answered: its end is the end of its questions
+    futures = admin.describe_topics(TopicCollection([name]), request_timeout=ANSWER_TIMEOUT_S)
+    try:
+        return str(futures[name].result(timeout=ANSWER_TIMEOUT_S).topic_id)
+    except KafkaException as error:
+        raise PipelineError(_no_answer(kafka, error)) from error
+
+
+def _offsets(
+    kafka: Kafka, topics: Topics, names: Iterable[str], spec: OffsetSpec
+) -> dict[str, dict[int, int]]:
+    wanted = {
+        TopicPartition(name, number): spec
+        for name in names
+        for number in range(topics.partitions[name])
+    }
+    offsets: dict[str, dict[int, int]] = {}
+    admin = _admin(kafka)
+    try:
+        answers = admin.list_offsets(wanted, request_timeout=ANSWER_TIMEOUT_S)
+        for where, future in answers.items():
+            offset = future.result(timeout=ANSWER_TIMEOUT_S).offset
+            offsets.setdefault(where.topic, {})[where.partition] = offset
+    except KafkaException as error:
+        raise PipelineError(_no_answer(kafka, error)) from error
+    return offsets
+
+
+def _admin(kafka: Kafka) -> AdminClient:
+    settings: dict[str, Any] = client_settings(
+        {
+            key: value
+            for key, value in kafka.settings.items()
+            if key.startswith(("security.", "sasl.", "ssl.", "client.", "socket.", "broker."))
+        }
+    )
+    try:
+        settings |= {"bootstrap.servers": kafka.bootstrap, "error_cb": _told_by_the_answer}
+        return AdminClient(settings)
+    except KafkaException as error:
+        raise PipelineError(
+            f"the Kafka client does not take its settings: {error.args[0].str()}; see --kafka"
+        ) from error
+
+
+def _told_by_the_answer(error: object) -> None:
+    """librdkafka tells here what it tries again; the answer that fails says the same."""
+
+
+def _no_answer(kafka: Kafka, error: KafkaException) -> str:
+    return (
+        f"no broker answers at {kafka.bootstrap} ({error.args[0].str()}): start one "
+        "(minibroker serve) or say where it is with --bootstrap HOST:PORT"
+    )
+
+
+def _there_are(topics: Topics) -> str:
+    names = sorted(name for name in topics.partitions if not name.startswith("__"))
+    if not names:
+        return "the cluster has none"
+    shown = ", ".join(names[:5])
+    return f"the cluster has {shown}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,144 @@
+"""What `--dry-run` says: the plan, what the broker and the directories answer, and no more.
+
+Needs no Spark, so it is there at once; nothing is written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline import archived_files, job_directory, preflight
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.plan import ArchivePlan, InspectPlan, ReplayPlan, RollupPlan, join
+from minibroker.pipeline.progress import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minibroker.pipeline.plan import Engine, Kafka, Plan
+
+_SEEN_LATER: Final = "is seen when Spark runs"
+"""Of what lies at a URL."""
+
+Lines = list[tuple[str, str]]
+
+
+def preview(plan: Plan, engine: Engine) -> list[str]:
+    """The plan, line by line. Raises PipelineError when it could not be done."""
+    if isinstance(plan, ArchivePlan):
+        lines = _archive(plan)
+    elif isinstance(plan, ReplayPlan):
+        lines = _replay(plan)
+    elif isinstance(plan, RollupPlan):
+        lines = _rollup(plan)
+    else:
+        lines = _inspect(plan)
+    settings = "".join(f" {key}={value}" for key, value in sorted(engine.conf.items()))
+    lines.append(("Spark", f"{engine.master}{settings}"))
+    width = max(len(name) for name, _ in lines) + 2
+    return [f"{name:<{width}}{text}" for name, text in lines] + ["nothing was done: --dry-run"]
+
+
+def _archive(plan: ArchivePlan) -> Lines:
+    from minibroker.pipeline.jobs import archive  # noqa: PLC0415
+
+    topics = archive.check(plan)
+    ending = "and goes on with what comes" if plan.follow else "and ends"
+    return [
+        ("archive", _topics(plan.kafka, topics)),
+        ("from", _from(plan.kafka)),
+        ("to", f"{plan.to}, {plan.format} files by topic and date"),
+        ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint)}, {ending}"),
+        ("batches", f"of {plan.batch_rows:,} records at most"),
+    ]
+
+
+def _replay(plan: ReplayPlan) -> Lines:
+    from minibroker.pipeline.jobs import replay  # noqa: PLC0415
+
+    partitions = replay.check(plan)
+    files = files_of(plan.archive, None)
+    speed = "as fast as it goes" if plan.speed is None else f"at {plan.speed:g} times the pace"
+    time = "their timestamps" if plan.keep_timestamps else "the time of the replay"
+    place = "in their partitions" if plan.keep_partitions else "in the partitions of their keys"
+    checkpoints = files_of(plan.checkpoint, None)
+    if checkpoints is None:
+        progress = _SEEN_LATER
+    elif job_directory.progress_of(checkpoints, join(plan.checkpoint, "checkpoint")) is None:
+        progress = "new"
+    else:
+        progress = "goes on from there"
+    return [
+        ("replay", f"{plan.archive}, {archived_files.format_of(files, plan.archive)} files")
+        if files is not None
+        else ("replay", plan.archive),
+        ("topics", ", ".join(plan.topics) or "the one that is there"),
+        ("to", f"topic {plan.to_topic} ({partitions} partitions) at {plan.kafka.bootstrap}"),
+        ("writes", f"{speed}, with {time}, {place}"),
+        ("progress", f"{plan.checkpoint}: {progress}"),
+        ("batches", f"of {plan.batch_rows:,} records at most"),
+    ]
+
+
+def _rollup(plan: RollupPlan) -> Lines:
+    from minibroker.pipeline.jobs import rollup  # noqa: PLC0415
+
+    rollup.check(plan)
+    slide = f", one every {_length(plan.slide_ms)}" if plan.slide_ms else ""
+    return [
+        ("rollup", _topics(plan.kafka, [plan.topic])),
+        ("from", _from(plan.kafka)),
+        ("windows", f"of {_length(plan.window_ms)}{slide}, by {plan.time or 'record.timestamp'}"),
+        ("by", ", ".join(plan.by) or "nothing: one row a window"),
+        ("computes", ", ".join(plan.aggregates)),
+        ("late", f"records more than {_length(plan.watermark_ms)} behind the latest are left out"),
+        ("values", plan.schema or f"as in {plan.example}"),
+        ("bad", f"to {plan.bad_records}" if plan.bad_records else "the first one ends the job"),
+        ("to", f"topic {plan.to_topic}" if plan.to_topic else f"{plan.to}, {plan.format} files"),
+        ("progress", plan.checkpoint),
+        ("reads", _ahead(plan.kafka, [plan.topic], plan.checkpoint)),
+    ]
+
+
+def _inspect(plan: InspectPlan) -> Lines:
+    if plan.log_dir is None:
+        there = preflight.ask(plan.kafka)
+        preflight.chosen_topics(there, plan.topics, None)
+        lines = [("inspect", _topics(plan.kafka, plan.topics)), ("from", _from(plan.kafka))]
+    else:
+        lines = [("inspect", f"{plan.log_dir}, {', '.join(plan.topics) or 'all topics'}")]
+    return [*lines, ("report", plan.report or "none: a table here")]
+
+
+def _topics(kafka: Kafka, names: Iterable[str]) -> str:
+    partitions = preflight.ask(kafka).partitions
+    return ", ".join(f"{name} ({partitions[name]} partitions)" for name in names)
+
+
+def _from(kafka: Kafka) -> str:
+    way = "Spark's connector" if kafka.source == "connector" else "minibroker's source"
+    settings = "".join(f" {key}=…" for key in sorted(kafka.settings))
+    return f"{kafka.bootstrap} through {way}{settings}"
+
+
+def _ahead(kafka: Kafka, topics: list[str], checkpoint: str) -> str:
+    """How much lies between the checkpoint and the ends of the topics."""
+    there = preflight.ask(kafka)
+    files = files_of(checkpoint, None)
+    reached = job_directory.progress_of(files, checkpoint) if files is not None else None
+    starts = preflight.start_offsets(kafka, there, topics)
+    ends = preflight.end_offsets(kafka, there, topics)
+    done = {(one.topic, one.partition): offset for one, offset in (reached or {}).items()}
+    count = sum(
+        max(0, end - max(starts[topic][partition], done.get((topic, partition), 0)))
+        for topic, partitions in ends.items()
+        for partition, end in partitions.items()
+    )
+    if files is None:
+        return f"up to {count:,} offsets: how far the last run came {_SEEN_LATER}"
+    where = "from the beginning" if reached is None else "from where the last run ended"
+    return f"{count:,} offsets, {where}"
+
+
+def _length(length_ms: int) -> str:
+    return duration(length_ms / 1000) if length_ms >= 1000 else f"{length_ms} ms"

@@ -1,0 +1,166 @@
+"""How a job tells how far it is: one line that stays on a terminal, else one JSON line a batch.
+
+A job reports `Batch`es to a callback; `TerminalProgress` and `JsonProgress` are the two that the
+command line uses. Rates are over the time since the job's first batch began, so that they do not
+jump; the time left is what lies ahead (lag) at that rate.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
+
+from minibroker.pipeline.plan import ArchivePlan, ReplayPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.pipeline.plan import StreamPlan
+    from minibroker.pipeline.running import Outcome
+
+_CLEAR_LINE: Final = "\r\x1b[K"
+_MINUTE_S: Final = 60
+_HOUR_S: Final = 3600
+
+
+class Batch(NamedTuple):
+    """One micro-batch that is done."""
+
+    number: int
+    rows: int
+    total_rows: int
+    """Of this run, this batch included."""
+    seconds: float
+    """Since the job's first batch began."""
+    batch_seconds: float
+    lag: int | None = None
+    """Offsets (not always records) that are still ahead, None: not known."""
+    bad_records: int | None = None
+    """Of this run; None: the job has none."""
+    late_rows: int | None = None
+    open_windows: int | None = None
+
+    @property
+    def rows_per_s(self) -> float:
+        """Over the whole run."""
+        return self.total_rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds until nothing is ahead at the rate so far; None: nobody knows."""
+        if self.lag is None or self.rows_per_s <= 0:
+            return None
+        return self.lag / self.rows_per_s
+
+
+class Progress(Protocol):
+    """What a job reports to."""
+
+    def __call__(self, batch: Batch) -> None:
+        """`batch` is done."""
+
+
+class JsonProgress:
+    """One JSON object a batch and line, for scripts and logs."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def __call__(self, batch: Batch) -> None:
+        self._out.write(json.dumps(as_json(batch)) + "\n")
+        self._out.flush()
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+
+class TerminalProgress:
+    """One line that is written over and over, and is gone at the end."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._is_shown = False
+
+    def __call__(self, batch: Batch) -> None:
+        self.show(as_line(batch))
+
+    def show(self, text: str) -> None:
+        """Put `text` where the line is, cut to the terminal's width."""
+        width = shutil.get_terminal_size().columns - 1
+        self._out.write(_CLEAR_LINE + text[:width])
+        self._out.flush()
+        self._is_shown = True
+
+    def close(self) -> None:
+        """Take the line away: what follows begins at the left."""
+        if self._is_shown:
+            self._out.write(_CLEAR_LINE)
+            self._out.flush()
+            self._is_shown = False
+
+
+def as_json(batch: Batch) -> Mapping[str, object]:
+    """Its fields, without those that the job does not have."""
+    fields: dict[str, object] = {
+        "batch": batch.number,
+        "rows": batch.rows,
+        "rows_per_s": round(batch.rows_per_s, 1),
+        "total_rows": batch.total_rows,
+        "batch_seconds": round(batch.batch_seconds, 3),
+        "lag": batch.lag,
+        "eta_s": None if batch.eta_s is None else round(batch.eta_s, 1),
+        "bad_records": batch.bad_records,
+        "late_rows": batch.late_rows,
+        "open_windows": batch.open_windows,
+    }
+    always = ("lag", "eta_s")
+    return {key: value for key, value in fields.items() if value is not None or key in always}
+
+
+def as_line(batch: Batch) -> str:
+    """`1,200,000 rows  340,000 rows/s  lag 12,000  eta 3 s`, and what else there is to tell."""
+    parts = [f"{batch.total_rows:,} rows", f"{batch.rows_per_s:,.0f} rows/s"]
+    if batch.lag is not None:
+        parts.append(f"lag {batch.lag:,}")
+        if batch.lag and batch.eta_s is not None:
+            parts.append(f"eta {duration(batch.eta_s)}")
+    if batch.bad_records:
+        parts.append(f"{batch.bad_records:,} bad")
+    if batch.late_rows:
+        parts.append(f"{batch.late_rows:,} late")
+    if batch.open_windows is not None:
+        parts.append(f"{batch.open_windows:,} open windows")
+    return "  ".join(parts)
+
+
+def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
+    """What was done, for a person: the last line on the terminal."""
+    if isinstance(plan, ArchivePlan):
+        done = f"{outcome.rows:,} records archived to {plan.to}"
+    elif isinstance(plan, ReplayPlan):
+        done = f"{outcome.rows:,} records written to topic {plan.to_topic}"
+    else:
+        done = f"{outcome.rows:,} records rolled up to {plan.to}"
+    if outcome.was_stopped:
+        return f"{done} before it was stopped; the same command goes on from there"
+    if outcome.batches == 0:
+        return f"{done}: nothing is new since the last run"
+    told = [f"{done} in {duration(outcome.seconds)}"]
+    if outcome.bad_records:
+        told.append(f"{outcome.bad_records:,} bad records set aside")
+    if outcome.late_rows:
+        told.append(f"{outcome.late_rows:,} too late and left out")
+    if outcome.open_windows:
+        told.append(f"{outcome.open_windows:,} windows are still open and wait for the next run")
+    return "; ".join(told)
+
+
+def duration(seconds: float) -> str:
+    """`3 s`, `2 min 5 s`, `1 h 2 min`."""
+    whole = round(seconds)
+    if whole < _MINUTE_S:
+        return f"{whole} s"
+    if whole < _HOUR_S:
+        return f"{whole // _MINUTE_S} min {whole % _MINUTE_S} s"
+    return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S} min"

@@ -1,0 +1,107 @@
+"""A batch of a replay: its ranges in, its records in the topic, in one transaction a task.
+
+Spark's streaming sinks write what their own source reads. Here the source gives ranges, and the
+records come from the files: so the job is told of each batch (`foreachBatch`) and writes it as a
+batch job does, but under the number that the checkpoint has for it. The tasks' transactions carry
+that number, as those of a stream do (`sink`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from pyspark import TaskContext
+from pyspark.sql import Observation
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import DataSourceArrowWriter
+
+from minibroker.pipeline import archived_files, sink
+from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.sink_marker import Position
+from minibroker.pipeline.sink_options import parse_options
+from minibroker.pipeline.transforms import replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from minibroker.pipeline.plan import ReplayPlan
+    from minibroker.pipeline.replay_index import ReplayIndex
+
+FORMAT: Final = "minibroker-replay"
+
+_NAME: Final = "replay.name"
+_RUN: Final = "replay.run"
+_BATCH: Final = "replay.batch"
+
+
+class BatchWriter:
+    """What Spark calls with each batch of ranges, in the driver."""
+
+    def __init__(self, plan: ReplayPlan, file_format: str, index: ReplayIndex, name: str) -> None:
+        """Args:
+        plan: what the job is to do.
+        file_format: of the archive's files.
+        index: of the archive.
+        name: of this replay, the same after a restart: the sink's markers are under it.
+        """
+        self._plan = plan
+        self._format = file_format
+        self._index = index
+        self._name = name
+        self._run = str(uuid.uuid4())
+        self.rows: dict[int, int] = {}
+        """Number of a batch → its records, until somebody takes it out."""
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Write the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
+        ranges = [OffsetRange(*row) for row in batch.collect()]
+        paths = self._index.paths(ranges)
+        if not paths:
+            return
+        spark = batch.sparkSession
+        spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
+        rows = archived_files.rows_of(spark, self._plan.archive, self._format, paths)
+        counted = Observation()
+        chosen = replayed.to_write(
+            replayed.within(rows, ranges),
+            keep_timestamps=self._plan.keep_timestamps,
+            keep_partitions=self._plan.keep_partitions,
+        ).observe(counted, f.count(f.lit(1)).alias("rows"))
+        options = {
+            **self._plan.kafka.writer_options(),
+            "topic": self._plan.to_topic,
+            "tasks": str(replayed.writers_of(ranges)),
+            _NAME: self._name,
+            _RUN: self._run,
+            _BATCH: str(number),
+        }
+        chosen.write.format(FORMAT).options(**options).mode("append").save()
+        self.rows[number] = counted.get["rows"]
+
+
+class TaskWriter(DataSourceArrowWriter):
+    """Of one batch; made in the driver, copied to its tasks."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """`options` as `BatchWriter` gives them."""
+        self._options = parse_options(options)
+        self._name = options[_NAME]
+        self._run = options[_RUN]
+        self._batch = int(options[_BATCH])
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.Written:
+        """One task, in a worker."""
+        context = TaskContext.get()
+        position = Position(
+            prefix=self._options.prefix,
+            query=self._name,
+            run=self._run,
+            batch=self._batch,
+            task=0 if context is None else context.partitionId(),
+            tasks=self._options.tasks,
+        )
+        return sink.write_rows(self._options, position, iterator)

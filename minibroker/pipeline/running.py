@@ -1,0 +1,217 @@
+"""A streaming query on its way: batches reported, ended when asked, errors as one sentence.
+
+Spark runs the query in Java; this thread looks at it a few times a second. A batch counts when
+Spark has told its progress, which it does after the batch is committed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
+from minibroker.pipeline.progress import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql.streaming import StreamingQuery
+
+    from minibroker.pipeline.progress import Progress
+
+_LOOK_S: Final = 0.2
+_STARTS_MAX: Final = 5
+
+
+class Outcome(NamedTuple):
+    """What a job has done in this run."""
+
+    rows: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+    was_stopped: bool = False
+    """It was asked to end before all was done."""
+    bad_records: int = 0
+    late_rows: int = 0
+    open_windows: int = 0
+
+
+class Watch:
+    """Follows one query and, for a job with two, those that go beside it."""
+
+    def __init__(
+        self,
+        query: StreamingQuery,
+        progress: Progress | None,
+        *,
+        beside: Sequence[StreamingQuery] = (),
+        rows_of: Callable[[Mapping[str, Any]], int] | None = None,
+        is_done: Callable[[Mapping[str, Any]], bool] | None = None,
+    ) -> None:
+        """Args:
+        query: the one whose batches are told.
+        progress: whom they are told, None: nobody.
+        beside: others that have to end, too.
+        rows_of: rows of a batch by its progress; the rows of the source unless given.
+        is_done: whether a batch was the last one of a query that does not end by itself.
+        """
+        self._query = query
+        self._beside = tuple(beside)
+        self._progress = progress
+        self._rows_of = rows_of or _input_rows
+        self._is_done = is_done or _never
+        self._last_number = -1
+        self._began_ms: int | None = None
+        self._saw_last = False
+        self.outcome = Outcome()
+
+    def run(self, stop: threading.Event) -> Outcome:
+        """Until the queries end, or `stop` is set and the running batch is done.
+
+        Raises:
+            PipelineError: a query failed; the others have been stopped.
+        """
+        queries = (self._query, *self._beside)
+        try:
+            while any(query.isActive for query in queries):
+                self._report()
+                self._raise_failure()
+                if self._saw_last:
+                    break
+                if stop.wait(_LOOK_S):
+                    self._end_batches()
+                    self.outcome = self.outcome._replace(was_stopped=True)
+                    break
+        finally:
+            for query in queries:
+                query.stop()
+        self._raise_failure()
+        self._report()
+        return self.outcome
+
+    def _end_batches(self) -> None:
+        """Wait until the running batch of each query is over."""
+        numbers = [(query, _number_of(query)) for query in (self._query, *self._beside)]
+        for query, number in numbers:
+            while _number_of(query) == number and query.isActive:
+                if not query.status["isTriggerActive"]:
+                    break
+                threading.Event().wait(_LOOK_S)
+
+    def _raise_failure(self) -> None:
+        for query in (self._query, *self._beside):
+            error = query.exception()
+            if error is not None and not query.isActive:
+                raise explained(error)
+
+    def _report(self) -> None:
+        """Tell what was done since the last look."""
+        if _number_of(self._query) <= self._last_number:
+            return
+        for one in self._query.recentProgress:
+            found = json.loads(one.json)
+            if found["batchId"] <= self._last_number or "addBatch" not in found["durationMs"]:
+                continue
+            self._last_number = found["batchId"]
+            self._take(found)
+
+    def _take(self, found: Mapping[str, Any]) -> None:
+        began_ms = _milliseconds(found["timestamp"])
+        took_ms = found["durationMs"]["triggerExecution"]
+        if self._began_ms is None:
+            self._began_ms = began_ms
+        before, rows = self.outcome, self._rows_of(found)
+        states = found.get("stateOperators") or ()
+        self.outcome = before._replace(
+            rows=before.rows + rows,
+            batches=before.batches + 1,
+            seconds=(began_ms + took_ms - self._began_ms) / 1000,
+            bad_records=before.bad_records + _observed(found, "bad_records"),
+            late_rows=before.late_rows + sum(one["numRowsDroppedByWatermark"] for one in states),
+            open_windows=sum(one["numRowsTotal"] for one in states),
+        )
+        self._saw_last = self._saw_last or self._is_done(found)
+        if self._progress is not None:
+            self._progress(
+                Batch(
+                    number=found["batchId"],
+                    rows=rows,
+                    total_rows=self.outcome.rows,
+                    seconds=self.outcome.seconds,
+                    batch_seconds=took_ms / 1000,
+                    lag=lag_of(found),
+                    bad_records=self.outcome.bad_records if _has_observed(found) else None,
+                    late_rows=self.outcome.late_rows if states else None,
+                    open_windows=self.outcome.open_windows if states else None,
+                )
+            )
+
+
+def run_started(start: Callable[[], Watch], stop: threading.Event | None) -> Outcome:
+    """Start queries and run them; anew when Spark's Python was not up in time for the first batch.
+
+    Spark gives the process of a streaming source ten seconds, which a busy machine may not keep.
+    The checkpoint makes a second start as good as the first.
+
+    Raises:
+        PipelineError: a query failed.
+    """
+    stop = stop or threading.Event()
+    for _ in range(_STARTS_MAX - 1):
+        watch = start()
+        try:
+            return watch.run(stop)
+        except PipelineError as error:
+            if watch.outcome.batches or str(error) != PYTHON_TOO_SLOW or stop.is_set():
+                raise
+    return start().run(stop)
+
+
+def lag_of(progress: Mapping[str, Any]) -> int | None:
+    """Offsets between the end of a batch and what there was to read; None: not told."""
+    total = 0
+    for source in progress["sources"]:
+        end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+        if end is None or latest is None:
+            return None
+        for topic, partitions in latest.items():
+            for partition, offset in partitions.items():
+                total += max(0, offset - end.get(topic, {}).get(partition, 0))
+    return total
+
+
+def _offsets(told: Any) -> Mapping[str, Mapping[str, int]] | None:
+    """A source's position, which is JSON or the text of it."""
+    found = json.loads(told) if isinstance(told, str) else told
+    return found if isinstance(found, dict) else None
+
+
+def _input_rows(progress: Mapping[str, Any]) -> int:
+    return int(progress["numInputRows"])
+
+
+def _never(progress: Mapping[str, Any]) -> bool:
+    return False
+
+
+def _has_observed(progress: Mapping[str, Any]) -> bool:
+    return bool(progress.get("observedMetrics"))
+
+
+def _observed(progress: Mapping[str, Any], name: str) -> int:
+    """Sum of a metric over all `observe`s of the query."""
+    metrics = (progress.get("observedMetrics") or {}).values()
+    return sum(int(one.get(name) or 0) for one in metrics)
+
+
+def _number_of(query: StreamingQuery) -> int:
+    last = query.lastProgress
+    return -1 if last is None else int(last["batchId"])
+
+
+def _milliseconds(timestamp: str) -> int:
+    """Spark's `2026-11-21T07:34:20.191Z` since the epoch."""
+    return round(datetime.fromisoformat(timestamp).timestamp() * 1000)

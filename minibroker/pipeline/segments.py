@@ -1,0 +1,255 @@
+"""Data source `minibroker-log`: the records in a broker's files, with no broker running.
+
+    spark.read.format("minibroker-log").option("subscribe", "payments").load("/var/lib/kafka")
+
+Reads what minibroker and Apache Kafka write, all formats and codecs, into the columns of `schemas`.
+One task per segment; the driver only plans (`segments_layout`).
+
+| option             | default          | meaning                                                  |
+|--------------------|------------------|----------------------------------------------------------|
+| `path`             | (needed)         | a log directory or a partition's; several with commas    |
+| `subscribe`        | every topic      | topics, with commas                                      |
+| `subscribePattern` | every topic      | a regular expression for the whole name                  |
+|                    |                  | (Kafka's own topics only if `subscribe` names them)      |
+| `includeHeaders`   | `false`          | the column `headers`                                     |
+| `isolation.level`  | `read_committed` | `read_uncommitted`: aborted and open transactions, too   |
+| `failOnDataLoss`   | `true`           | `false`: what cannot be read inside a log is passed by   |
+
+Records below the log start offset and control batches are left out. A tail that a crash tore is
+no error: records up to it are read, the rest is logged as a warning, and `minibroker-batches` has
+a row for it. On a cluster every worker must see the directory under the same path, and have the
+packages crc32c, lz4 and cramjam. A broker may be running: what it had written when the read was
+planned is read, replicated to others or not (uncommitted: when a task opens a file).
+
+Differs from the connector: committed records by default, since nobody wants those of a transaction
+that was aborted; a timestamp that Spark cannot hold (after the year 294246) is null, not an error.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from minibroker.errors import CorruptionError
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.schemas import arrow_schema, record_schema
+from minibroker.pipeline.segments_columns import Chunk, Columns, LegacyChunk
+from minibroker.pipeline.segments_file import Defect, SegmentFile, StoredBatch
+from minibroker.pipeline.segments_layout import (
+    PartitionFiles,
+    SegmentTask,
+    find_partitions,
+    plan_tasks,
+)
+from minibroker.pipeline.segments_transactions import AbortedBatches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql.types import StructType
+
+NAME: Final = "minibroker-log"
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+CHUNK_BYTES: Final = 4 << 20
+"""So many bytes of records, or so many records, make one Arrow batch; one log batch may be more."""
+CHUNK_RECORDS: Final = 20_000
+
+_log = logging.getLogger(__name__)
+_ISOLATION: Final = ("read_committed", "read_uncommitted")
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+class SegmentOptions(NamedTuple):
+    """What was asked for, checked."""
+
+    paths: tuple[str, ...]
+    topics: frozenset[str] | None
+    pattern: str | None
+    include_headers: bool
+    committed_only: bool
+    fail_on_data_loss: bool
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SegmentOptions:
+        """Of Spark's options. Raises PipelineError for a value that none of them takes."""
+        paths = _listed(options.get("path", ""))
+        if not paths:
+            raise PipelineError(f"{NAME} needs a path: a log directory or one of its partitions'")
+        topics, pattern = options.get("subscribe"), options.get("subscribePattern")
+        if topics is not None and pattern is not None:
+            raise PipelineError("subscribe and subscribePattern are both given; give one of them")
+        if pattern is not None:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise PipelineError(
+                    f"subscribePattern {pattern!r} is no regular expression: {error}"
+                ) from error
+        isolation = options.get("isolation.level", options.get("kafka.isolation.level"))
+        if isolation not in (None, *_ISOLATION):
+            raise PipelineError(
+                f"isolation.level is {isolation!r}, expected {' or '.join(_ISOLATION)}"
+            )
+        return cls(
+            paths,
+            None if topics is None else frozenset(_listed(topics)),
+            pattern,
+            read_boolean(options, "includeHeaders", default=False),
+            isolation != "read_uncommitted",
+            read_boolean(options, "failOnDataLoss", default=True),
+        )
+
+    def find_partitions(self) -> list[PartitionFiles]:
+        """The partitions asked for. Raises PipelineError, also for a topic that is not there."""
+        is_wanted = self._topic_filter()
+        found = find_partitions(self.paths)
+        there = {one.topic for one in found}
+        missing = sorted((self.topics or frozenset()) - there)
+        if missing:
+            raise PipelineError(
+                f"{', '.join(self.paths)} holds no partition of topic {', '.join(missing)}; there "
+                f"are {', '.join(sorted(there - INTERNAL_TOPICS)) or 'no topics'}"
+            )
+        return [one for one in found if is_wanted(one.topic)]
+
+    def _topic_filter(self) -> Callable[[str], bool]:
+        if self.topics is not None:
+            return self.topics.__contains__
+        matches = re.compile(self.pattern or ".*").fullmatch
+        return lambda topic: matches(topic) is not None and topic not in INTERNAL_TOPICS
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part for one in text.split(",") if (part := one.strip()))
+
+
+def read_boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """The option `name`. Raises PipelineError for what is neither true nor false."""
+    text = options.get(name)
+    if text is None:
+        return default
+    value = _BOOLEANS.get(text.strip().lower())
+    if value is None:
+        raise PipelineError(f"{name} is {text!r}, expected true or false")
+    return value
+
+
+class SegmentSource(DataSource):
+    """`spark.read.format("minibroker-log")`; options in the module's description."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        options = SegmentOptions.parse(self.options)
+        return record_schema(include_headers=options.include_headers)
+
+    def reader(self, schema: StructType) -> SegmentReader:
+        """Raises PipelineError."""
+        return SegmentReader(SegmentOptions.parse(self.options))
+
+
+class SegmentReader(DataSourceReader):
+    """Plans in the driver, reads in the tasks."""
+
+    def __init__(self, options: SegmentOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """One for each segment. Raises PipelineError."""
+        options = self._options
+        tasks = plan_tasks(
+            options.find_partitions(),
+            tell_aborted=options.committed_only,
+            leave_out_open=options.committed_only,
+        )
+        return [InputPartition(task) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Arrow batches of one segment's records, in the order of offsets. Raises PipelineError."""
+        if partition.value is None:
+            return iter(())  # Spark's answer to a plan without tasks
+        return read_records(
+            partition.value,
+            include_headers=self._options.include_headers,
+            fail_on_data_loss=self._options.fail_on_data_loss,
+        )
+
+
+def read_records(
+    task: SegmentTask, *, include_headers: bool, fail_on_data_loss: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """The records of one segment as Arrow batches of `schemas.RECORD`.
+
+    Raises PipelineError for a segment that cannot be read to its end; a torn tail is no reason.
+    """
+    schema = arrow_schema(include_headers=include_headers)
+    file = SegmentFile(task.path)
+    chunk: Chunk | LegacyChunk = Chunk()
+    try:
+        for batch in _data_batches(file, task):
+            wanted = Chunk if batch.header.magic == 2 else LegacyChunk
+            is_full = chunk.size_bytes >= CHUNK_BYTES or chunk.count >= CHUNK_RECORDS
+            if chunk.count and (is_full or not isinstance(chunk, wanted)):
+                columns = chunk.take_columns(include_headers=include_headers)
+                yield _record_batch(columns, task, schema)
+            if not isinstance(chunk, wanted):
+                chunk = wanted()
+            chunk.add(batch)
+        if chunk.count:
+            columns = chunk.take_columns(include_headers=include_headers)
+            yield _record_batch(columns, task, schema)
+    except CorruptionError as error:
+        raise PipelineError(f"{task.path}: {error}; dump-log shows what stands there") from error
+    except OSError as error:
+        raise PipelineError(f"{task.path} cannot be read: {error.strerror}") from error
+    if file.defect is not None:
+        _tell_defect(task, file.defect, fail_on_data_loss=fail_on_data_loss)
+
+
+def _data_batches(file: SegmentFile, task: SegmentTask) -> Iterator[StoredBatch]:
+    """Those with records that are wanted; the first and the last one may have others, too."""
+    aborted = AbortedBatches(task.aborted)
+    for batch in file.batches():
+        header = batch.header
+        if task.end_offset is not None and header.base_offset >= task.end_offset:
+            return
+        if header.last_offset < task.start_offset or header.is_control or header.count == 0:
+            continue
+        if not aborted.has(header):
+            yield batch
+
+
+def _record_batch(columns: Columns, task: SegmentTask, schema: pa.Schema) -> pa.RecordBatch:
+    count = len(columns["offset"])
+    columns["topic"] = pa.repeat(pa.scalar(task.topic), count)
+    columns["partition"] = pa.repeat(pa.scalar(task.partition, pa.int32()), count)
+    whole = pa.RecordBatch.from_arrays(
+        [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
+    )
+    offsets = columns["offset"]
+    is_wanted = pc.greater_equal(offsets, task.start_offset)
+    if task.end_offset is not None:
+        is_wanted = pc.and_(is_wanted, pc.less(offsets, task.end_offset))
+    return whole if pc.all(is_wanted).as_py() else whole.filter(is_wanted)
+
+
+def _tell_defect(task: SegmentTask, defect: Defect, *, fail_on_data_loss: bool) -> None:
+    """Raises PipelineError inside a log: what is left out there, nobody would miss."""
+    found = (
+        f"{task.path}: {defect.size_bytes} bytes from position {defect.position} on are no batches "
+        f"({defect.reason})"
+    )
+    if task.is_newest or not fail_on_data_loss:
+        _log.warning("%s; they are passed by", found)
+        return
+    raise PipelineError(
+        f"{found}, and later segments follow; check-log tells more, and with failOnDataLoss set to "
+        "false the rest is read"
+    )

@@ -1,0 +1,130 @@
+"""One `.log` file, batch after batch, in bounded memory; and where the sound part of it ends.
+
+First station of raw segments: `segments` (records) and `segments_batches` (headers) read their
+files through here, and `segments_transactions` the newest one. Nothing is changed, nothing mapped:
+a broker may be writing the file, or cutting it.
+
+A batch that is cut, has a wrong CRC, or does not follow the offsets before it ends the walk, as it
+would end a broker's recovery; `Defect` tells what was found.
+
+Source: Kafka LogSegment.recover, FileLogInputStream; `storage/FORMAT.md` sections 2 and 8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.errors import CorruptionError
+from minibroker.records import batch as v2
+from minibroker.records import message_set
+from minibroker.records.batch import BatchHeader, batch_size_at, read_header
+from minibroker.storage.files import REAL_FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WINDOW_BYTES: Final = 2 << 20
+"""Read at once; a larger batch makes the window larger for its own sake."""
+_PREFIX_BYTES: Final = v2.MAGIC_AT + 1
+
+
+class StoredBatch(NamedTuple):
+    """A sound batch, or message of format 0 or 1. `content`: its bytes, header included."""
+
+    position: int
+    header: BatchHeader
+    content: memoryview
+
+
+class Defect(NamedTuple):
+    """Where a file stops being readable: `size_bytes` from `position` to its end are left over."""
+
+    position: int
+    size_bytes: int
+    reason: str
+
+
+class SegmentFile:
+    """A walk through one file, once; `defect` is known when `batches` has ended."""
+
+    def __init__(self, path: str, window_bytes: int = WINDOW_BYTES) -> None:
+        self.path = path
+        self.defect: Defect | None = None
+        self.size_bytes = 0
+        """As it was when the walk began."""
+        self._window_bytes = window_bytes
+        self._last_offset = -1
+
+    def batches(self) -> Iterator[StoredBatch]:
+        """Every sound batch from the start; a batch's content is good until the next one is asked.
+
+        Raises OSError.
+        """
+        handle = REAL_FILES.open_to_read(self.path)
+        try:
+            self.size_bytes = REAL_FILES.size_of(handle)
+            position, wanted = 0, self._window_bytes
+            while position < self.size_bytes and self.defect is None:
+                room = self.size_bytes - position
+                window = REAL_FILES.pread(handle, min(wanted, room), position)
+                taken = 0
+                for batch in self._in_window(window, position):
+                    taken = batch.position + batch.header.size_bytes - position
+                    yield batch
+                if self.defect is not None:
+                    return
+                wanted = self._next_window(window, position, taken)
+                position += taken
+        finally:
+            REAL_FILES.close(handle)
+
+    def _in_window(self, window: bytes, window_at: int) -> Iterator[StoredBatch]:
+        """The batches that are in the window as a whole, up to a defect."""
+        view = memoryview(window)
+        at = 0
+        while True:
+            try:
+                size_bytes = batch_size_at(window, at)
+                if size_bytes is None:
+                    return
+                header = read_header(window, at)
+                self._check(window, at, header)
+            except CorruptionError as error:
+                self._note_defect(window_at + at, str(error))
+                return
+            yield StoredBatch(window_at + at, header, view[at : at + size_bytes])
+            at += size_bytes
+
+    def _check(self, window: bytes, at: int, header: BatchHeader) -> None:
+        """Raises CorruptionError for a wrong CRC or an offset that does not ascend."""
+        is_v2 = header.magic == 2
+        check = v2.crc_is_valid if is_v2 else message_set.crc_is_valid
+        if not check(window, at, header.size_bytes):
+            raise CorruptionError(f"the batch of offset {header.base_offset} has a wrong CRC")
+        if (is_v2 and header.base_offset <= self._last_offset) or header.last_offset < max(
+            self._last_offset, header.base_offset
+        ):
+            raise CorruptionError(
+                f"a batch with the offsets {header.base_offset} to {header.last_offset} stands "
+                f"behind offset {self._last_offset}"
+            )
+        self._last_offset = header.last_offset
+
+    def _next_window(self, window: bytes, position: int, taken: int) -> int:
+        """How much to read next, when the window ended inside a batch; notes a torn one."""
+        rest = len(window) - taken
+        room = self.size_bytes - position - taken
+        needed = _PREFIX_BYTES
+        if rest >= _PREFIX_BYTES:
+            length = int.from_bytes(
+                window[taken + v2.LENGTH_AT : taken + v2.LENGTH_FIELD_END], "big", signed=True
+            )
+            needed = length + v2.LENGTH_FIELD_END
+        if room and (needed > room or len(window) < min(self._window_bytes, room)):
+            self._note_defect(
+                position + taken, f"the last batch is cut: {room} bytes, {needed} or more expected"
+            )
+        return max(needed, self._window_bytes)
+
+    def _note_defect(self, position: int, reason: str) -> None:
+        self.defect = Defect(position, self.size_bytes - position, reason)

@@ -1,0 +1,177 @@
+"""What of a partition's data is committed, found out of its files alone.
+
+Beside `segments_layout`, at planning: a broker would know from memory. Aborted transactions stand
+in the `.txnindex` files; open ones in the newest producer snapshot; what came after that snapshot
+is in the batches behind it. So the newest segment is walked, as a broker's recovery walks it, and
+nothing else is read of the log.
+
+Source: Kafka ProducerStateManager, TransactionIndex, AbortedTxn; KIP-98.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from operator import itemgetter
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.errors import CorruptionError
+from minibroker.pipeline.segments_file import SegmentFile
+from minibroker.records.control import read_marker
+from minibroker.storage import names
+from minibroker.storage.files import REAL_FILES
+from minibroker.storage.producer_state import parse_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from minibroker.records.batch import BatchHeader
+
+_log = logging.getLogger(__name__)
+
+_TXN_ENTRY: Final = Struct(">hqqqq")
+"""version, producer id, first offset, last offset (of the marker), last stable offset."""
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction; both offsets inclusive, the last one is that of its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class Transactions(NamedTuple):
+    """Of one partition. `last_stable_offset`: where the first open one begins, None: none is.
+
+    `log_end_offset`: behind the last sound batch. What a broker appends later is not known here.
+    """
+
+    aborted: tuple[Aborted, ...]
+    last_stable_offset: int | None
+    log_end_offset: int
+
+
+class AbortedBatches:
+    """Whether a batch belongs to one of the transactions that were aborted."""
+
+    def __init__(self, aborted: Iterable[Aborted]) -> None:
+        self._ranges: dict[int, list[tuple[int, int]]] = {}
+        for one in sorted(aborted):
+            self._ranges.setdefault(one.producer_id, []).append((one.first_offset, one.last_offset))
+
+    def has(self, header: BatchHeader) -> bool:
+        """Markers are no data: ask for data batches only."""
+        if not header.is_transactional:
+            return False
+        ranges = self._ranges.get(header.producer_id)
+        if ranges is None:
+            return False
+        # A producer has one transaction at a time: the last one that began before tells.
+        place = bisect_right(ranges, header.base_offset, key=itemgetter(0)) - 1
+        return place >= 0 and header.base_offset <= ranges[place][1]
+
+
+def read_transactions(directory: str, segments: Sequence[tuple[int, str]]) -> Transactions:
+    """Of the partition in `directory`, whose segments are (base offset, path of the `.log`).
+
+    Raises CorruptionError for a transaction index that is none, OSError.
+    """
+    aborted: dict[Aborted, None] = {}
+    for _, path in segments:
+        stem = path.removesuffix(names.SWAP).removesuffix(names.LOG) + names.TXN_INDEX
+        for index in (stem, stem + names.SWAP):
+            aborted |= dict.fromkeys(read_txn_index(index))
+    snapshot_offset, opened = _newest_snapshot(directory, segments[-1][0])
+    end = segments[-1][0]
+    next_offsets: list[int | None] = [base_offset for base_offset, _ in segments[1:]]
+    for (_, path), next_offset in zip(segments, [*next_offsets, None], strict=True):
+        if next_offset is None or next_offset > snapshot_offset:
+            ended, last_offset = _walk(path, snapshot_offset, opened)
+            aborted |= dict.fromkeys(ended)
+            end = max(end, last_offset + 1)
+    return Transactions(tuple(aborted), min(opened.values(), default=None), end)
+
+
+def read_txn_index(path: str) -> list[Aborted]:
+    """The entries of one `.txnindex`, none where there is no file; a cut one at its end is left.
+
+    Raises CorruptionError for a version that is not 0, OSError.
+    """
+    try:
+        content = REAL_FILES.read_all(path)
+    except FileNotFoundError:
+        return []
+    whole = len(content) - len(content) % _TXN_ENTRY.size
+    found = []
+    for version, producer_id, first, last, _ in _TXN_ENTRY.iter_unpack(content[:whole]):
+        if version != 0:
+            raise CorruptionError(f"{path}: entry of version {version}, expected 0")
+        found.append(Aborted(producer_id, first, last))
+    return found
+
+
+def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict[int, int]]:
+    """(offset, producer id → start of its open transaction) of the newest snapshot that is sound.
+
+    Not of one inside the newest segment: whether the log reaches that far is not known yet. Without
+    any: offset 0, from which everything is walked.
+    """
+    found = [
+        (offset, name)
+        for name in REAL_FILES.list_files(directory)
+        if name.endswith(names.SNAPSHOT) and (offset := names.base_offset_of(name)) is not None
+    ]
+    for offset, name in sorted(found, reverse=True):
+        if offset > newest_base_offset:
+            continue
+        path = f"{directory}/{name}"
+        try:
+            entries = parse_snapshot(REAL_FILES.read_all(path))
+        except CorruptionError as error:
+            _log.warning("%s is passed by: %s", path, error)
+            continue
+        return offset, {
+            producer_id: entry.transaction_start
+            for producer_id, entry in entries.items()
+            if entry.transaction_start >= 0
+        }
+    return 0, {}
+
+
+def _walk(path: str, start: int, opened: dict[int, int]) -> tuple[list[Aborted], int]:
+    """Transactions aborted in the file from offset `start` on, and its last offset.
+
+    Brings `opened` to its end.
+    """
+    aborted = []
+    last_offset = -1
+    for batch in SegmentFile(path).batches():
+        header = batch.header
+        last_offset = header.last_offset
+        if header.base_offset < start or not header.is_transactional or header.magic < 2:
+            continue
+        if not header.is_control:
+            opened.setdefault(header.producer_id, header.base_offset)
+            continue
+        try:
+            marker = read_marker(batch.content, 0, header)
+        except CorruptionError as error:
+            _log.warning("%s: marker at position %d: %s", path, batch.position, error)
+            continue
+        first = opened.pop(header.producer_id, None) if marker is not None else None
+        if marker is not None and first is not None and not marker.is_commit:
+            aborted.append(Aborted(header.producer_id, first, header.base_offset))
+    return aborted, last_offset
+
+
+def overlapping(
+    aborted: Iterable[Aborted], first_offset: int, end_offset: int | None
+) -> tuple[Aborted, ...]:
+    """Those that touch the offsets from `first_offset` up to (not including) `end_offset`."""
+    return tuple(
+        one
+        for one in aborted
+        if one.last_offset >= first_offset and (end_offset is None or one.first_offset < end_offset)
+    )

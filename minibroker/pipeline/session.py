@@ -1,0 +1,166 @@
+"""The one place that makes a SparkSession, with what every job needs of it.
+
+Time is UTC whatever the machine says, since the date of a record decides its directory. Workers
+run this very Python; those of a cluster get this package as a zip file, so nothing but PySpark,
+PyArrow and confluent-kafka has to be installed there. Spark's log is at ERROR: what a person can
+mend is told by `PipelineError`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+
+import minibroker
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import local
+from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.segments import SegmentSource
+from minibroker.pipeline.segments_batches import BatchSource
+from minibroker.pipeline.source import TopicSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+OLDEST_JAVA: Final = 17
+JAVA_TIMEOUT_S: Final = 60
+
+_DEFAULTS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.streaming.stopTimeout": "60s",
+}
+_ON_THIS_MACHINE: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+_PACKAGE_FILE: Final = "minibroker.zip"
+_NOT_SHIPPED: Final = frozenset({"__pycache__", "codegen"})
+
+
+def session(
+    *,
+    master: str = "local[*]",
+    app_name: str = "minibroker",
+    jars: Iterable[str] = (),
+    packages: Iterable[str] = (),
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A session with the data sources of this package registered; the running one if there is one.
+
+    Args:
+        master: Spark's master URL.
+        app_name: what Spark's pages call it.
+        jars: paths of jars for driver and workers, as `spark.jars`.
+        packages: Maven coordinates, as `spark.jars.packages`.
+        conf: Spark's own settings; they win over ours.
+
+    Raises:
+        PipelineError: no Java that Spark runs on, no such jar, or Spark does not start.
+    """
+    jars = tuple(jars)
+    check_java()
+    check_jars(jars)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    settings = dict(_DEFAULTS)
+    if is_on_this_machine(master):
+        settings |= _ON_THIS_MACHINE
+    if found := ",".join(jars):
+        settings["spark.jars"] = found
+    if found := ",".join(packages):
+        settings["spark.jars.packages"] = found
+    builder = SparkSession.builder.master(master).appName(app_name)
+    for key, value in (settings | dict(conf or {})).items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:
+        raise PipelineError(
+            f"Spark does not start with master {master!r}: {_cause(str(error))}; "
+            "check the master, the jars and the settings"
+        ) from error
+    if not master.startswith("local[") and master != "local":
+        _ship_package(spark)
+    register(spark)
+    return spark
+
+
+def _cause(told: str) -> str:
+    """One line of an error: of one from the JVM that with its exception, which is the second."""
+    lines = told.strip().split("\n")
+    return next((line[2:] for line in lines if line.startswith(": ")), lines[0]).rstrip(".")
+
+
+def register(spark: SparkSession) -> None:
+    """Make the data sources of this package known to `spark`, by their names."""
+    for source in (TopicSource, SegmentSource, BatchSource):
+        spark.dataSource.register(source)
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Whether every worker of `master` runs here, so that the loopback address serves."""
+    return master.startswith("local")
+
+
+def check_java() -> None:
+    """Raise PipelineError when there is no Java that Spark runs on."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java in PATH"
+        raise PipelineError(
+            f"no Java: Spark needs Java {OLDEST_JAVA} or newer and there is {where}; "
+            "install it (Debian: apt install openjdk-17-jre-headless)"
+        )
+    answer = subprocess.run(
+        [java, "-version"], capture_output=True, text=True, check=False, timeout=JAVA_TIMEOUT_S
+    )
+    found = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
+    if found is None or int(found[1]) < OLDEST_JAVA:
+        version = found[1] if found else "unknown"
+        raise PipelineError(
+            f"no Java that Spark runs on: {java} is version {version} and Spark needs "
+            f"{OLDEST_JAVA} or newer; install it or point JAVA_HOME to it"
+        )
+
+
+def check_jars(jars: Iterable[str]) -> None:
+    """Raise PipelineError when a jar of this machine is missing: Spark only logs that."""
+    for jar in jars:
+        path = local(jar)
+        if not is_remote(jar) and not any(path.parent.glob(path.name)):
+            raise PipelineError(f"there is no jar {jar}: check its path")
+
+
+def _ship_package(spark: SparkSession) -> None:
+    """Give the workers this package; they fetch the file from here for as long as Spark runs."""
+    context = spark.sparkContext
+    if any(name.endswith(f"/{_PACKAGE_FILE}") for name in context.listFiles):
+        return
+    directory = Path(tempfile.mkdtemp(prefix="minibroker-package-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    context.addPyFile(str(zip_package(directory / _PACKAGE_FILE)))
+
+
+def zip_package(path: Path) -> Path:
+    """Write this package, as it is imported here, as a zip file that Python imports from."""
+    root = Path(minibroker.__file__).parent
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for source in sorted(root.rglob("*.py")):
+            inside = source.relative_to(root.parent)
+            if not _NOT_SHIPPED.intersection(inside.parts):
+                archive.write(source, inside.as_posix())
+    return path

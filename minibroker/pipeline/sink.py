@@ -1,0 +1,236 @@
+"""The sink `minibroker`: rows of a frame into topics, each micro-batch exactly once.
+
+Spark gives a task its rows as Arrow batches, and repeats a task, or a whole micro-batch, whenever
+it does not know whether it was done. So each task writes in one transaction, which carries a
+marker of the micro-batch (`sink_marker`), and looks for that marker first:
+
+    rows ── none ──► nothing to do, no connection
+         └─ some ──► fence older writers ── marker of this batch there? ── yes ──► count the rows
+                                                                       └─ no ───► write, commit
+
+| what happens                              | why no row is there twice or not at all              |
+|-------------------------------------------|------------------------------------------------------|
+| a task fails, or is killed                | aborted; at the latest when the task runs again      |
+| two attempts of a task run (speculation)  | the later fences the earlier, or finds its marker    |
+| the driver is killed between two tasks    | the micro-batch is repeated, some tasks find theirs  |
+| a driver runs on behind its successor     | its tasks are fenced one by one                      |
+| the broker is killed                      | librdkafka goes on when it is back, or aborts        |
+| the query gets another number of tasks    | `PipelineError` in the middle of a micro-batch       |
+
+Readers need `isolation.level=read_committed`. Committed offsets of a group that rests expire
+(`offsets.retention.minutes`, 7 days): a query that rests longer in the middle of a micro-batch
+may write that one again.
+
+A batch job is a query of one micro-batch and of its own name: no task's rows are there twice. The
+tasks of a job that fails end each for itself, so some may have written; where that matters, write
+as a stream with `trigger(availableNow=True)`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.sink_columns import arguments, check_columns
+from minibroker.pipeline.sink_marker import (
+    Position,
+    check_no_task_is_gone,
+    check_same_rows,
+    check_same_tasks,
+    is_written,
+    marker_after,
+    marker_before,
+    tasks_changed,
+)
+from minibroker.pipeline.sink_options import parse_options
+from minibroker.pipeline.transaction import Transaction, read_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from minibroker.pipeline.sink_marker import Marker
+    from minibroker.pipeline.sink_options import SinkOptions
+
+# Spark's own, MicroBatchExecution and StreamExecution; the job group of a query is its run.
+QUERY_PROPERTY: Final = "sql.streaming.queryId"
+BATCH_PROPERTY: Final = "streaming.sql.batchId"
+RUN_PROPERTY: Final = "spark.jobGroup.id"
+
+
+class Written(WriterCommitMessage):
+    """What a task tells the driver."""
+
+    def __init__(
+        self,
+        position: Position,
+        rows: int,
+        topic: str = "",
+        *,
+        is_repeated: bool = False,
+        is_first: bool = False,
+    ) -> None:
+        self.position = position
+        self.rows = rows
+        self.topic = topic
+        """That carries the task's marker; empty: there were no rows."""
+        self.is_repeated = is_repeated
+        """It found its marker and wrote nothing."""
+        self.is_first = is_first
+        """In this run of the query: only then can the micro-batch be a repeated one."""
+
+
+def batch_writer(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> DataSourceArrowWriter:
+    """For `DataSource.writer`. Raises PipelineError: options or columns are wrong."""
+    if overwrite:
+        raise PipelineError("records of a topic cannot be overwritten: use mode('append')")
+    return BatchWriter(_checked(options, schema))
+
+
+def stream_writer(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> DataSourceStreamArrowWriter:
+    """For `DataSource.streamWriter`. Raises PipelineError: options or columns are wrong."""
+    if overwrite:
+        raise PipelineError(
+            "records of a topic cannot be overwritten: use outputMode('append') or 'update'"
+        )
+    return StreamWriter(_checked(options, schema))
+
+
+def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:
+    parsed = parse_options(options)
+    check_columns(schema, parsed.topic)
+    return parsed
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Of one job; made in the driver, copied to its tasks."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._job = str(uuid.uuid4())
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """One task, in a worker."""
+        task = _context().partitionId()
+        position = Position(self._options.prefix, self._job, self._job, 0, task, 0)
+        return write_rows(self._options, position, iterator)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Of one micro-batch; made in the driver for each, and again when it is done."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """One task, in a worker."""
+        context = _context()
+        query = context.getLocalProperty(QUERY_PROPERTY)
+        batch = context.getLocalProperty(BATCH_PROPERTY)
+        if not query or batch is None:
+            raise PipelineError(
+                "the task does not know its micro-batch: write streams with writeStream and a "
+                "trigger of micro-batches"
+            )
+        position = Position(
+            prefix=self._options.prefix,
+            query=query,
+            run=context.getLocalProperty(RUN_PROPERTY) or "",
+            batch=int(batch),
+            task=context.partitionId(),
+            tasks=self._options.tasks,
+        )
+        return write_rows(self._options, position, iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """In the driver, when every task is done. Raises PipelineError: see `sink_marker`."""
+        written = [one for one in messages if isinstance(one, Written) and one.is_first]
+        if not written:
+            return
+        behind = written[0].position._replace(task=len(messages))
+        marker = read_marker(self._options, behind.name, written[0].topic)
+        check_no_task_is_gone(marker, behind)
+
+
+def _context() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        raise PipelineError("rows are written by Spark's tasks, not by the driver")
+    return context
+
+
+def write_rows(
+    options: SinkOptions, position: Position, batches: Iterator[pa.RecordBatch]
+) -> Written:
+    """Write a task's rows, unless it did before; all of them or none.
+
+    Raises:
+        PipelineError: it could not, or the rows are not those that it wrote before.
+    """
+    first = next((batch for batch in batches if batch.num_rows), None)
+    if first is None:
+        return Written(position, 0)
+    topic = options.topic or next(iter(arguments(first, None)))[0]
+    with Transaction(options, position) as transaction:
+        marker = transaction.read_marker(topic)
+        is_repeated = is_written(marker, position)
+        _check_other_tasks(options, position, marker, topic)
+        rest = chain((first,), batches)
+        if marker is not None and is_repeated:
+            rows = sum(batch.num_rows for batch in rest)
+            check_same_rows(marker, position, rows)
+        else:
+            if marker is not None:
+                topic = marker.topic
+            elif options.topic is None:
+                # From now on the group has an offset, and shows when one is pending there.
+                transaction.write_marker(marker_before(position, topic))
+            rows = _write(transaction, options, rest, marker_after(position, topic))
+    is_first = marker is None or marker.run != position.run
+    return Written(position, rows, topic, is_repeated=is_repeated, is_first=is_first)
+
+
+def _write(
+    transaction: Transaction,
+    options: SinkOptions,
+    batches: Iterable[pa.RecordBatch],
+    marker: Marker,
+) -> int:
+    rows = 0
+    transaction.begin()
+    for batch in batches:
+        transaction.send(arguments(batch, options.topic))
+        rows += batch.num_rows
+    transaction.commit(marker._replace(rows=rows))
+    return rows
+
+
+def _check_other_tasks(
+    options: SinkOptions, position: Position, marker: Marker | None, topic: str
+) -> None:
+    """Whether another number of tasks began this batch; asked only where the number changed."""
+    if position.tasks == 0:
+        return
+    if marker is None and position.task > 0:
+        marker = read_marker(options, position.name_of(0), topic)
+    if marker is None or not tasks_changed(marker, position):
+        return
+    others = {
+        task: read_marker(options, position.name_of(task), topic) for task in range(marker.tasks)
+    }
+    check_same_tasks({task: one for task, one in others.items() if one is not None}, position)

@@ -1,0 +1,185 @@
+"""Columns of a frame → arguments of a producer.
+
+Those of the standard connector's sink, and the time of the record besides:
+
+| column      | type                                      | absent or null                       |
+|-------------|-------------------------------------------|--------------------------------------|
+| `value`     | binary or string                          | required; null is a tombstone        |
+| `key`       | binary or string                          | no key                               |
+| `topic`     | string                                    | the option `topic`, which wins       |
+| `partition` | int                                       | by the key as Java's clients do it   |
+| `timestamp` | timestamp                                 | the time of writing                  |
+| `headers`   | array<struct<key string, value binary>>   | none                                 |
+
+Others, as `offset` of the sources, are left alone. librdkafka takes 0 for no time, so a record of
+the very epoch, and one of message format v0 (-1 ms), gets the time of writing.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.schemas import HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql.types import DataType
+
+BY_KEY: Final = -1
+NOW: Final = 0
+NO_TIMESTAMP_MS: Final = -1
+
+_BYTES: Final = (BinaryType, StringType)
+_TYPES: Final[dict[str, tuple[type[DataType], ...]]] = {
+    "value": _BYTES,
+    "key": _BYTES,
+    "topic": (StringType,),
+    "partition": (IntegerType,),
+    "timestamp": (TimestampType, TimestampNTZType),
+    "headers": (ArrayType,),
+}
+COLUMNS: Final = tuple(_TYPES)
+
+Arguments = tuple[str, bytes | None, bytes | None, int, None, None, int, list[Any] | None]
+"""topic, value, key, partition, two call-backs, timestamp in ms, headers: `Producer.produce`."""
+
+
+def check_columns(schema: StructType, topic: str | None) -> None:
+    """What the sink cannot write is refused before it starts. Raises PipelineError."""
+    if "value" not in schema.fieldNames():
+        raise PipelineError(
+            f"the sink needs a column 'value' and the frame has {_listed(schema)}: "
+            "select one, as to_json(struct(*)) as value"
+        )
+    if topic is None and "topic" not in schema.fieldNames():
+        raise PipelineError(
+            f"the sink needs the option 'topic' or a column 'topic' and the frame has "
+            f"{_listed(schema)}: say where the rows go"
+        )
+    for field in schema.fields:
+        wanted = _TYPES.get(field.name)
+        if wanted is None:
+            continue
+        is_right = isinstance(field.dataType, wanted)
+        if field.name == "headers":
+            is_right = is_right and _are_headers(field.dataType)
+        if not is_right:
+            names = " or ".join(
+                ArrayType(HEADER).simpleString() if one is ArrayType else one.typeName()
+                for one in wanted
+            )
+            raise PipelineError(
+                f"the column {field.name!r} is of type {field.dataType.simpleString()} and the "
+                f"sink needs {names}: cast it"
+            )
+
+
+def _are_headers(found: DataType) -> bool:
+    if not isinstance(found, ArrayType) or not isinstance(found.elementType, StructType):
+        return False
+    fields = [(one.name, one.dataType) for one in found.elementType.fields]
+    return fields == [(one.name, one.dataType) for one in HEADER.fields]
+
+
+def _listed(schema: StructType) -> str:
+    return ", ".join(schema.fieldNames()) or "none"
+
+
+def arguments(batch: pa.RecordBatch, topic: str | None) -> Iterable[Arguments]:
+    """The rows of an Arrow batch in order, each as `Producer.produce` takes it by position.
+
+    Raises:
+        PipelineError: a row without topic, or of a time before the epoch.
+    """
+    names = batch.schema.names
+    count = batch.num_rows
+
+    def column(name: str, absent: Any) -> Iterable[Any]:
+        if name not in names:
+            return repeat(absent, count)
+        return _CONVERSIONS[name](batch.column(name))
+
+    return zip(
+        repeat(topic, count) if topic is not None else column("topic", None),
+        column("value", None),
+        column("key", None),
+        column("partition", BY_KEY),
+        repeat(None, count),
+        repeat(None, count),
+        column("timestamp", NOW),
+        column("headers", None),
+        strict=True,
+    )
+
+
+def _to_bytes(column: pa.Array) -> list[bytes | None]:
+    import pyarrow as pa  # noqa: PLC0415  slow to import, and only tasks need it
+
+    if pa.types.is_string(column.type):
+        column = column.cast(pa.binary())
+    elif pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_binary())
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _to_topics(column: pa.Array) -> list[str]:
+    if column.null_count:
+        raise PipelineError(
+            "a row has null in the column 'topic' and the sink has no option 'topic': fill the "
+            "column or set the option"
+        )
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _to_partitions(column: pa.Array) -> list[int]:
+    if column.null_count:
+        column = column.fill_null(BY_KEY)
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _to_milliseconds(column: pa.Array) -> list[int]:
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    times = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    times = times.fill_null(NOW)
+    earliest = compute.min(times).as_py()
+    if earliest is not None and earliest < NO_TIMESTAMP_MS:
+        raise PipelineError(
+            f"a row has {earliest} ms in the column 'timestamp' and records have times since "
+            "1970: null stands for the time of writing"
+        )
+    found: list[int] = times.to_pylist()
+    return [max(one, NOW) for one in found] if earliest == NO_TIMESTAMP_MS else found
+
+
+def _to_headers(column: pa.Array) -> Iterator[list[tuple[str, bytes | None]] | None]:
+    for headers in column.to_pylist():
+        if headers:
+            yield [(one["key"], one["value"]) for one in headers]
+        else:
+            yield None
+
+
+_CONVERSIONS: Final[dict[str, Callable[[pa.Array], Iterable[Any]]]] = {
+    "value": _to_bytes,
+    "key": _to_bytes,
+    "topic": _to_topics,
+    "partition": _to_partitions,
+    "timestamp": _to_milliseconds,
+    "headers": _to_headers,
+}

@@ -1,0 +1,168 @@
+"""What a task of the sink leaves behind in the transaction that carries its rows.
+
+Kafka ends a transaction for records and for committed offsets at once. So each task of a query
+has a consumer group that nobody ever joins, and commits an offset there together with its rows:
+
+| where                        | what                                                           |
+|------------------------------|----------------------------------------------------------------|
+| group, and transactional id  | `<prefix>-<query>-<task>`                                      |
+| topic                        | one of those that the task writes to: the first ever           |
+| partition                    | 0, since it is always there                                    |
+| offset                       | the number of the next micro-batch: the one written, plus one  |
+| metadata                     | JSON: rows of that batch, run of the query, tasks of the batch |
+
+`<query>` is the id in the query's checkpoint (`metadata`), so it lives and dies with the numbers
+of its micro-batches; in batch jobs it is a random id. Spark repeats only the last micro-batch of a
+query, with the same offsets of its sources. A task that finds the marker of the batch in hand
+wrote its rows before, and writes nothing.
+
+That rests on the same rows being in the same task again, which Spark gives for sources of Kafka
+records and for shuffles into a fixed number of partitions. Where it does not hold, this module
+says so: `tasks` (when the writer was told) is compared before anything is written, rows after.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Position(NamedTuple):
+    """Which task of which micro-batch of which query writes."""
+
+    prefix: str
+    query: str
+    run: str
+    """Of the query: another one each time that it starts."""
+    batch: int
+    task: int
+    tasks: int
+    """How many there are; 0: the writer was not told."""
+
+    @property
+    def name(self) -> str:
+        """Of the task's group and of its transactional id."""
+        return self.name_of(self.task)
+
+    def name_of(self, task: int) -> str:
+        """The same of another task of the query."""
+        return f"{self.prefix}-{self.query}-{task}"
+
+    def __str__(self) -> str:
+        return f"task {self.task} of micro-batch {self.batch} of query {self.query}"
+
+
+class Marker(NamedTuple):
+    """What a task's group says."""
+
+    topic: str
+    next_batch: int
+    rows: int
+    run: str
+    tasks: int
+
+    @property
+    def metadata(self) -> str:
+        """As it is committed."""
+        return json.dumps({"rows": self.rows, "run": self.run, "tasks": self.tasks})
+
+
+def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
+    """A committed offset as marker; what is missing in foreign metadata is 0 or empty."""
+    try:
+        found = json.loads(metadata or "{}")
+    except json.JSONDecodeError:
+        found = {}
+    fields: Mapping[str, object] = found if isinstance(found, dict) else {}
+    rows, tasks = fields.get("rows"), fields.get("tasks")
+    return Marker(
+        topic,
+        offset,
+        rows if isinstance(rows, int) else 0,
+        str(fields.get("run", "")),
+        tasks if isinstance(tasks, int) else 0,
+    )
+
+
+def marker_before(position: Position, topic: str) -> Marker:
+    """Of a task that writes for the first time: nothing of this batch is there."""
+    return Marker(topic, position.batch, 0, position.run, position.tasks)
+
+
+def marker_after(position: Position, topic: str) -> Marker:
+    """Of a task that wrote its batch; the rows are still to be counted."""
+    return Marker(topic, position.batch + 1, 0, position.run, position.tasks)
+
+
+def is_written(marker: Marker | None, position: Position) -> bool:
+    """Whether the task wrote its batch before.
+
+    Raises:
+        PipelineError: it wrote a later batch: the checkpoint is older than the topic.
+    """
+    if marker is None or marker.next_batch <= position.batch:
+        return False
+    if marker.next_batch == position.batch + 1:
+        return True
+    raise PipelineError(
+        f"{position} is to be written, but {marker.topic!r} has micro-batch "
+        f"{marker.next_batch - 1} already: the checkpoint is older than the topic; put the newer "
+        "one back, or start with a new checkpoint and decide where to read from"
+    )
+
+
+def tasks_changed(marker: Marker | None, position: Position) -> bool:
+    """Whether the query had another number of tasks when the marker was written."""
+    if marker is None or position.tasks == 0:
+        return False
+    return marker.tasks not in {0, position.tasks}
+
+
+def check_same_tasks(markers: Mapping[int, Marker], position: Position) -> None:
+    """No task of another number of tasks wrote a part of the batch in hand.
+
+    Args:
+        markers: task → marker, of all tasks that the query had.
+        position: of the task that is about to write.
+
+    Raises:
+        PipelineError: one did: which rows it wrote is not known any more.
+    """
+    for task, marker in sorted(markers.items()):
+        if marker.next_batch == position.batch + 1 and tasks_changed(marker, position):
+            raise PipelineError(
+                f"micro-batch {position.batch} of query {position.query} was begun with "
+                f"{marker.tasks} tasks, of which task {task} has written, and is now repeated "
+                f"with {position.tasks}: run it with {marker.tasks} tasks until that batch is done"
+            )
+
+
+def check_same_rows(marker: Marker, position: Position, rows: int) -> None:
+    """A repeated task has the rows that it wrote. Raises PipelineError when it has not."""
+    if marker.rows != rows:
+        raise PipelineError(
+            f"{position} wrote {marker.rows} rows before and is now repeated with {rows}: rows "
+            "went to other tasks, because the number of tasks, the master's cores or the query "
+            "changed; run it as before until that batch is done"
+        )
+
+
+def check_no_task_is_gone(marker: Marker | None, position: Position) -> None:
+    """The batch in hand has no task behind its last. Raises PipelineError when it has.
+
+    Args:
+        marker: of the first task number that the batch does not have.
+        position: of that task.
+    """
+    if marker is not None and marker.next_batch == position.batch + 1:
+        raise PipelineError(
+            f"micro-batch {position.batch} of query {position.query} was begun with more than "
+            f"{position.task} tasks, of which task {position.task} wrote {marker.rows} rows, and "
+            f"was repeated with {position.task}: rows are in {marker.topic!r} twice; run queries "
+            "with the number of tasks that they were begun with until a batch is done"
+        )

@@ -1,0 +1,93 @@
+"""The options of the sink, as text from Spark, and the settings of its producers.
+
+| option                    | means                                                              |
+|---------------------------|--------------------------------------------------------------------|
+| `kafka.bootstrap.servers` | where the brokers are                                              |
+| `topic`                   | all rows go there; without it each row's column `topic` says where |
+| `transactional.id.prefix` | begins the names of groups and transactional ids; minibroker-sink  |
+| `tasks`                   | how many tasks the query has, where whoever starts it knows it     |
+| `kafka.*`                 | librdkafka's settings of a producer                                |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_PREFIX: Final = "minibroker-sink"
+KAFKA: Final = "kafka."
+BOOTSTRAP: Final = "bootstrap.servers"
+
+REFUSED: Final = {
+    "transactional.id": "its place has transactional.id.prefix",
+    "enable.idempotence": "transactions need it",
+    "acks": "transactions need acks from all replicas",
+    "key.serializer": "keys are bytes",
+    "value.serializer": "values are bytes",
+    "group.id": "groups are named by transactional.id.prefix",
+}
+"""Settings that the sink makes itself → why."""
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    # As long as brokers allow by default. A task that is killed ends its transaction when it
+    # runs again; this bounds how long readers wait for one that never does.
+    "transaction.timeout.ms": 900_000,
+    # The partition of a key is the one that Java's clients choose.
+    "partitioner": "murmur2_random",
+    "linger.ms": 20,
+    "queue.buffering.max.messages": 500_000,
+    "queue.buffering.max.kbytes": 65_536,
+    "delivery.report.only.error": True,
+    "log_level": 2,
+}
+
+
+class SinkOptions(NamedTuple):
+    """What a writer has to know; it travels to the tasks."""
+
+    settings: Mapping[str, Any]
+    """Of the producer, without its transactional id."""
+    topic: str | None
+    prefix: str
+    tasks: int
+
+    @property
+    def brokers(self) -> str:
+        """HOST:PORT,…"""
+        return str(self.settings[BOOTSTRAP])
+
+    @property
+    def connection(self) -> dict[str, Any]:
+        """Settings that every kind of client takes."""
+        return {
+            key: value
+            for key, value in self.settings.items()
+            if key == BOOTSTRAP
+            or key.startswith(("security.", "sasl.", "ssl.", "client.", "socket.", "broker."))
+        }
+
+
+def parse_options(options: Mapping[str, str]) -> SinkOptions:
+    """Options as Spark hands them over: names in small letters.
+
+    Raises:
+        PipelineError: one is missing, refused or no number.
+    """
+    given = {str(key).lower(): str(value) for key, value in options.items()}
+    settings = {key.removeprefix(KAFKA): given[key] for key in given if key.startswith(KAFKA)}
+    if not settings.get(BOOTSTRAP):
+        raise PipelineError(
+            'the sink needs the option "kafka.bootstrap.servers", for example localhost:9092'
+        )
+    for key, why in REFUSED.items():
+        if key in settings:
+            raise PipelineError(f'the sink does not take the option "kafka.{key}": {why}')
+    tasks = given.get("tasks", "0")
+    if not tasks.isdecimal():
+        raise PipelineError(f'the option "tasks" is {tasks!r} and has to be a number, as 4')
+    prefix = given.get("transactional.id.prefix") or DEFAULT_PREFIX
+    return SinkOptions({**DEFAULTS, **settings}, given.get("topic") or None, prefix, int(tasks))

@@ -1,0 +1,153 @@
+"""Where the jobs' rows go: topics by the exactly-once sink, files by Spark's own.
+
+    frame ──► write_topic       one batch        `sink`, a task is a transaction
+          ├─► stream_to_topic   micro-batches    `sink`, each exactly once
+          └─► stream_to_files   micro-batches    Spark's file sink, each exactly once by the list
+                                                 in `_spark_metadata`
+
+Nothing is computed here; what a frame has to have is written in `sink_columns` and `schemas`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.schemas import ARCHIVE_PARTITION_COLUMNS
+from minibroker.pipeline.sink_columns import COLUMNS, check_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+FORMAT: Final = "minibroker"
+FILE_FORMATS: Final = ("parquet", "json", "csv")
+_CSV: Final = {"header": "true"}
+
+
+def write_topic(frame: DataFrame, options: Mapping[str, str], *, topic: str | None = None) -> None:
+    """Write a frame that ends; returns when all is committed.
+
+    Args:
+        frame: has the columns of `sink_columns`, others are left out.
+        options: of the sink, see `sink_options`.
+        topic: where all rows go; None: the column `topic` of each says it.
+
+    Raises:
+        PipelineError: columns do not fit.
+        pyspark.errors.PySparkException: a task failed; its text has the sentence.
+    """
+    chosen = _for_topic(frame, topic or options.get("topic"))
+    writer = chosen.write.format(FORMAT).options(**_with_topic(options, topic))
+    writer.mode("append").save()
+
+
+def stream_to_topic(
+    frame: DataFrame,
+    options: Mapping[str, str],
+    *,
+    checkpoint: str,
+    topic: str | None = None,
+    tasks: int = 0,
+    query_name: str | None = None,
+    output_mode: str = "append",
+    available_now: bool = False,
+    trigger: str | None = None,
+) -> StreamingQuery:
+    """Start a query that writes each micro-batch exactly once.
+
+    Args:
+        frame: a streaming one; has the columns of `sink_columns`, others are left out.
+        options: of the sink, see `sink_options`.
+        checkpoint: directory of the query's progress; its id names transactions and groups.
+        topic: where all rows go; None: the column `topic` of each says it.
+        tasks: how many tasks each micro-batch has, where the caller knows, for instance after
+            `repartition(4, "key")`; 0: not known. A changed number is then refused before
+            anything is written.
+        query_name: in Spark's progress.
+        output_mode: append, or update for aggregates.
+        available_now: end when all that is there at the start is written.
+        trigger: else, how often a micro-batch starts, as "10 seconds"; None: at once.
+
+    Raises:
+        PipelineError: columns do not fit.
+    """
+    chosen = _for_topic(frame, topic or options.get("topic"))
+    writer = chosen.writeStream.format(FORMAT).options(**_with_topic(options, topic))
+    if tasks:
+        writer = writer.option("tasks", str(tasks))
+    writer = writer.outputMode(output_mode)
+    return _start(writer, checkpoint, query_name, available_now, trigger)
+
+
+def stream_to_files(
+    frame: DataFrame,
+    directory: str,
+    *,
+    checkpoint: str,
+    file_format: str = FILE_FORMATS[0],
+    partition_by: Sequence[str] = ARCHIVE_PARTITION_COLUMNS,
+    query_name: str | None = None,
+    available_now: bool = False,
+    trigger: str | None = None,
+) -> StreamingQuery:
+    """Start a query that writes files; readers of `directory` see whole micro-batches, once.
+
+    Args:
+        frame: a streaming one, with the columns `partition_by`.
+        directory: made if it is not there; `topic=…/date=…/part-….parquet` below it.
+        checkpoint: directory of the query's progress.
+        file_format: parquet, json or csv; csv takes no binary columns and no arrays.
+        partition_by: columns that become directories.
+        query_name, available_now, trigger: as of `stream_to_topic`.
+
+    Raises:
+        PipelineError: another format, or a column to partition by is missing.
+    """
+    if file_format not in FILE_FORMATS:
+        raise PipelineError(
+            f"{file_format!r} is no format of files here: choose {', '.join(FILE_FORMATS)}"
+        )
+    for name in partition_by:
+        if name not in frame.columns:
+            raise PipelineError(
+                f"files are to be partitioned by {name!r}, which the frame does not have; it has "
+                f"{', '.join(frame.columns)}"
+            )
+    writer = frame.writeStream.format(file_format).option("path", directory).outputMode("append")
+    if file_format == "csv":
+        writer = writer.options(**_CSV)
+    if partition_by:
+        writer = writer.partitionBy(*partition_by)
+    return _start(writer, checkpoint, query_name, available_now, trigger)
+
+
+def _for_topic(frame: DataFrame, topic: str | None) -> DataFrame:
+    """Only what the sink looks at: nothing else has to travel to the tasks' Python."""
+    check_columns(frame.schema, topic)
+    dropped = {"topic"} if topic is not None else set()
+    names = [name for name in frame.columns if name in COLUMNS and name not in dropped]
+    return frame.select(*names)
+
+
+def _with_topic(options: Mapping[str, str], topic: str | None) -> dict[str, str]:
+    return {**options, "topic": topic} if topic is not None else dict(options)
+
+
+def _start(
+    writer: DataStreamWriter,
+    checkpoint: str,
+    query_name: str | None,
+    available_now: bool,
+    trigger: str | None,
+) -> StreamingQuery:
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    elif trigger is not None:
+        writer = writer.trigger(processingTime=trigger)
+    if query_name is not None:
+        writer = writer.queryName(query_name)
+    return writer.option("checkpointLocation", checkpoint).start()

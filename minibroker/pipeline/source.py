@@ -1,0 +1,58 @@
+"""The data source `minibroker`: topics as tables, read and written without a line of the JVM.
+
+    spark.read.format("minibroker").option("kafka.bootstrap.servers", "localhost:9092")
+         .option("subscribe", "orders").load()
+
+Options are in `options`, columns in `schemas`. Spark makes one of these in the Python processes
+beside its driver; what it returns goes to the tasks by pickle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from minibroker.pipeline import options, schemas, sink
+from minibroker.pipeline.source_batch import BatchReader
+from minibroker.pipeline.source_stream import StreamReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+    from pyspark.sql.types import StructType
+
+NAME = "minibroker"
+
+
+class TopicSource(DataSource):
+    """Reads and writes topics in batches and as streams.
+
+    Options: see `minibroker.pipeline.options` and, of the sink, `minibroker.pipeline.sink_options`.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format(…)` takes."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """The columns of a record. Raises PipelineError."""
+        return schemas.record_schema(include_headers=options.includes_headers(self.options))
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """For `spark.read`. Raises PipelineError."""
+        return BatchReader(self.options)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802  Spark's name
+        """For `spark.readStream`. Raises PipelineError."""
+        return StreamReader(self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """For `frame.write`. Raises PipelineError."""
+        return sink.batch_writer(self.options, schema, overwrite=overwrite)
+
+    def streamWriter(  # noqa: N802  Spark's name
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamArrowWriter:
+        """For `frame.writeStream`. Raises PipelineError."""
+        return sink.stream_writer(self.options, schema, overwrite=overwrite)

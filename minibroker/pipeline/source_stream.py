@@ -1,0 +1,197 @@
+"""`spark.readStream.format("minibroker")`: batch after batch, each from where the last ended.
+
+Spark keeps the offsets, in its checkpoint and as the connector's JSON, so that either source goes
+on where the other stopped. This object lives in one Python process beside the driver as long as
+the query; the tasks get ranges only.
+
+    initialOffset ─┐
+                   ├─► latestOffset(start, limit) ──► partitions(start, end) ──► read, in tasks
+    checkpoint ────┘        frozen by Trigger.AvailableNow
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from minibroker.pipeline import offsets, options
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
+from minibroker.pipeline.reader import read_range
+from minibroker.pipeline.source_batch import RangePartition
+from minibroker.pipeline.source_topics import TopicOffsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql.datasource import InputPartition
+    from pyspark.sql.streaming.datasource import ReadLimit
+
+Plain = dict[str, dict[str, int]]
+"""Offsets as Spark carries them between driver, checkpoint and this process."""
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One streaming query's view of its topics."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._options = options.parse(given, streaming=True)
+        self._topics_or_none: TopicOffsets | None = None
+        self._frozen: Offsets | None = None
+        self._known: Offsets = {}
+        self._first_offsets: Offsets = {}
+        """Of partitions that came while the query runs: where they are read from."""
+        self._last_batch_s = time.monotonic()
+
+    @property
+    def _topics(self) -> TopicOffsets:
+        """Made when first asked: tasks carry this object too, and ask nothing."""
+        if self._topics_or_none is None:
+            self._topics_or_none = TopicOffsets(self._options)
+        return self._topics_or_none
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For the tasks: what was told, without the client."""
+        return {**self.__dict__, "_topics_or_none": None}
+
+    # Where to begin.
+
+    def initialOffset(self) -> dict:  # type: ignore[type-arg]  # noqa: N802  Spark's name
+        """Of a query without a checkpoint. Raises PipelineError."""
+        wanted = self._options
+        return offsets.to_plain(
+            self._topics.at(
+                wanted.start,
+                self._topics.partitions(),
+                side="starting",
+                where_none=LATEST if wanted.latest_when_no_timestamp else 0,
+            )
+        )
+
+    # How far to go.
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
+        """`maxOffsetsPerTrigger` or `minOffsetsPerTrigger`; Spark hands it to `latestOffset`."""
+        if self._options.max_offsets_per_trigger:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # type: ignore[type-arg]  # noqa: N802
+        """The end of the next batch; `start` itself if there is to be none.
+
+        A trigger that runs once says ReadAllAvailable, which is without limit whatever the options
+        say, as Spark wants it.
+
+        Raises:
+            PipelineError: a topic is gone or its end went back, and `failOnDataLoss` is on.
+        """
+        begun = offsets.from_plain(start, where="the position of the stream")
+        end = self._frozen
+        if end is None:
+            end = self._ends(begun)
+        self._note_new(begun, end)
+        self._check_lost(begun, end)
+        froms = {one: begun.get(one, self._first_offsets.get(one, 0)) for one in end}
+        if isinstance(limit, ReadAllAvailable):
+            return offsets.to_plain(end)
+        waiting = sum(end[one] - froms[one] for one in end)
+        if self._waits_for_more(waiting):
+            return start
+        self._last_batch_s = time.monotonic()
+        if self._options.max_offsets_per_trigger:
+            end = offsets.limit_rows(froms, end, self._options.max_offsets_per_trigger)
+        return offsets.to_plain(end)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        """From now on the ends are those of this moment: the query reads so far, and is through."""
+        self._frozen = self._ends({})
+
+    def reportLatestOffset(self) -> dict | None:  # type: ignore[type-arg]  # noqa: N802
+        """Where the partitions end, as last seen: with it Spark's progress can say the lag."""
+        return offsets.to_plain(self._known) if self._known else None
+
+    def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
+        partitions = self._topics.partitions(
+            missing_allowed=not self._options.fail_on_data_loss, patient=True
+        )
+        self._known = self._topics.latest(partitions, known=known)
+        return dict(self._known)
+
+    def _note_new(self, begun: Offsets, end: Offsets) -> None:
+        """Partitions that came since are read from their beginning, whenever that is asked."""
+        new = [one for one in end if one not in begun and one not in self._first_offsets]
+        if not new:
+            return
+        found = self._topics.earliest(new)
+        for one in new:
+            if found[one] > 0:
+                self._lost(
+                    f"{one} came since the stream began, and its first records are gone: it "
+                    f"starts at offset {found[one]}"
+                )
+        self._first_offsets |= found
+
+    def _check_lost(self, begun: Offsets, end: Offsets) -> None:
+        gone = [one for one in begun if one not in end and self._frozen is None]
+        if gone:
+            self._lost(f"{', '.join(map(str, gone))} of the stream's position is gone")
+        for one, offset in begun.items():
+            if offset > end.get(one, offset):
+                self._lost(
+                    f"the end of {one} went back from offset {offset} to {end[one]}: the topic "
+                    "was made anew or has lost its tail"
+                )
+
+    def _lost(self, sentence: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise PipelineError(
+                f"{sentence}; start anew with another checkpoint, or set failOnDataLoss=false to "
+                "go on with what there is"
+            )
+
+    def _waits_for_more(self, waiting: int) -> bool:
+        """Whether `minOffsetsPerTrigger` holds the batch back, for maxTriggerDelay at most."""
+        if self._frozen is not None or waiting >= self._options.min_offsets_per_trigger:
+            return False
+        held_ms = (time.monotonic() - self._last_batch_s) * 1000
+        return held_ms < self._options.max_trigger_delay_ms
+
+    # The batch.
+
+    def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg]
+        """The tasks of one batch, which may be one of before a restart.
+
+        Raises:
+            PipelineError: see `latestOffset`.
+        """
+        begun = offsets.from_plain(start, where="the start of the batch")
+        until = offsets.from_plain(end, where="the end of the batch")
+        self._note_new(begun, until)
+        gone = [one for one in begun if one not in until]
+        if gone:
+            self._lost(f"{', '.join(map(str, gone))} of the stream's position is gone")
+        froms = {one: begun.get(one, self._first_offsets.get(one, 0)) for one in until}
+        ranges = offsets.ranges_between(froms, until, self._lost)
+        return [
+            RangePartition(one)
+            for one in offsets.split_ranges(
+                ranges,
+                pieces_min=self._options.min_partitions,
+                rows_max=self._options.max_records_per_partition,
+            )
+        ]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """In the task. Raises PipelineError."""
+        return read_range(self._options, partition.range)

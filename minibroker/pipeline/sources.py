@@ -1,0 +1,100 @@
+"""Topics as DataFrames, by our own source or by Spark's connector: the same rows from both.
+
+What the jobs read with. Options are checked here, in the driver, before Spark plans anything, and
+whether the topics exist is asked: so a mistake is one sentence and not a failed task.
+
+    options ──► read_topics, stream_topics ──► DataFrame of `schemas.RECORD`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline import options as source_options
+from minibroker.pipeline import schemas
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.source_topics import TopicOffsets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.options import SourceOptions
+
+_FORMATS: Final = {"minibroker": "minibroker", "connector": "kafka"}
+_NO_CONNECTOR: Final = ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "NoClassDefFound")
+
+
+def read_topics(
+    spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
+) -> DataFrame:
+    """What lies between two bounds of topics, once.
+
+    Args:
+        spark: of `session`.
+        options: see `minibroker.pipeline.options`.
+        source: `minibroker`, or `connector` for Spark's own, whose jars the session must have.
+
+    Raises:
+        PipelineError: wrong options, no such topic, no broker, no connector.
+    """
+    parsed = source_options.parse(options, streaming=False)
+    if not _existing(parsed):
+        raise PipelineError(
+            f"{parsed.what} matches no topic on {parsed.client['bootstrap.servers']}: correct the "
+            "pattern, or create a topic"
+        )
+    reader = spark.read.format(_format(source)).options(**_given(options, source))
+    try:
+        return _in_order(reader.load(), parsed)
+    except Exception as error:
+        raise _without_connector(error, source) from error
+
+
+def stream_topics(
+    spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
+) -> DataFrame:
+    """What is in topics and what comes, as a stream; args and errors as of `read_topics`.
+
+    A pattern may match nothing yet.
+    """
+    parsed = source_options.parse(options, streaming=True)
+    _existing(parsed)
+    reader = spark.readStream.format(_format(source)).options(**_given(options, source))
+    try:
+        return _in_order(reader.load(), parsed)
+    except Exception as error:
+        raise _without_connector(error, source) from error
+
+
+def _existing(parsed: SourceOptions) -> bool:
+    """Whether there is anything to read. Raises PipelineError for what is named and missing."""
+    return bool(TopicOffsets(parsed).partitions())
+
+
+def _given(options: Mapping[str, str], source: str) -> dict[str, str]:
+    """For the connector the settings that only librdkafka knows are no use, and stay out."""
+    if source == "minibroker":
+        return dict(options)
+    return {name: value for name, value in options.items() if name != "kafka.log_level"}
+
+
+def _format(source: str) -> str:
+    if source not in _FORMATS:
+        raise PipelineError(f"source is {source!r}, expected minibroker or connector")
+    return _FORMATS[source]
+
+
+def _in_order(frame: DataFrame, parsed: SourceOptions) -> DataFrame:
+    return frame.select(*schemas.record_schema(include_headers=parsed.include_headers).names)
+
+
+def _without_connector(error: Exception, source: str) -> Exception:
+    if source != "connector" or not any(sign in str(error) for sign in _NO_CONNECTOR):
+        return error
+    return PipelineError(
+        "Spark's Kafka connector is not loaded: start with --packages "
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:<your Spark's version>, or with its jars by "
+        "--jars"
+    )

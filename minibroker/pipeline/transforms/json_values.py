@@ -1,0 +1,106 @@
+"""Records with JSON values → rows with the values' fields, and why a record is none of them.
+
+    RECORD ──parsed──► fields… , record, __bad ──good──► fields… , record
+                                               └─bad──► what `--bad-records` keeps
+
+`record` is a struct of the record's own columns. `__bad` is null, or the reason in words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+BAD: Final = "__bad"
+RECORD: Final = "record"
+TIME: Final = "__time"
+
+_CORRUPT: Final = "__corrupt"
+_PARSED: Final = "__parsed"
+_OWN: Final = (BAD, RECORD, TIME, _CORRUPT, _PARSED)
+
+NO_VALUE: Final = "it has no value (a tombstone)"
+NO_TEXT: Final = "its value is not UTF-8"
+NO_JSON: Final = "its value is not JSON of this schema"
+NO_TIME: Final = "it has no time"
+
+
+def clashes(schema: StructType) -> list[str]:
+    """Fields that have a name which is taken here."""
+    return [name for name in schema.names if name in _OWN]
+
+
+def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -> DataFrame:
+    """The fields of each value, `record`, `__time` and `__bad`; no row is left out.
+
+    Args:
+        records: with the columns of `schemas.RECORD`.
+        schema: of the values. A field that is missing in a value is null, one that has another
+            type makes the record bad, one that is not in the schema is left out.
+        time: when it happened, over the fields and `record`; None: the record's timestamp.
+    """
+    text = f.col("value").cast("string")
+    with_corrupt = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    own = f.struct(*records.columns).alias(RECORD)
+    value = f.from_json(text, with_corrupt, options).alias(_PARSED)
+    rows = records.select(own, text.alias("__text"), value)
+    no_object = f.col(_PARSED).isNull() | f.col(f"{_PARSED}.{_CORRUPT}").isNotNull()
+    reason = (
+        f.when(f.col("record.value").isNull(), NO_VALUE)
+        .when(~f.is_valid_utf8("__text"), NO_TEXT)
+        .when(no_object | ~f.ltrim("__text").startswith("{"), NO_JSON)
+    )
+    fields = [f.col(f"{_PARSED}.`{name}`").alias(name) for name in schema.names]
+    found = rows.select(*fields, RECORD, reason.alias("__reason"))
+    when = f.col("record.timestamp") if time is None else time
+    timed = found.select("*", when.alias(TIME))
+    no_time = f.when(f.col(TIME).isNull(), NO_TIME)
+    return timed.select(*schema.names, RECORD, TIME, f.coalesce("__reason", no_time).alias(BAD))
+
+
+def good(rows: DataFrame) -> DataFrame:
+    """Those that can be used."""
+    return rows.where(f.col(BAD).isNull()).drop(BAD)
+
+
+def good_or_fail(rows: DataFrame) -> DataFrame:
+    """Those that can be used; the first other one fails the task with a sentence."""
+    sentence = f.concat(
+        f.lit("record "),
+        f.concat_ws("-", "record.topic", "record.partition"),
+        f.lit(" offset "),
+        f.col("record.offset").cast("string"),
+        f.lit(" cannot be used: "),
+        f.col(BAD),
+        f.lit("; give --bad-records DIR to set such records aside, or correct the schema"),
+    )
+    is_good = f.when(f.col(BAD).isNull(), f.lit(True)).otherwise(
+        f.raise_error(sentence).cast("boolean")
+    )
+    return rows.where(is_good).drop(BAD)
+
+
+def _base64(name: str) -> Column:
+    """In one line; Spark's has lines of 76."""
+    return f.replace(f.base64(name), f.lit("\r\n"), f.lit(""))
+
+
+def bad(rows: DataFrame) -> DataFrame:
+    """The others, to be read by people and, with `value_base64`, byte for byte by programs."""
+    return rows.where(f.col(BAD).isNotNull()).select(
+        "record.topic",
+        "record.partition",
+        "record.offset",
+        "record.timestamp",
+        f.col(BAD).alias("reason"),
+        f.make_valid_utf8(f.col("record.key").cast("string")).alias("key"),
+        f.make_valid_utf8(f.col("record.value").cast("string")).alias("value"),
+        _base64("record.key").alias("key_base64"),
+        _base64("record.value").alias("value_base64"),
+    )

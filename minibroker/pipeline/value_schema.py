@@ -1,0 +1,104 @@
+"""The fields of JSON values: from a schema as people write it, or from values as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import analysis_sentence
+from minibroker.pipeline.transforms.json_values import clashes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.plan import RollupPlan
+
+EXAMPLES_MAX: Final = 10_000
+
+_DDL: Final = "DDL such as 'id BIGINT, amount DOUBLE', or Spark's schema as JSON"
+
+
+def check(plan: RollupPlan) -> None:
+    """Read what can be read without Spark. Raises PipelineError."""
+    if plan.example is not None:
+        examples(plan.example)
+    else:
+        schema_text(plan.schema or "")
+
+
+def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
+    """The fields of the topic's values. Raises PipelineError."""
+    if plan.example is not None:
+        lines = [json.dumps(one) for one in examples(plan.example)]
+        schema = spark.read.json(spark.sparkContext.parallelize(lines, 1)).schema
+    else:
+        schema = _parse(schema_text(plan.schema or ""), plan.schema or "")
+    if not schema.names:
+        raise PipelineError(f"{plan.example or plan.schema} has no fields: give at least one")
+    if taken := clashes(schema):
+        raise PipelineError(
+            f"a value's field cannot be named {taken[0]!r}: that is the name of the record itself; "
+            "leave it out of the schema"
+        )
+    return schema
+
+
+def examples(path: str) -> list[object]:
+    """The values in a file: one JSON object, an array of them, or one a line.
+
+    Raises:
+        PipelineError: no such file, or no JSON objects.
+    """
+    text = _read(path, "--example")
+    try:
+        whole = json.loads(text)
+        found = whole if isinstance(whole, list) else [whole]
+    except json.JSONDecodeError:
+        found = [_line(path, number, line) for number, line in enumerate(text.splitlines(), 1)]
+        found = [one for one in found if one is not None]
+    if not found or not all(isinstance(one, dict) for one in found):
+        raise PipelineError(f"{path} is no example: expected JSON objects, one a line")
+    return found[:EXAMPLES_MAX]
+
+
+def schema_text(given: str) -> str:
+    """What a schema file has, or `given` itself when that is a schema. Raises PipelineError."""
+    if given.lstrip().startswith("{") or " " in given.strip():
+        return given.strip()
+    return _read(given, "--schema").strip()
+
+
+def _parse(text: str, where: str) -> StructType:
+    try:
+        if text.startswith("{"):
+            return StructType.fromJson(json.loads(text))
+        found = StructType.fromDDL(text)
+    except (PySparkException, ValueError, KeyError, TypeError) as error:
+        raise PipelineError(
+            f"{where} is no schema ({analysis_sentence(error)}): expected {_DDL}"
+        ) from error
+    if not isinstance(found, StructType):
+        raise PipelineError(f"{where} is a {found.simpleString()}, no schema: expected {_DDL}")
+    return found
+
+
+def _line(path: str, number: int, line: str) -> object:
+    if not line.strip():
+        return None
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise PipelineError(f"{path} line {number} is no JSON: {error}") from error
+
+
+def _read(path: str, flag: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise PipelineError(f"{flag} {path} cannot be read: {reason}") from error

@@ -1,0 +1,93 @@
+"""What a reader of committed records finds in a topic, and in the groups of the sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+SECONDS: Final = 90.0
+
+
+class Record(NamedTuple):
+    """One record, without where it came to lie."""
+
+    value: bytes | None
+    key: bytes | None
+    timestamp_ms: int
+    headers: list[tuple[str, bytes | None]] | None
+
+
+def records(address: str, topic: str) -> dict[int, list[Record]]:
+    """Partition → its committed records in order, when no transaction is open any more."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "finds-what-is-committed",
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    try:
+        partitions = list(consumer.list_topics(topic, SECONDS).topics[topic].partitions)
+        names = [TopicPartition(topic, number, 0) for number in partitions]
+        ends = {
+            one.partition: consumer.get_watermark_offsets(one, SECONDS, cached=False)[1]
+            for one in names
+        }
+        found: dict[int, list[Record]] = {number: [] for number in partitions}
+        consumer.assign(names)
+        ended: set[int] = set()
+        while len(ended) < len(partitions):
+            message = consumer.poll(SECONDS)
+            assert message is not None, f"{topic} is not read to its end: {ends}, {ended}"
+            _add(message, found, ends, ended)
+        return found
+    finally:
+        consumer.close()
+
+
+def _add(
+    message: Message, found: dict[int, list[Record]], ends: dict[int, int], ended: set[int]
+) -> None:
+    partition, offset, error = message.partition(), message.offset(), message.error()
+    assert partition is not None
+    assert offset is not None
+    if error is None:
+        headers = message.headers()
+        found[partition].append(
+            Record(
+                message.value(),
+                message.key(),
+                message.timestamp()[1],
+                [(key, bytes(value) if value is not None else None) for key, value in headers]
+                if headers
+                else None,
+            )
+        )
+    elif error.code() == KafkaError._PARTITION_EOF:
+        if offset >= ends[partition]:
+            ended.add(partition)
+    elif not error.retriable():
+        raise AssertionError(error)
+
+
+def values(address: str, topic: str) -> list[bytes]:
+    """Sorted, of all partitions."""
+    return sorted(one.value or b"" for part in records(address, topic).values() for one in part)
+
+
+def offsets(address: str, group: str) -> dict[tuple[str, int], tuple[int, str]]:
+    """(topic, partition) → committed offset and metadata."""
+    client = AdminClient({"bootstrap.servers": address})
+    request = [ConsumerGroupTopicPartitions(group)]
+    answer = client.list_consumer_group_offsets(request, require_stable=True)
+    found = answer[group].result(SECONDS).topic_partitions
+    return {(one.topic, one.partition): (one.offset, one.metadata) for one in found}

@@ -1,0 +1,106 @@
+"""One Spark, and brokers to read from and to write to, shared by all tests of the pipeline.
+
+| fixture             | scope    | what                                                          |
+|---------------------|----------|---------------------------------------------------------------|
+| `quick_java`        | session  | Spark's Java has one compiler, in other processes too         |
+| `spark`             | session  | `local[2]`, our data sources registered, the connector's jars |
+| `in_process`        | session  | `minibroker.testing.Broker`, in the memory of this process    |
+| `minibroker_address`| session  | its HOST:PORT                                                 |
+| `process_address`   | session  | of minibroker in a process of its own                         |
+| `kafka_address`     | session  | of Apache Kafka 3.9.1                                         |
+| `address`           | function | each of the three in turn                                     |
+| `topic`             | function | a name that no other test has                                 |
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.pipeline.session import session
+from minibroker.testing import Broker
+from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS, SPARK_OPTIONS_VARIABLE
+from tests.support.peers import ONE_NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from tests.support.broker import Minibroker
+    from tests.support.peers import KafkaPeer
+
+_numbers = itertools.count()
+
+SPARK_SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.pollingDelay": "10ms",
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_java() -> Iterator[None]:
+    """Whatever starts Spark from here on, in this process or below it, has these options."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SPARK_OPTIONS_VARIABLE, SPARK_OPTIONS)
+        yield
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session of all tests; what one sets in `spark.conf` it must unset."""
+    scratch = tmp_path_factory.mktemp("spark")
+    made = session(
+        master="local[2]",
+        app_name="minibroker tests",
+        jars=sorted(str(jar) for jar in SPARK_CONNECTOR.glob("*.jar")),
+        conf={
+            **SPARK_SETTINGS,
+            "spark.local.dir": str(scratch / "local"),
+            "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        },
+    )
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def in_process() -> Iterator[Broker]:
+    """A minibroker in this process: its records can be looked at, its faults chosen."""
+    with Broker(config=ONE_NODE) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def minibroker_address(in_process: Broker) -> str:
+    """HOST:PORT of the minibroker in this process."""
+    return in_process.bootstrap
+
+
+@pytest.fixture(scope="session")
+def process_address(minibroker: Minibroker) -> str:
+    """HOST:PORT of a minibroker in a process of its own."""
+    return minibroker.address
+
+
+@pytest.fixture(scope="session")
+def kafka_address(kafka_39: KafkaPeer) -> str:
+    """HOST:PORT of Apache Kafka 3.9.1."""
+    return kafka_39.address
+
+
+@pytest.fixture(params=["minibroker_address", "process_address", "kafka_address"])
+def address(request: pytest.FixtureRequest) -> str:
+    """Each kind of broker in turn: the same test, the same rows."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, str)
+    return found
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name of the test's own."""
+    return f"pipeline-{next(_numbers)}"

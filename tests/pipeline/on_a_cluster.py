@@ -1,0 +1,91 @@
+"""Both sources and every job on one session, and what they did as JSON: for `test_cluster`.
+
+python -m tests.pipeline.on_a_cluster MASTER BOOTSTRAP TOPIC DIRECTORY
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import minibroker
+from minibroker.pipeline import archive, inspect, replay, rollup
+from minibroker.pipeline.session import session
+from minibroker.pipeline.sources import read_topics
+from tests.support.java import SPARK_OPTIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SETTINGS = {
+    "spark.executor.extraJavaOptions": SPARK_OPTIONS,
+    "spark.sql.shuffle.partitions": "2",
+    "spark.executor.memory": "512m",
+}
+BATCH_ROWS = 250
+
+
+def main(master: str, bootstrap: str, topic: str, directory: str) -> None:
+    """Read `topic`, archive it, replay it into `<topic>-copy`, roll it up, look at it."""
+    here = Path(directory)
+    spark = session(master=master, app_name="on a cluster", conf=SETTINGS)
+    try:
+        given = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "minPartitions": "8"}
+        read = positions(read_topics(spark, given))
+        engine: dict[str, Any] = {"bootstrap": bootstrap, "spark": spark}
+        archived = archive(topic, to=here / "archive", batch_rows=BATCH_ROWS, **engine)
+        files = spark.read.parquet(str(here / "archive"))
+        replayed = replay(
+            here / "archive",
+            to_topic=f"{topic}-copy",
+            keep_timestamps=True,
+            keep_partitions=True,
+            **engine,
+        )
+        rolled = rollup(
+            topic,
+            window="10s",
+            agg="sum(number) AS total",
+            watermark="1s",
+            schema="number BIGINT",
+            to=here / "windows",
+            **engine,
+        )
+        windows = spark.read.parquet(str(here / "windows")).orderBy("window_start")
+        windows = windows.selectExpr("string(window_start) AS start", "total").collect()
+        looked = inspect(topic, **engine)
+        found = {
+            "read": read,
+            "archived": archived.rows,
+            "batches": archived.batches,
+            "files": positions(files),
+            "replayed": replayed.rows,
+            "rolled": rolled.rows,
+            "windows": [[row.start, row.total] for row in windows],
+            "looked": sum(one.records for one in looked.topics[0].partitions),
+        }
+        seen = set(spark.sparkContext.parallelize(range(64), 16).map(where).collect())
+        found["executors"] = len({directory for directory, _ in seen})
+        found["packages"] = sorted({package for _, package in seen})
+        found["application"] = spark.sparkContext.applicationId
+    finally:
+        spark.stop()
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+def positions(rows: DataFrame) -> list[tuple[int, int]]:
+    """Partition and offset of each, sorted."""
+    return sorted(
+        (row.partition, row.offset) for row in rows.select("partition", "offset").collect()
+    )
+
+
+def where(_: int) -> tuple[str, str]:
+    """The directory of the executor that is asked, and the file that its package is in."""
+    return Path.cwd().name, Path(minibroker.__file__).parents[1].name
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

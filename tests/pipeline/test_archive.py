@@ -1,0 +1,200 @@
+"""`archive`: every record with every column, once, on each broker, by each source."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from minibroker.pipeline import PipelineError, archive, schemas
+from minibroker.pipeline.archived_files import all_rows
+from minibroker.pipeline.transforms.archived import from_text
+from tests.pipeline import topics
+from tests.pipeline.committed import records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from minibroker.pipeline.progress import Batch
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def rows_of(spark: SparkSession, directory: Path, file_format: str = "parquet") -> DataFrame:
+    """An archive as its readers see it, in order."""
+    rows = all_rows(spark, str(directory), file_format)
+    if file_format == "csv":
+        rows = from_text(rows)
+    return rows.select(*schemas.ARCHIVE.names).orderBy("topic", "partition", "offset")
+
+
+def offsets_of(spark: SparkSession, directory: Path) -> dict[tuple[str, int], list[int]]:
+    """(topic, partition) → offsets in the archive, sorted, twice where they are there twice."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for row in rows_of(spark, directory).select("topic", "partition", "offset").collect():
+        found.setdefault((row.topic, row.partition), []).append(row.offset)
+    return found
+
+
+def headers_of(row: Row) -> list[tuple[str, bytes | None]] | None:
+    """As a plain reader has them."""
+    return [(one.key, one.value) for one in row.headers] if row.headers else None
+
+
+def keep_for_ever(address: str, topic: str) -> None:
+    """Retention counts by the records' times, which are of 2023."""
+    wanted = ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[wanted])
+    client = AdminClient({"bootstrap.servers": address})
+    client.incremental_alter_configs([resource])[resource].result(topics.SECONDS)
+
+
+@pytest.mark.parametrize("source", ["minibroker", "connector"])
+def test_every_column_of_every_record(
+    spark: SparkSession, address: str, topic: str, source: str, tmp_path: Path
+) -> None:
+    """Odd records, those of aborted transactions and the broker's times; beside a plain reader."""
+    names = topics.fill_odd(address, topic)
+    for name in names:
+        keep_for_ever(address, name)
+    topics.fill_transactional(address, f"{topic}transactional")
+    names.append(f"{topic}transactional")
+    told: list[Batch] = []
+    outcome = archive(
+        names,
+        to=tmp_path / "archive",
+        bootstrap=address,
+        source=source,
+        spark=spark,
+        progress=told.append,
+    )
+    rows = rows_of(spark, tmp_path / "archive").collect()
+    for name in names:
+        wanted = records(address, name)[0]
+        found = [row for row in rows if row.topic == name]
+        assert [(row.value, row.key, headers_of(row)) for row in found] == [
+            (one.value, one.key, one.headers) for one in wanted
+        ]
+        assert [round(row.timestamp.timestamp() * 1000) for row in found] == [
+            one.timestamp_ms for one in wanted
+        ]
+        assert {row.timestampType for row in found} == {1 if name.endswith("appended") else 0}
+        assert all(row.date == row.timestamp.date() for row in found)
+    assert outcome.rows == len(rows) == sum(batch.rows for batch in told)
+    assert told[-1].lag == 0
+
+
+@pytest.mark.parametrize("file_format", ["json", "csv"])
+def test_text_formats_hold_the_same(
+    spark: SparkSession, minibroker_address: str, topic: str, file_format: str, tmp_path: Path
+) -> None:
+    names = topics.fill_odd(minibroker_address, topic)
+    for name in names:
+        keep_for_ever(minibroker_address, name)
+    for one in ("parquet", file_format):
+        archive(names, to=tmp_path / one, bootstrap=minibroker_address, format=one, spark=spark)
+    assert (
+        rows_of(spark, tmp_path / file_format, file_format).collect()
+        == rows_of(spark, tmp_path / "parquet").collect()
+    )
+
+
+def test_the_next_run_goes_on_and_takes_new_partitions(
+    spark: SparkSession, address: str, topic: str, tmp_path: Path
+) -> None:
+    """Also with the other source: their offsets in the checkpoint are the same."""
+    topics.create(address, topic, 1)
+    topics.send(address, topic, 50)
+    here = tmp_path / "archive"
+    assert archive(topic, to=here, bootstrap=address, spark=spark, batch_rows=20).rows == 50
+    assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 0
+    topics.add_partitions(address, topic, 3)
+    topics.send(address, topic, 10)
+    topics.send(address, topic, 7, partition=2)
+    again = archive(topic, to=here, bootstrap=address, spark=spark, source="connector")
+    assert again.rows == 17
+    assert offsets_of(spark, here) == {(topic, 0): list(range(60)), (topic, 2): list(range(7))}
+
+
+def test_a_pattern_follows_until_it_is_told_to_stop(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """What is produced meanwhile and a topic that is made meanwhile are in it; then it ends."""
+    address = minibroker_address
+    for name in ("a", "b"):
+        topics.create(address, f"{topic}-{name}")
+    topics.send(address, f"{topic}-a", 5)
+    stop, enough = threading.Event(), threading.Event()
+
+    def follow(batch: Batch) -> None:
+        if not batch.rows:
+            return  # a topic that has no record yet makes a batch, too
+        if batch.total_rows == 5:
+            topics.send(address, f"{topic}-b", 5)
+        if batch.total_rows == 10:
+            topics.create(address, f"{topic}-c")
+            topics.send(address, f"{topic}-c", 5)
+        if batch.total_rows == 15:
+            enough.set()
+            stop.set()
+
+    here = tmp_path / "archive"
+    pattern = f"{topic}-."
+    outcome = archive(
+        pattern=pattern,
+        to=here,
+        bootstrap=address,
+        follow=True,
+        spark=spark,
+        progress=follow,
+        stop=stop,
+    )
+    assert outcome.was_stopped
+    assert offsets_of(spark, here) == {(f"{topic}-{name}", 0): list(range(5)) for name in "abc"}
+
+
+def test_what_cannot_work_is_one_sentence_and_writes_nothing(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    address, here = minibroker_address, tmp_path / "archive"
+    topics.create(address, topic)
+    topics.send(address, topic, 3)
+    topics.create(address, f"{topic}-other")
+    common = {"bootstrap": address, "spark": spark}
+    with pytest.raises(PipelineError, match=r"there is no topic 'nowhere': check its name or"):
+        archive("nowhere", to=here, **common)
+    with pytest.raises(PipelineError, match=r"no topic matches 'nowhere.*'"):
+        archive(pattern="nowhere.*", to=here, **common)
+    with pytest.raises(PipelineError, match=r"no broker answers at 127.0.0.1:1 "):
+        archive(topic, to=here, spark=spark, bootstrap="127.0.0.1:1")
+    assert not here.exists()
+
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "letter.txt").write_text("dear")
+    with pytest.raises(PipelineError, match=r"has files that no job .* \(letter.txt\)"):
+        archive(topic, to=foreign, **common)
+    assert [path.name for path in foreign.iterdir()] == ["letter.txt"]
+
+    archive(topic, to=here, **common)
+    with pytest.raises(
+        PipelineError, match=r"with format 'parquet' and this one has format 'json'"
+    ):
+        archive(topic, to=here, format="json", **common)
+    with pytest.raises(PipelineError, match=f"holds the progress of topic {topic}, which this"):
+        archive(f"{topic}-other", to=here, **common)
+    topics.delete(address, topic)
+    topics.create(address, topic)
+    with pytest.raises(PipelineError, match="ends at offset 0: it is another topic of that name"):
+        archive(topic, to=here, **common)
+    assert offsets_of(spark, here) == {(topic, 0): [0, 1, 2]}

@@ -1,0 +1,144 @@
+"""`minibroker pipeline …` as a person or a script runs it: a process, a terminal, Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.pipeline import topics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
+
+SECONDS = 280.0
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "minibroker", "pipeline", *words]
+
+
+def test_a_dry_run_says_what_would_be_done(
+    minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """All of it without Spark, and so at once; nothing is made."""
+    topics.create(minibroker_address, topic, 3)
+    topics.send(minibroker_address, topic, 7)
+    example = tmp_path / "example.json"
+    example.write_text('{"a": 1}')
+    to = ("--bootstrap", minibroker_address, "--dry-run")
+    for words, wanted in (
+        (("archive", "--topic", topic, "--to", "./out", *to), "7 offsets, from the beginning"),
+        (("archive", "--topic", topic, "--to", "s3a://lake/out", *to), "up to 7 offsets: how far"),
+        (
+            (
+                *("rollup", "--topic", topic, "--window", "1m30s", "--agg", "count(*)"),
+                *("--example", str(example), "--to", "./out", *to),
+            ),
+            "of 1 min 30 s, by record.timestamp",
+        ),
+    ):
+        done = subprocess.run(
+            command(*words),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            timeout=SECONDS,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"{words[0]} ")
+        assert f"{topic} (3 partitions)" in done.stdout
+        assert wanted in done.stdout
+        assert done.stdout.endswith("nothing was done: --dry-run\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["example.json"]
+
+
+def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
+    minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """What was told as done is in the archive, and the next run has nothing to do twice."""
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 50)
+    words = ("archive", "--topic", topic, "--to", str(tmp_path / "out"), "--follow")
+    with subprocess.Popen(
+        command(*words, "--bootstrap", minibroker_address, "--master", "local[1]"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = json.loads(process.stdout.readline())
+        assert (first["batch"], first["rows"], first["lag"]) == (0, 50, 0)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to Spark and its workers, too
+        rest, errors = process.communicate(timeout=SECONDS)
+    assert (process.returncode, errors) == (130, "")
+    assert [json.loads(line)["rows"] for line in rest.splitlines()] in ([], [0])
+    assert (tmp_path / "out" / "_minibroker" / "checkpoint" / "commits" / "0").exists()
+
+
+def test_a_person_gets_one_line_and_a_last_sentence(
+    minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 50)
+    words = ("archive", "--topic", topic, "--to", "out", "--bootstrap", minibroker_address)
+    code, said = on_a_terminal(command(*words, "--master", "local[1]"), tmp_path)
+    assert code == 0
+    shown = said.split("\r\x1b[K")
+    assert shown[0] == ""
+    assert shown[1] == "starting Spark"
+    assert shown[2] == "first batch"
+    assert re.fullmatch(r"50 rows  [\d,]+ rows/s  lag 0", shown[3])
+    assert re.fullmatch(r"50 records archived to out in .*\r\n", shown[-1])
+
+
+def test_no_java_is_one_sentence(minibroker_address: str, topic: str, tmp_path: Path) -> None:
+    topics.create(minibroker_address, topic)
+    done = subprocess.run(
+        command("archive", "--topic", topic, "--to", "out", "--bootstrap", minibroker_address),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=SECONDS,
+        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("minibroker pipeline archive: no Java: Spark needs Java 17")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def on_a_terminal(words: list[str], directory: Path) -> tuple[int, str]:
+    """Exit code, and all that the terminal got."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(words, stdout=its, stderr=its, stdin=its, cwd=directory) as process:
+        os.close(its)
+        said = b"".join(_read_all(ours))
+        code = process.wait(timeout=SECONDS)
+    os.close(ours)
+    return code, said.decode()
+
+
+def _read_all(terminal: int) -> Iterator[bytes]:
+    """Until the last process that has the other end is gone; Linux then says EIO."""
+    deadline = time.monotonic() + SECONDS
+    with contextlib.suppress(OSError):
+        while part := os.read(terminal, 65536):
+            assert time.monotonic() < deadline, part
+            yield part

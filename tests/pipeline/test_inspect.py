@@ -1,0 +1,333 @@
+"""`inspect`: its transforms on rows written here, and the whole of it on topics and directories."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from minibroker.pipeline import inspect
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.jobs.inspect import run
+from minibroker.pipeline.plan import InspectPlan, Kafka
+from minibroker.pipeline.report_facts import FrequentKey, GroupLag
+from minibroker.pipeline.report_words import findings
+from minibroker.pipeline.schemas import RECORD
+from minibroker.pipeline.segments_batches import BATCH
+from minibroker.pipeline.transforms import inspected, inspected_batches
+from minibroker.records.builder import build_batch
+from minibroker.records.record import Record
+from minibroker.storage import names
+from tests.pipeline import topics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+NOON_MS = 1_790_000_000_000
+
+
+def records(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
+    """Of (partition, offset, milliseconds, key, value)."""
+    return spark.createDataFrame(
+        [
+            (key, value, "t", partition, offset, datetime.fromtimestamp(ms / 1000, UTC), 0)
+            for partition, offset, ms, key, value in rows
+        ],
+        RECORD,
+    )
+
+
+def dicts(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in frame.collect()]
+
+
+def test_partitions_are_counted(spark: SparkSession) -> None:
+    facts = inspected.facts(
+        records(
+            spark,
+            (0, 5, 1_000, b"a", b"12345"),
+            (0, 9, 3_000, b"b", None),
+            (0, 7, 2_000, None, b""),
+            (1, 0, 9_000, None, None),
+        )
+    )
+    first, second = dicts(inspected.by_partition(facts))
+    assert first == {
+        "topic": "t",
+        "partition": 0,
+        "records": 3,
+        "bytes": 7,
+        "firstOffset": 5,
+        "lastOffset": 9,
+        "firstMs": 1_000,
+        "lastMs": 3_000,
+        "withoutKey": 1,
+        "tombstones": 1,
+        "keys": 2,
+    }
+    assert (second["records"], second["bytes"], second["keys"]) == (1, 0, 0)
+
+
+def test_sizes_and_times_fall_into_their_slices(spark: SparkSession) -> None:
+    sizes = (0, 1, 2, 3, 4, 1023, 1024)
+    facts = inspected.facts(
+        records(spark, *((0, n, n * 600, None, b"x" * size) for n, size in enumerate(sizes)))
+    )
+    assert [(row.power, row.records) for row in inspected.by_size(facts).collect()] == [
+        (-1, 1),
+        (0, 1),
+        (1, 2),
+        (2, 1),
+        (9, 1),
+        (10, 1),
+    ]
+    topic_of = facts.first().topic
+    slices = inspected.over_time(facts, {"other": 5, topic_of: 1000}).collect()
+    assert [(row.startMs, row.records) for row in slices] == [
+        (0, 2),
+        (1000, 2),
+        (2000, 1),
+        (3000, 2),
+    ]
+    [topic] = inspected.by_topic(facts).collect()
+    assert (list(topic.quantiles), topic.smallest, topic.largest) == ([3, 1024], 0, 1024)
+
+
+def test_the_most_frequent_keys_come_first_with_their_partition(spark: SparkSession) -> None:
+    rows = [(n % 2, n, 0, b"everywhere", b"") for n in range(4)]
+    rows += [(1, 10 + n, 0, b"once" * 30, b"") for n in range(3)]
+    rows += [(0, 20, 0, b"rare", b""), (0, 21, 0, None, b"")]
+    found = inspected.frequent_keys(inspected.facts(records(spark, *rows)), 2).collect()
+    assert [(bytes(row.keyStart), row.records, row.keyBytes) for row in found] == [
+        (b"everywhere", 4, 10),
+        ((b"once" * 30)[:64], 3, 120),
+    ]
+    assert [(row.firstPartition, row.lastPartition) for row in found] == [(0, 1), (1, 1)]
+
+
+def test_order_is_looked_at_within_a_partition(spark: SparkSession) -> None:
+    facts = inspected.facts(
+        records(
+            spark,
+            (0, 3, 70, None, b""),
+            (0, 1, 100, None, b""),
+            (0, 2, 40, None, b""),
+            (0, 4, 100, None, b""),
+            (1, 0, 10, None, b""),
+            (1, 1, 11, None, b""),
+        )
+    )
+    [late] = inspected.out_of_order(facts).collect()
+    assert (late.partition, late.records, late.mostBehindMs) == (0, 2, 60)
+
+
+def batches(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    usual: dict[str, Any] = {
+        "topic": "t",
+        "partition": 0,
+        "codec": "none",
+        "magic": 2,
+        "records": 10,
+        "sizeBytes": 100,
+        "recordBytes": 200,
+        "isTransactional": False,
+        "isControl": False,
+        "isAborted": False,
+        "producerId": 7,
+        "producerEpoch": 0,
+    }
+    columns = BATCH.names
+    complete = [{**usual, **row} for row in rows]
+    return spark.createDataFrame(
+        [tuple(row.get(column) for column in columns) for row in complete], BATCH
+    )
+
+
+def sent(offset: int, first: int, last: int, **more: Any) -> dict[str, Any]:
+    return {
+        "baseOffset": offset,
+        "baseSequence": first,
+        "lastSequence": last,
+        "records": last - first + 1,
+        **more,
+    }
+
+
+def producers(frame: DataFrame) -> list[tuple[int, int, int, int]]:
+    rows = inspected_batches.by_producer(frame).collect()
+    return [(row.producerId, row.missing, row.repeated, row.gaps) for row in rows]
+
+
+def test_sequences_that_go_on_are_sound(spark: SparkSession) -> None:
+    end = 2**31 - 1
+    found = producers(
+        batches(
+            spark,
+            sent(0, end - 9, end),
+            sent(10, 0, 9),
+            sent(30, 10, 19),
+            sent(20, 0, 0, producerEpoch=1),
+            sent(40, 500, 509, producerId=8),
+            {"isControl": True, "baseSequence": -1, "producerId": 9, "baseOffset": 50},
+            {"baseSequence": -1, "producerId": -1, "baseOffset": 60},
+        )
+    )
+    assert found == [(7, 0, 0, 0), (8, 0, 0, 0)]
+
+
+def test_gaps_and_repetitions_are_counted_in_records(spark: SparkSession) -> None:
+    found = producers(
+        batches(
+            spark,
+            sent(0, 0, 9),
+            sent(10, 13, 19),
+            sent(20, 13, 19),
+            sent(30, 20, 29),
+            sent(40, 35, 35),
+            sent(50, 0, 4, partition=1),
+        )
+    )
+    assert found == [(7, 8, 7, 2), (7, 0, 0, 0)]
+
+
+def test_codecs_and_defects(spark: SparkSession) -> None:
+    frame = batches(
+        spark,
+        sent(0, 0, 9),
+        sent(10, 10, 19, codec="zstd", isAborted=True),
+        {"isControl": True, "codec": "zstd"},
+        {"defect": "cut", "segment": "0.log", "position": 5, "sizeBytes": 7},
+    )
+    found = dicts(inspected_batches.by_codec(frame))
+    assert [(row["codec"], row["batches"], row["abortedRecords"]) for row in found] == [
+        ("none", 1, 0),
+        ("zstd", 1, 10),
+    ]
+    [defect] = inspected_batches.defects(frame).collect()
+    assert tuple(defect) == ("t", 0, "0.log", 5, 7, "cut")
+
+
+def write_skewed(directory: Path) -> None:
+    """Four partitions: one key fills the second, the last is empty, each has something wrong."""
+    for partition, count in enumerate((300, 2400, 300, 0)):
+        log = directory / f"orders-{partition}" / names.segment_file(0, names.LOG)
+        log.parent.mkdir(parents=True)
+        parts: list[bytes | bytearray] = []
+        for offset in range(0, count, 100):
+            some = [
+                Record(
+                    0,
+                    NOON_MS + (offset + n) * 10 - (5_000 if n == 50 else 0),
+                    b"hot" if partition == 1 and n % 10 else b"key-%d" % n,
+                    b"value" * 20,
+                )
+                for n in range(100)
+            ]
+            sequence = offset + (7 if offset >= 200 else 0)
+            parts.append(
+                build_batch(
+                    some,
+                    base_offset=offset,
+                    codec="gzip",
+                    producer_id=partition,
+                    producer_epoch=0,
+                    base_sequence=sequence,
+                )
+            )
+        if partition == 2:
+            parts.append(b"\x00" * 30)
+        log.write_bytes(b"".join(parts))
+
+
+def test_a_directory_is_inspected_and_the_page_says_what_is_true(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative one, too, which Spark's processes would look for elsewhere."""
+    write_skewed(tmp_path / "logs")
+    page = tmp_path / "page.html"
+    monkeypatch.chdir(tmp_path)
+    found = inspect(log_dir="logs", report=page, spark=spark)
+    [topic] = found.topics
+    assert [one.records for one in topic.partitions] == [300, 2400, 300, 0]
+    assert [one.out_of_order for one in topic.partitions] == [3, 24, 3, 0]
+    assert topic.partitions[1].most_behind_ms == 4_990
+    assert topic.frequent_keys[0] == FrequentKey("hot", 2160, 1)
+    assert sum(one.records for one in topic.slices) == 3000
+    assert [(one.producer_id, one.missing) for one in topic.producers] == [(0, 7), (1, 7), (2, 7)]
+    assert [(one.codec, one.batches, one.records) for one in topic.codecs] == [("gzip", 30, 3000)]
+    assert topic.unfolded_bytes > 5 * topic.stored_bytes
+    assert [(one.partition, one.size_bytes) for one in topic.defects] == [(2, 30)]
+    said = [one.text for one in findings(topic) if one.is_warning]
+    assert said[0] == (
+        "Skewed: partition 1 holds 80 % of the records, 3.2 times the fair share of 4 partitions; "
+        "the key “hot” alone makes 90 % of that partition."
+    )
+    assert said[0] in page.read_text(encoding="utf-8")
+
+
+def test_a_topic_is_inspected_by_its_broker_with_the_lag_of_groups(
+    spark: SparkSession, address: str, topic: str
+) -> None:
+    topics.create(address, topic, 2)
+    topics.send(address, topic, 60)
+    topics.send(address, topic, 20, partition=1)
+    reader = Consumer({"bootstrap.servers": address, "group.id": f"of-{topic}"})
+    reader.commit(offsets=[TopicPartition(topic, 0, 45)], asynchronous=False)
+    reader.close()
+
+    [found] = inspect(topic, bootstrap=address, spark=spark).topics
+
+    assert [one.records for one in found.partitions] == [60, 20]
+    assert (found.keys, found.out_of_order, found.codecs) == (60, 0, ())
+    assert found.groups == (GroupLag(f"of-{topic}", "empty", 15, 2, 1),)
+
+
+def test_a_broker_and_its_files_tell_the_same(
+    spark: SparkSession, minibroker: Any, topic: str
+) -> None:
+    topics.create(minibroker.address, topic, 2)
+    topics.send(minibroker.address, topic, 30, codec="zstd")
+
+    [by_broker] = inspect(topic, bootstrap=minibroker.address, spark=spark).topics
+    said: list[str] = []
+    plan = InspectPlan(Kafka(), (topic,), str(minibroker.data_dir))
+    [by_files] = run(spark, plan, tell=said.append).topics
+
+    assert said[0] == "reading records"
+    assert said[1].startswith("30 records  ")
+    assert said[2:] == ["reading batches"]
+    only_files = {"codecs": (), "producers": (), "defects": ()}
+    assert by_files._replace(**only_files) == by_broker
+    assert by_files.codecs[0].records == 30
+
+
+def test_a_topic_that_is_not_there_is_one_sentence(
+    spark: SparkSession, minibroker_address: str
+) -> None:
+    with pytest.raises(PipelineError, match="there is no topic 'nowhere'"):
+        inspect("nowhere", bootstrap=minibroker_address, spark=spark)
+
+
+def test_the_command_prints_the_table_and_writes_the_page(tmp_path: Path) -> None:
+    write_skewed(tmp_path / "logs")
+    page = tmp_path / "page.html"
+    words = ["pipeline", "inspect", "--log-dir", str(tmp_path / "logs"), "--report", str(page)]
+    done = subprocess.run(
+        [sys.executable, "-m", "minibroker", *words, "--master", "local[1]"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=560,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "orders: 3,000 records" in done.stdout
+    assert "! Skewed: partition 1 holds 80 % of the records" in done.stdout
+    assert "<svg" in page.read_text(encoding="utf-8")

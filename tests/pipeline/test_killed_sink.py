@@ -1,0 +1,70 @@
+"""The sink is killed anywhere: afterwards every record is there exactly once, and in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.pipeline import topics
+from tests.pipeline.committed import records
+from tests.pipeline.killing import (
+    BATCH_ROWS,
+    KILLS,
+    SECONDS_A_KILL,
+    Ends,
+    Job,
+    finish,
+    kill_anywhere,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.broker import Minibroker
+
+PARTITIONS = 3
+ROWS_A_KILL = 600
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.timeout(300 + SECONDS_A_KILL * KILLS)
+def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_path: Path) -> None:
+    broker = new_broker()
+    topics.create(broker.address, "source", PARTITIONS)
+    topics.create(broker.address, "target", PARTITIONS)
+    written: list[list[bytes]] = [[] for _ in range(PARTITIONS)]
+
+    def produce(kill: int) -> None:
+        producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 5})
+        for number in range(ROWS_A_KILL):
+            value = b"%d-%d" % (kill, number)
+            written[number % PARTITIONS].append(value)
+            producer.produce("source", value, partition=number % PARTITIONS)
+        assert producer.flush(60) == 0
+
+    command = ["tests.pipeline.copying", broker.address, "source", "target"]
+    command.append(str(tmp_path / "checkpoint"))
+    job = Job([*command, "follow"], tmp_path / "job.log")
+    ends = Ends(broker.address, "target", PARTITIONS)
+    try:
+        killed = kill_anywhere(
+            job, broker, ends, steps=2 * BATCH_ROWS, kinds=("broker", "worker"), before=produce
+        )
+        job.kill_driver()
+        last = Job([*command, "now"], tmp_path / "job.log")
+        last.start()
+        finish(last)
+        last.close()
+    finally:
+        job.close()
+        ends.close()
+
+    found = records(broker.address, "target")
+    assert {number: [one.value for one in part] for number, part in found.items()} == dict(
+        enumerate(written)
+    ), (killed, job.starts)
+    assert sum(killed.values()) == KILLS

@@ -1,0 +1,160 @@
+"""`replay`: what was archived is in the topic, once, in order, whatever came between."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.pipeline import PipelineError, archive, replay
+from tests.pipeline import topics
+from tests.pipeline.committed import Record, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.progress import Batch
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
+
+RECORDS = 300
+
+Archived = tuple[dict[int, list[Record]], "Path"]
+"""What was in the topic, and the directory of its archive."""
+
+
+@pytest.fixture(scope="module")
+def archived(
+    spark: SparkSession, minibroker_address: str, tmp_path_factory: pytest.TempPathFactory
+) -> Archived:
+    """A topic of three partitions with gaps and odd records, and its archive in small batches."""
+    topic = "replay-origin"
+    topics.create(minibroker_address, topic, 3, {"retention.ms": "-1"})
+    client = topics.producer(minibroker_address)
+    for number in range(RECORDS):
+        client.produce(
+            topic,
+            None if number % 17 == 0 else f"value {number}".encode(),
+            None if number % 5 == 0 else f"key {number % 7}".encode(),
+            partition=number % 7 % 3,
+            timestamp=1_700_000_000_000 + number * 10 - (500 if number % 50 == 0 else 0),
+            headers=[("number", str(number).encode()), ("null", None)] if number % 3 else None,
+        )
+    assert client.flush(topics.SECONDS) == 0
+    here = tmp_path_factory.mktemp("replay") / "archive"
+    archive(topic, to=here, bootstrap=minibroker_address, spark=spark, batch_rows=100)
+    return records(minibroker_address, topic), here
+
+
+def test_partitions_times_and_everything_else_are_kept(
+    spark: SparkSession, archived: Archived, address: str, topic: str
+) -> None:
+    """On each broker, in several batches; the second run finds nothing to do."""
+    wanted, here = archived
+    topics.create(address, topic, 3, {"retention.ms": "-1"})
+
+    def run() -> int:
+        return replay(
+            here,
+            to_topic=topic,
+            bootstrap=address,
+            keep_timestamps=True,
+            keep_partitions=True,
+            batch_rows=120,
+            spark=spark,
+        ).rows
+
+    assert run() == RECORDS
+    assert records(address, topic) == wanted
+    assert run() == 0
+    assert records(address, topic) == wanted
+
+
+def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
+    spark: SparkSession, archived: Archived, minibroker_address: str, topic: str
+) -> None:
+    """By key: each key's records are in their order, and the archive may have grown meanwhile."""
+    wanted, here = archived
+    topics.create(minibroker_address, topic, 2)
+    common = {"to_topic": topic, "bootstrap": minibroker_address, "spark": spark, "batch_rows": 60}
+    total, runs = 0, 0
+    while total < RECORDS:
+        stop = threading.Event()
+
+        def stop_after_one(batch: Batch, stop: threading.Event = stop) -> None:
+            stop.set()
+
+        outcome = replay(here, progress=stop_after_one, stop=stop, **common)
+        total, runs = total + outcome.rows, runs + 1
+        assert runs < 10
+    replay(here, **common)
+    found = records(minibroker_address, topic)
+    values = sorted(str(one.value) for part in found.values() for one in part)
+    assert values == sorted(str(one.value) for part in wanted.values() for one in part)
+    for key in {one.key for part in wanted.values() for one in part if one.key}:
+        assert [one.value for part in found.values() for one in part if one.key == key] == [
+            one.value for part in wanted.values() for one in part if one.key == key
+        ]
+
+
+def test_at_a_speed_what_is_due_is_written_when_it_is_due(
+    spark: SparkSession, archived: Archived, minibroker_address: str, topic: str
+) -> None:
+    """3.5 s of records at twice the pace: more than one batch, one of them after a second."""
+    wanted, here = archived
+    topics.create(minibroker_address, topic, 3, {"retention.ms": "-1"})
+    told: list[Batch] = []
+    outcome = replay(
+        here,
+        to_topic=topic,
+        bootstrap=minibroker_address,
+        speed="2x",
+        keep_partitions=True,
+        keep_timestamps=True,
+        spark=spark,
+        progress=told.append,
+    )
+    assert outcome.rows == RECORDS
+    assert outcome.seconds > 1
+    assert len(told) > 1
+    assert records(minibroker_address, topic) == wanted
+
+
+def test_what_cannot_work_is_one_sentence_and_writes_nothing(
+    spark: SparkSession,
+    archived: Archived,
+    minibroker_address: str,
+    topic: str,
+    tmp_path: Path,
+) -> None:
+    _, here = archived
+    address = minibroker_address
+    common = {"bootstrap": address, "spark": spark}
+    with pytest.raises(PipelineError, match=f"there is no topic '{topic}'"):
+        replay(here, to_topic=topic, **common)
+    topics.create(address, topic, 1)
+    with pytest.raises(PipelineError, match="there is no archive at"):
+        replay(tmp_path / "nowhere", to_topic=topic, **common)
+    with pytest.raises(PipelineError, match="has no records of topic 'other'"):
+        replay(here, to_topic=topic, topics="other", **common)
+    with pytest.raises(PipelineError, match="has 1 partitions and the archive 3"):
+        replay(here, to_topic=topic, keep_partitions=True, **common)
+    assert not (here / "_minibroker" / "replays" / topic).exists()
+
+    both = tmp_path / "both"
+    topics.send(address, topic, 1)
+    topics.create(address, f"{topic}-b")
+    topics.send(address, f"{topic}-b", 1)
+    archive([topic, f"{topic}-b"], to=both, **common)
+    with pytest.raises(PipelineError, match=r"has topics .* say with --topic which"):
+        replay(both, to_topic=topic, **common)
+
+    replay(both, to_topic=topic, topics=f"{topic}-b", **common)
+    topics.delete(address, topic)
+    topics.create(address, topic)
+    with pytest.raises(PipelineError, match=r"topic id .* give another directory"):
+        replay(both, to_topic=topic, topics=f"{topic}-b", **common)
+    assert records(address, topic) == {0: []}

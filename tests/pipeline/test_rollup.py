@@ -1,0 +1,208 @@
+"""`rollup`: windows of time over JSON values, each once; what does not fit is set aside."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.pipeline import PipelineError, rollup
+from tests.pipeline import topics
+from tests.pipeline.committed import records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.progress import Batch
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
+
+NOON_MS = 1_795_262_400_000  # 2026-11-21 12:00:00 UTC
+SCHEMA = "country STRING, amount DOUBLE, at BIGINT"
+
+
+def send(address: str, topic: str, values: list[tuple[int, str, float]]) -> None:
+    """(seconds after noon, country, amount) as JSON; the record has the same time."""
+    client = topics.producer(address)
+    for seconds, country, amount in values:
+        at_ms = NOON_MS + seconds * 1000
+        value = {"country": country, "amount": amount, "at": at_ms, "more": [1, {"x": None}]}
+        client.produce(topic, json.dumps(value).encode(), timestamp=at_ms, partition=0)
+    assert client.flush(topics.SECONDS) == 0
+
+
+def send_bytes(address: str, topic: str, *values: bytes | None) -> None:
+    """Values as they are, of noon."""
+    client = topics.producer(address)
+    for value in values:
+        client.produce(topic, value, b"key", timestamp=NOON_MS, partition=0)
+    assert client.flush(topics.SECONDS) == 0
+
+
+def windows_in(spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
+    """Seconds after noon, and the other columns, of a rollup's files."""
+    rows = spark.read.parquet(str(directory)).drop("date").collect()
+    return sorted(
+        (round(row.window_start.timestamp()) - NOON_MS // 1000, *list(row)[2:]) for row in rows
+    )
+
+
+def test_windows_are_written_once_when_they_are_over(
+    spark: SparkSession, address: str, topic: str, tmp_path: Path
+) -> None:
+    """Late records count while they are not too late; what is open waits for the next run."""
+    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    send(
+        address, topic, [(0, "at", 1), (59, "at", 2), (30, "ch", 4), (70, "at", 8), (50, "at", 16)]
+    )
+    here = tmp_path / "out"
+
+    def run() -> Any:
+        return rollup(
+            topic,
+            window="1m",
+            by="country",
+            agg=["sum(amount) AS revenue", "count(*) AS orders"],
+            watermark="30s",
+            schema=SCHEMA,
+            to=here,
+            bootstrap=address,
+            spark=spark,
+        )
+
+    outcome = run()
+    assert (outcome.rows, outcome.open_windows) == (5, 3)
+    send(address, topic, [(95, "at", 32), (40, "ch", 64)])
+    outcome = run()
+    assert outcome.open_windows == 1
+    assert windows_in(spark, here) == [(0, "at", 19.0, 3), (0, "ch", 68.0, 2)]
+    send(address, topic, [(10, "at", 100), (300, "at", 1)])
+    outcome = run()
+    assert outcome.late_rows == 1
+    assert windows_in(spark, here) == [
+        (0, "at", 19.0, 3),
+        (0, "ch", 68.0, 2),
+        (60, "at", 40.0, 2),
+    ]
+
+
+def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    address, target = minibroker_address, f"{topic}-windows"
+    for name in (topic, target):
+        topics.create(address, name, 1, {"retention.ms": "-1"})
+    send(address, topic, [(0, "at", 1), (45, "at", 2), (600, "ch", 4)])
+    example = tmp_path / "example.json"
+    example.write_text('{"country": "at", "amount": 1.5, "at": 1}')
+    rollup(
+        topic,
+        window="1m",
+        slide="30s",
+        by=["upper(country) AS land", "record.partition"],
+        agg="max(amount)",
+        watermark="1s",
+        time="timestamp_millis(at)",
+        example=str(example),
+        to=target,
+        checkpoint=tmp_path / "checkpoint",
+        bootstrap=address,
+        spark=spark,
+    )
+    found = [
+        (json.loads(one.key or b""), json.loads(one.value or b""), one.timestamp_ms)
+        for one in records(address, target)[0]
+    ]
+    start = "2026-11-21T{}:00.000Z"
+    assert sorted((value["window_start"], value["max(amount)"]) for _, value, _ in found) == [
+        ("2026-11-21T11:59:30.000Z", 1.0),
+        (start.format("12:00"), 2.0),
+        ("2026-11-21T12:00:30.000Z", 2.0),
+    ]
+    key, value, at_ms = next(one for one in found if one[2] == NOON_MS)
+    assert key == {"window_start": start.format("12:00"), "land": "AT", "partition": 0}
+    assert value["window_end"] == start.format("12:01")
+    assert at_ms == NOON_MS
+
+
+def test_bad_records_are_set_aside_and_counted(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """Without a place for them the job ends at the first one, and goes on when it gets one."""
+    address = minibroker_address
+    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    send(address, topic, [(0, "at", 1)])
+    bad = [b"{", None, b"\xff{}", b"5", b"[]", b'{"amount": "much"}', b""]
+    send_bytes(address, topic, *bad, b"{}")
+    send(address, topic, [(90, "at", 1)])
+    common: dict[str, Any] = {
+        "window": "1m",
+        "agg": "count(*) AS orders",
+        "watermark": "1s",
+        "schema": SCHEMA,
+        "to": tmp_path / "out",
+        "bootstrap": address,
+        "spark": spark,
+    }
+    with pytest.raises(
+        PipelineError,
+        match=rf"record {topic}-0 offset 1 cannot be used: its value is not JSON .* --bad-records",
+    ):
+        rollup(topic, **common)
+    told: list[Batch] = []
+    outcome = rollup(topic, bad_records=tmp_path / "bad", progress=told.append, **common)
+    assert outcome.bad_records == len(bad)
+    assert max(batch.bad_records or 0 for batch in told) == len(bad)
+    assert windows_in(spark, tmp_path / "out") == [(0, 2)]
+    rows = spark.read.json(str(tmp_path / "bad")).orderBy("offset").collect()
+    assert [row.offset for row in rows] == list(range(1, 1 + len(bad)))
+    assert [row.reason for row in rows] == [
+        "its value is not JSON of this schema",
+        "it has no value (a tombstone)",
+        "its value is not UTF-8",
+        *["its value is not JSON of this schema"] * 4,
+    ]
+    assert (rows[2].value_base64, rows[0].value, rows[0].key) == ("/3t9", "{", "key")
+
+
+def test_what_cannot_work_is_one_sentence_and_writes_nothing(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    address, here = minibroker_address, tmp_path / "out"
+    topics.create(address, topic)
+    common: dict[str, Any] = {
+        "window": "1m",
+        "agg": "count(*) AS n",
+        "schema": SCHEMA,
+        "to": here,
+        "bootstrap": address,
+        "spark": spark,
+    }
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"topic": "nowhere"}, "there is no topic 'nowhere'"),
+        ({"to": "nowhere", "checkpoint": tmp_path / "c"}, "there is no topic 'nowhere'"),
+        ({"by": "contry"}, "^--by contry: .*contry.* cannot be resolved.*country"),
+        ({"by": "a b c"}, "^--by a b c: .*[Ss]yntax error"),
+        ({"agg": "sum(country, 2)"}, r"^--agg sum\(country, 2\): "),
+        ({"agg": "amount"}, "^--agg amount: "),
+        ({"time": "at"}, "^--time at is a bigint and has to be a timestamp: .*timestamp_millis"),
+        ({"time": "when"}, "^--time when: .*cannot be resolved"),
+        ({"by": "country AS n"}, "two columns of the result are named 'n'"),
+        ({"schema": "country STRANG"}, "country STRANG is no schema .*: expected DDL"),
+        ({"schema": '{"type": "odd"}'}, "is no schema"),
+        ({"schema": "record STRING, a INT"}, "cannot be named 'record'"),
+        ({"schema": "nowhere"}, "--schema nowhere cannot be read"),
+    ]
+    for change, sentence in wrong:
+        arguments = {"topic": topic, **common, **change}
+        with pytest.raises(PipelineError, match=sentence):
+            rollup(**arguments)
+    assert not here.exists()
+    assert not (tmp_path / "c").exists()
+
+    rollup(topic, **common)
+    with pytest.raises(PipelineError, match=r"belongs to a job with window '60000 ms .* this one"):
+        rollup(topic, **{**common, "window": "2m"})

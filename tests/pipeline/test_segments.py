@@ -1,0 +1,216 @@
+"""Directories that minibroker and Kafka left behind, read with nobody running: the broker's rows.
+
+Each broker is filled with every format and codec, transactions (one of them open for ever),
+compacted and shortened logs; its rows are taken over the network in both isolation levels; then it
+is killed, and what is read from its files has to be the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from minibroker.pipeline.explain import explained
+from minibroker.pipeline.sources import read_topics
+from minibroker.storage import names
+from tests.pipeline import topics
+from tests.support.broker import Minibroker
+from tests.support.peers import ONE_NODE, KafkaPeer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.peers import ZooKeeper
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+OLD_FORMATS_KEPT = {
+    "inter.broker.protocol.version": "2.8",
+    "log.flush.start.offset.checkpoint.interval.ms": "200",
+}
+ISOLATION = ("read_committed", "read_uncommitted")
+OPEN = "left-open"
+SHORTENED = "shortened"
+SEGMENTED = "segmented"
+
+Rows = list[tuple[Any, ...]]
+
+
+class Left(NamedTuple):
+    """What a broker left behind, and what it said before: rows by isolation level."""
+
+    log_dir: Path
+    rows: dict[str, Rows]
+
+
+@pytest.fixture(scope="module", params=["minibroker", "kafka"])
+def left(
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Left:
+    directory = tmp_path_factory.mktemp(f"left-by-{request.param}")
+    log_dir = directory / "data"
+    broker: Minibroker | KafkaPeer
+    if request.param == "kafka":
+        zookeeper: ZooKeeper = request.getfixturevalue("zookeeper")
+        broker = KafkaPeer(
+            "3.9.1",
+            directory,
+            zookeeper=f"{zookeeper.connect}/segments",
+            settings=OLD_FORMATS_KEPT,
+            log_dir=log_dir,
+        )
+    else:
+        settings = {**ONE_NODE, **OLD_FORMATS_KEPT}
+        broker = Minibroker(log_dir, directory / "broker.log", settings=settings)
+    broker.start()
+    try:
+        fill(broker.address, log_dir)
+        rows = {one: rows_of_broker(spark, broker.address, one) for one in ISOLATION}
+    finally:
+        broker.kill()
+    return Left(log_dir, rows)
+
+
+def fill(address: str, log_dir: Path) -> None:
+    """Everything that `topics` has, and what only files can get wrong."""
+    topics.fill_formats(address, "of-")
+    topics.fill_odd(address, "")
+    topics.fill_transactional(address, "transactional")
+    topics.fill_aborted_at_the_end(address, "aborted-at-the-end")
+    topics.fill_compacted(address, "compacted")
+    topics.create(address, SEGMENTED, 1, {"segment.bytes": "1024"})
+    for _ in range(10):
+        topics.send(address, SEGMENTED, 20)
+    topics.create(address, SHORTENED)
+    topics.send(address, SHORTENED, 50)
+    client = AdminClient({"bootstrap.servers": address})
+    [shortened] = client.delete_records([TopicPartition(SHORTENED, 0, 31)]).values()
+    assert shortened.result(topics.SECONDS).low_watermark == 31
+    checkpoint = log_dir / names.LOG_START_OFFSETS
+    topics.wait_until(
+        lambda: checkpoint.exists() and f"{SHORTENED} 0 31" in checkpoint.read_text(),
+        "the log start offset is in its checkpoint",
+    )
+    leave_open(address)
+
+
+def leave_open(address: str) -> None:
+    """Records of a transaction that nobody will end, and others behind them."""
+    topics.create(address, OPEN)
+    topics.send(address, OPEN, 3)
+    client = topics.producer(
+        address, transactional_id="never-ends", transaction_timeout_ms="900000"
+    )
+    client.init_transactions(topics.SECONDS)
+    client.begin_transaction()
+    client.produce(OPEN, b"open", b"k", partition=0)
+    assert client.flush(topics.SECONDS) == 0
+    topics.send(address, OPEN, 2)
+
+
+def rows_of_broker(spark: SparkSession, address: str, isolation: str) -> Rows:
+    options = {
+        "kafka.bootstrap.servers": address,
+        "kafka.isolation.level": isolation,
+        "subscribePattern": ".*",
+        "includeHeaders": "true",
+    }
+    return sorted_rows(read_topics(spark, options).collect())
+
+
+def rows_of_files(spark: SparkSession, path: Path, **options: str) -> Rows:
+    given = {"includeHeaders": "true"}
+    given |= {name.replace("_", "."): value for name, value in options.items()}
+    return sorted_rows(
+        spark.read.format("minibroker-log").options(**given).load(str(path)).collect()
+    )
+
+
+def sorted_rows(found: Any) -> Rows:
+    rows = [tuple(plain(value) for value in row) for row in found]
+    return sorted(rows, key=lambda row: (row[2], row[3], row[4]))
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, list):
+        return [tuple(plain(part) for part in pair) for pair in value]
+    return value
+
+
+@pytest.mark.parametrize("isolation", ISOLATION)
+def test_files_give_the_rows_that_the_broker_gave(
+    spark: SparkSession, left: Left, isolation: str
+) -> None:
+    found = rows_of_files(spark, left.log_dir, isolation_level=isolation)
+    assert found == left.rows[isolation]
+    of_topic = {row[2] for row in found}
+    assert {"of-v2", "odd", "transactional", "compacted", SEGMENTED, SHORTENED, OPEN} <= of_topic
+    assert min(row[4] for row in found if row[2] == SHORTENED) == 31
+    of_open = [row[4] for row in found if row[2] == OPEN]
+    assert of_open == ([0, 1, 2] if isolation == "read_committed" else [0, 1, 2, 3, 4, 5])
+
+
+def test_all_formats_and_codecs_were_among_them(spark: SparkSession, left: Left) -> None:
+    reader = spark.read.format("minibroker-batches").option("subscribePattern", "of-.*")
+    found = reader.load(str(left.log_dir)).select("magic", "codec").distinct().collect()
+    assert {(row.magic, row.codec) for row in found} >= {
+        (0, "none"),
+        (0, "gzip"),
+        *((1, codec) for codec in topics.CODECS[:4]),
+        *((2, codec) for codec in topics.CODECS),
+    }
+
+
+def test_batches_tell_what_was_aborted(spark: SparkSession, left: Left) -> None:
+    reader = spark.read.format("minibroker-batches").option("subscribe", "transactional")
+    of_topic = reader.load(str(left.log_dir))
+    aborted = of_topic.where("isAborted").selectExpr("sum(records)").collect()[0][0]
+    markers = of_topic.where("isControl").count()
+    assert (aborted, markers) == (9, 6)
+    assert of_topic.where("defect is not null").count() == 0
+
+
+def test_there_is_a_task_for_each_segment(spark: SparkSession, left: Left) -> None:
+    directory = left.log_dir / f"{SEGMENTED}-0"
+    frame = spark.read.format("minibroker-log").load(str(directory))
+    assert frame.rdd.getNumPartitions() == len(list(directory.glob("*.log"))) > 3
+    assert frame.count() == 200
+
+
+def test_a_torn_tail_is_passed_by_and_told(spark: SparkSession, left: Left, tmp_path: Path) -> None:
+    copy = tmp_path / f"{SEGMENTED}-0"
+    shutil.copytree(left.log_dir / copy.name, copy)
+    newest = max(path for path in copy.glob("*.log") if path.stat().st_size)
+    content = newest.read_bytes()
+    newest.write_bytes(content[:-3])
+
+    whole = [row for row in left.rows["read_committed"] if row[2] == SEGMENTED]
+    found = rows_of_files(spark, tmp_path)
+    assert found == whole[: len(found)]
+    assert 0 < len(found) < len(whole)
+    [defect] = (
+        spark.read.format("minibroker-batches")
+        .load(str(tmp_path))
+        .where("defect is not null")
+        .collect()
+    )
+    assert defect.segment == newest.name
+    assert defect.position + defect.sizeBytes == len(content) - 3
+
+
+def test_what_people_can_mend_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="PipelineError") as raised:
+        spark.read.format("minibroker-log").load(str(tmp_path / "nowhere")).count()
+    assert str(explained(raised.value)) == (
+        f"{tmp_path}/nowhere is no directory; expected a broker's log directory or one of its "
+        "partitions'"
+    )

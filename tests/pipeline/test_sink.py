@@ -1,0 +1,233 @@
+"""The sink in Spark: batches and streams into topics, streams into files."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812  Spark's own alias
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from minibroker.pipeline import sinks
+from tests.pipeline import topics
+from tests.pipeline.committed import records, values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+SECONDS = 240
+TOO_SLOW = "Python worker failed to connect back"
+OF_KAFKA = {"key": "cast(id as string)", "value": "if(id % 5 = 0, null, concat('value-', id))"}
+
+
+@pytest.fixture(params=["process_address", "kafka_address"])
+def broker(request: pytest.FixtureRequest) -> str:
+    """Spark takes its time: two of the three kinds are enough here."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, str)
+    return found
+
+
+def options(address: str) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": address}
+
+
+def numbered(spark: SparkSession, count: int, **columns: str) -> DataFrame:
+    """Rows of `count` ids in two tasks; columns as SQL of `id`."""
+    chosen = [f"{expression} as {name}" for name, expression in columns.items()]
+    return spark.range(0, count, 1, 2).selectExpr(*chosen)
+
+
+def test_a_frame_is_in_the_topic_as_the_connector_writes_it(
+    spark: SparkSession, broker: str, topic: str
+) -> None:
+    """Keys, values, tombstones and headers, each in the partition where Java's clients put it."""
+    headers = "if(id % 3 = 0, null, array(named_struct('key', 'h', 'value', binary(string(id)))))"
+    frame = numbered(spark, 40, **OF_KAFKA, headers=headers)
+    topics.create(broker, topic, 4)
+    topics.create(broker, f"{topic}-connector", 4)
+
+    sinks.write_topic(frame, options(broker), topic=topic)
+    connector = frame.write.format("kafka").options(**options(broker), includeHeaders="true")
+    connector.option("topic", f"{topic}-connector").save()
+
+    ours, theirs = (
+        {
+            partition: sorted((one.key, one.value, one.headers) for one in found)
+            for partition, found in records(broker, name).items()
+        }
+        for name in (topic, f"{topic}-connector")
+    )
+    assert sum(map(len, ours.values())) == 40
+    assert ours == theirs
+
+
+def test_rows_keep_their_time_and_partition(
+    spark: SparkSession, process_address: str, topic: str
+) -> None:
+    topics.create(process_address, topic, 3)
+    now_ms = int(datetime.datetime.now(datetime.UTC).timestamp() * 1000)
+    frame = numbered(
+        spark,
+        6,
+        value="cast(id as string)",
+        timestamp=f"timestamp_millis({now_ms} - id)",
+        topic=f"'{topic}'",
+        partition="cast(id % 3 as int)",
+        offset="id",
+    )
+
+    sinks.write_topic(frame, options(process_address))
+
+    found = records(process_address, topic)
+    assert {
+        number: sorted((one.value, now_ms - one.timestamp_ms) for one in part)
+        for number, part in found.items()
+    } == {number: [(b"%d" % id_, id_) for id_ in (number, number + 3)] for number in range(3)}
+
+
+def test_a_query_that_dies_in_a_micro_batch_goes_on_with_it(
+    spark: SparkSession, broker: str, topic: str, tmp_path: Path
+) -> None:
+    """In the third batch one of the two tasks writes and then the other fails, as if it was
+    killed; the restarted query repeats the batch, and every row is there once."""
+    topics.create(broker, topic, 2)
+    flag = tmp_path / "may-go-on"
+    spark.dataSource.register(dying_source(broker, topic, flag))
+
+    def start() -> StreamingQuery:
+        frame = spark.readStream.format("dying").load()
+        checkpoint = str(tmp_path / "checkpoint")
+        return sinks.stream_to_topic(frame, options(broker), topic=topic, checkpoint=checkpoint)
+
+    with pytest.raises(PySparkException, match="the task dies"):
+        run(start, lambda query: False)
+    assert values(broker, topic) == sorted(b"%d" % number for number in range(25))
+
+    flag.touch()
+    run(start, lambda query: query.lastProgress is not None)
+
+    found = sorted(int(value) for value in values(broker, topic))
+    assert found[:30] == list(range(30))
+    assert len(found) == len(set(found))
+
+
+def run(start: Callable[[], StreamingQuery], is_done: Callable[[StreamingQuery], bool]) -> None:
+    """A query until it is done, or its error. Spark gives its Python in the driver ten seconds to
+    start, which a busy machine may not have: such a query is started again."""
+    while True:
+        query = start()
+        topics.wait_until(lambda query=query: is_done(query) or not query.isActive, "it", SECONDS)
+        query.stop()
+        error = query.exception()
+        if error is None:
+            return
+        if TOO_SLOW not in str(error):
+            raise error
+
+
+def dying_source(address: str, topic: str, flag: Path) -> type[DataSource]:
+    """Ten numbers a micro-batch in two tasks; the second one of the third waits until the first
+    has written, and fails for as long as there is no file `flag`."""
+
+    class Reader(DataSourceStreamReader):
+        def initialOffset(self) -> dict[str, int]:
+            return {"next": 0}
+
+        def latestOffset(self, start: dict[str, int], limit: object) -> dict[str, int]:  # type: ignore[override]
+            return {"next": start["next"] + 10}
+
+        def partitions(
+            self, start: dict[str, int], end: dict[str, int]
+        ) -> Sequence[InputPartition]:
+            middle = start["next"] + 5
+            return [InputPartition((start["next"], middle)), InputPartition((middle, end["next"]))]
+
+        def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
+            first, end = partition.value
+            if first == 25 and not flag.exists():
+                topics.wait_until(
+                    lambda: len(values(address, topic)) == 25, "the first task writes", SECONDS
+                )
+                raise RuntimeError("the task dies")
+            for number in range(first, end):
+                yield (str(number),)
+
+    class Dying(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "dying"
+
+        def schema(self) -> str:
+            return "value string"
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+            return Reader()
+
+    return Dying
+
+
+def test_what_does_not_fit_is_one_sentence(
+    spark: SparkSession, process_address: str, topic: str, tmp_path: Path
+) -> None:
+    topics.create(process_address, topic)
+    frame = numbered(spark, 2, value="id")
+    writer = frame.write.format("minibroker").options(**options(process_address), topic=topic)
+    with pytest.raises(PySparkException, match="'value' is of type bigint and the sink needs"):
+        writer.mode("append").save()
+
+    text = numbered(spark, 2, value="cast(id as string)")
+    writer = text.write.format("minibroker").options(**options(process_address), topic=topic)
+    with pytest.raises(PySparkException, match="cannot be overwritten: use mode"):
+        writer.mode("overwrite").save()
+
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
+    stream = rows.writeStream.format("minibroker").options(**options(process_address))
+    query = stream.option("checkpointLocation", str(tmp_path)).option("topic", topic).start()
+    with pytest.raises(PySparkException, match="'value' is of type bigint and the sink needs"):
+        query.awaitTermination(SECONDS)
+
+
+@pytest.mark.parametrize("file_format", sinks.FILE_FORMATS)
+def test_files_are_partitioned_by_topic_and_date(
+    spark: SparkSession, tmp_path: Path, file_format: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    frame = numbered(spark, 4, value="concat('v', id)", topic="if(id < 3, 'a', 'b')", id="id")
+    frame = frame.withColumn(
+        "date", F.make_date(F.lit(2026), F.lit(11), F.col("id").cast("int") + 1)
+    )
+    frame.write.mode("append").parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "in"))
+
+    query = sinks.stream_to_files(
+        stream,
+        str(tmp_path / "out"),
+        checkpoint=str(tmp_path / "checkpoint"),
+        file_format=file_format,
+        available_now=True,
+    )
+    assert query.awaitTermination(SECONDS)
+
+    found = sorted(
+        str(path.parent.relative_to(tmp_path / "out"))
+        for path in (tmp_path / "out").rglob(f"part-*.{file_format}*")
+        if not path.name.startswith(".")
+    )
+    assert found == [
+        "topic=a/date=2026-11-01",
+        "topic=a/date=2026-11-02",
+        "topic=a/date=2026-11-03",
+        "topic=b/date=2026-11-04",
+    ]
+    reader = spark.read.option("header", "true").format(file_format)
+    assert reader.load(str(tmp_path / "out")).count() == 4

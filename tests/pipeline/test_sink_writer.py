@@ -1,0 +1,295 @@
+"""The tasks of the sink without Spark: whatever happens to one, its rows are there once."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaException
+
+from minibroker.pipeline import transaction
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.sink import StreamWriter, Written, write_rows
+from minibroker.pipeline.sink_columns import arguments
+from minibroker.pipeline.sink_marker import Position
+from minibroker.pipeline.sink_options import SinkOptions, parse_options
+from minibroker.pipeline.transaction import Transaction
+from minibroker.testing import Broker
+from tests.pipeline import topics
+from tests.pipeline.committed import offsets, records, values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+
+def of(address: str, topic: str | None, **more: str) -> SinkOptions:
+    given = {"kafka.bootstrap.servers": address} | ({"topic": topic} if topic else {})
+    return parse_options(given | {name.replace("_", "."): value for name, value in more.items()})
+
+
+def at(topic: str, *, batch: int = 0, task: int = 0, tasks: int = 0, run: str = "a") -> Position:
+    """A query is named by the topic of the test here."""
+    return Position("test", topic, run, batch, task, tasks)
+
+
+def rows(*numbers: int, size: int = 2, **columns: list[Any]) -> Iterator[pa.RecordBatch]:
+    """Values of these numbers, in Arrow batches of `size`."""
+    made = {"value": [b"%d" % number for number in numbers], **columns}
+    yield from pa.table(made).to_batches(size)
+
+
+def begun(options: SinkOptions, topic: str) -> Transaction:
+    """An open transaction, of which rows 1 and 2 lie in the topic."""
+    made = Transaction(options, at(topic))
+    made.__enter__()
+    made.begin()
+    for batch in rows(1, 2):
+        made.send(arguments(batch, topic))
+    assert made._producer.flush(60) == 0
+    return made
+
+
+def failing(*numbers: int) -> Iterator[pa.RecordBatch]:
+    """As `rows`, and then the task that gives them fails."""
+    yield from rows(*numbers)
+    raise EOFError("the other side is gone")
+
+
+def test_a_repeated_micro_batch_is_written_once(address: str, topic: str) -> None:
+    topics.create(address, topic, 2)
+    options = of(address, topic)
+    first = write_rows(options, at(topic), rows(1, 2, 3))
+    again = write_rows(options, at(topic), rows(1, 2, 3))
+    after_restart = write_rows(options, at(topic, run="b"), rows(1, 2, 3))
+    following = write_rows(options, at(topic, batch=1, run="b"), rows(4))
+
+    assert values(address, topic) == [b"1", b"2", b"3", b"4"]
+    told = [(one.rows, one.is_repeated, one.is_first) for one in (first, again, after_restart)]
+    assert told == [(3, False, True), (3, True, False), (3, True, True)]
+    assert not following.is_repeated
+
+
+def test_the_marker_is_a_committed_offset_of_the_task(address: str, topic: str) -> None:
+    """The layout that `sink_marker` documents; a topic of one partition serves many tasks."""
+    topics.create(address, topic, 1)
+    for task in range(3):
+        write_rows(of(address, topic), at(topic, batch=7, task=task, tasks=3), rows(*range(task)))
+
+    assert offsets(address, f"test-{topic}-0") == {}, "a task without rows leaves nothing"
+    for task in (1, 2):
+        [(where, (offset, metadata))] = offsets(address, f"test-{topic}-{task}").items()
+        assert (where, offset) == ((topic, 0), 8)
+        assert json.loads(metadata) == {"rows": task, "run": "a", "tasks": 3}
+
+
+def test_a_coordinator_that_starts_is_waited_for(
+    in_process: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction, "ATTEMPT_TIMEOUT_S", 0.5)
+    topics.create(in_process.bootstrap, topic, 1)
+    options = of(in_process.bootstrap, topic)
+    with (
+        in_process.faults.add("OffsetFetch", error="COORDINATOR_LOAD_IN_PROGRESS", times=2),
+        in_process.faults.add("OffsetFetch", delay_ms=1000, times=1),
+    ):
+        write_rows(options, at(topic), rows(1, 2))
+    assert values(in_process.bootstrap, topic) == [b"1", b"2"]
+
+
+def test_a_task_that_fails_leaves_nothing(address: str, topic: str) -> None:
+    topics.create(address, topic, 2)
+    options = of(address, topic)
+    with pytest.raises(EOFError):
+        write_rows(options, at(topic), failing(1, 2, 3, 4))
+    assert values(address, topic) == []
+
+    write_rows(options, at(topic), rows(1, 2, 3, 4))
+
+    assert values(address, topic) == [b"1", b"2", b"3", b"4"]
+
+
+def test_a_task_that_vanishes_is_ended_by_its_next_attempt(address: str, topic: str) -> None:
+    """As after kill -9: records lie in the topic, the transaction is open, nobody says a word."""
+    topics.create(address, topic, 1)
+    options = of(address, topic)
+    vanished = begun(options, topic)
+
+    written = write_rows(options, at(topic), rows(1, 2, 3))
+
+    assert not written.is_repeated
+    assert values(address, topic) == [b"1", b"2", b"3"]
+    vanished.close()
+
+
+def test_the_older_of_two_attempts_is_fenced(address: str, topic: str) -> None:
+    """Speculation, or a driver that does not know of its successor: both write the same task."""
+    topics.create(address, topic, 2)
+    options = of(address, topic)
+
+    def overtaken() -> Iterator[pa.RecordBatch]:
+        yield from rows(1, 2)
+        write_rows(options, at(topic, run="b"), rows(1, 2, 3, 4))
+        yield from rows(3, 4)
+
+    with pytest.raises(PipelineError, match=r"task 0 of micro-batch 0 .* taken over by another"):
+        write_rows(options, at(topic), overtaken())
+
+    assert values(address, topic) == [b"1", b"2", b"3", b"4"]
+    assert write_rows(options, at(topic), rows(1, 2, 3, 4)).is_repeated
+
+
+def test_a_writer_that_was_fenced_long_ago_says_so(minibroker_address: str, topic: str) -> None:
+    """On a busy machine it is told in the background, before it sends its next rows."""
+    topics.create(minibroker_address, topic, 1)
+    options = of(minibroker_address, topic)
+    (more,) = rows(1, 2)
+    fenced = begun(options, topic)
+    write_rows(options, at(topic, run="b"), rows(1, 2))
+    fenced.send(arguments(more, topic))
+    with pytest.raises(KafkaException, match="_FENCED"):
+        fenced._producer.flush(60)
+
+    with pytest.raises(PipelineError, match="taken over by another writer"):
+        fenced.send(arguments(more, topic))
+    fenced.close()  # silently: the warnings of Producer.close are errors here
+
+    assert values(minibroker_address, topic) == [b"1", b"2"]
+
+
+def test_a_micro_batch_is_not_repeated_with_other_tasks(address: str, topic: str) -> None:
+    """Task 3 of 4 had written; now there are 2. None of them writes, whichever is asked."""
+    topics.create(address, topic, 2)
+    options = of(address, topic)
+    for task in range(4):
+        write_rows(options, at(topic, batch=0, task=task, tasks=4), rows(task))
+    write_rows(options, at(topic, batch=1, task=3, tasks=4), rows(13))
+    for task in range(2):
+        with pytest.raises(PipelineError, match="begun with 4 tasks, of which task 3 has written"):
+            write_rows(options, at(topic, batch=1, task=task, tasks=2), rows(10, 11))
+    assert values(address, topic) == [b"0", b"1", b"13", b"2", b"3"]
+
+    for task in range(4):
+        write_rows(options, at(topic, batch=1, task=task, tasks=4), rows(10 + task))
+    for task in range(6):
+        write_rows(options, at(topic, batch=2, task=task, tasks=6), rows(20 + task))
+
+    numbers = [*range(4), *range(10, 14), *range(20, 26)]
+    assert values(address, topic) == sorted(b"%d" % number for number in numbers)
+
+
+def test_more_tasks_than_before_are_noticed_by_the_new_ones(address: str, topic: str) -> None:
+    topics.create(address, topic, 2)
+    options = of(address, topic)
+    for task in range(2):
+        write_rows(options, at(topic, task=task, tasks=2), rows(task))
+    write_rows(options, at(topic, batch=1, task=1, tasks=2), rows(11))
+
+    with pytest.raises(PipelineError, match=r"begun with 2 tasks.* repeated with 3"):
+        write_rows(options, at(topic, batch=1, task=2, tasks=3), rows(12))
+
+
+def test_rows_that_moved_to_other_tasks_are_noticed(minibroker_address: str, topic: str) -> None:
+    """Where nobody said how many tasks there are: the repeated task has other rows."""
+    topics.create(minibroker_address, topic, 2)
+    options = of(minibroker_address, topic)
+    write_rows(options, at(topic), rows(1, 2))
+
+    with pytest.raises(PipelineError, match="wrote 2 rows before and is now repeated with 3"):
+        write_rows(options, at(topic, run="b"), rows(1, 2, 3))
+
+
+def test_a_task_that_is_gone_is_noticed_by_the_driver(minibroker_address: str, topic: str) -> None:
+    """Three tasks began the batch, and the third one wrote; two repeat it."""
+    topics.create(minibroker_address, topic, 2)
+    options = of(minibroker_address, topic)
+    writer = StreamWriter(options)
+    write_rows(options, at(topic, task=2), rows(3, 4))
+    messages: list[Written] = [
+        write_rows(options, at(topic, task=task, run="b"), rows(*range(task + 1)))
+        for task in range(2)
+    ]
+
+    with pytest.raises(PipelineError, match="task 2 wrote 2 rows, and was repeated with 2"):
+        writer.commit(messages, 0)
+    writer.commit([*messages, Written(at(topic, task=2), 0)], 0)
+
+
+def test_a_checkpoint_older_than_the_topic_is_refused(minibroker_address: str, topic: str) -> None:
+    topics.create(minibroker_address, topic, 2)
+    options = of(minibroker_address, topic)
+    write_rows(options, at(topic, batch=5), rows(1))
+
+    with pytest.raises(PipelineError, match="micro-batch 5 already: the checkpoint is older"):
+        write_rows(options, at(topic, batch=3), rows(2))
+
+
+def test_rows_say_where_they_go(address: str, topic: str) -> None:
+    """Topic and partition of each row, tombstones, times and headers; the first topic has the
+    marker."""
+    other = f"{topic}-other"
+    topics.create(address, topic, 2)
+    topics.create(address, other, 1)
+    times = pa.array([1_700_000_000_123_456, 1_700_000_001_000_000], pa.timestamp("us", "UTC"))
+    columns = {
+        "value": pa.array([b"a", None]),
+        "key": pa.array([None, "k"]),
+        "topic": pa.array([topic, other]),
+        "partition": pa.array([1, None], pa.int32()),
+        "timestamp": times,
+        "headers": pa.array([None, [{"key": "h", "value": b"x"}, {"key": "h", "value": None}]]),
+    }
+    for _ in range(2):
+        write_rows(of(address, None), at(topic), iter([pa.record_batch(columns)]))
+
+    assert records(address, topic) == {0: [], 1: [(b"a", None, 1_700_000_000_123, None)]}
+    assert records(address, other) == {
+        0: [(None, b"k", 1_700_000_001_000, [("h", b"x"), ("h", None)])]
+    }
+    assert list(offsets(address, f"test-{topic}-0")) == [(topic, 0)]
+
+
+def test_a_full_queue_is_waited_for(minibroker_address: str, topic: str) -> None:
+    topics.create(minibroker_address, topic, 2)
+    options = of(minibroker_address, topic, kafka_queue_buffering_max_messages="10")
+
+    write_rows(options, at(topic), rows(*range(500), size=100))
+
+    assert len(values(minibroker_address, topic)) == 500
+
+
+def test_a_partition_that_is_not_there_is_one_sentence(minibroker_address: str, topic: str) -> None:
+    topics.create(minibroker_address, topic, 2)
+    columns = {"value": [b"a"], "partition": pa.array([7], pa.int32())}
+    batches = iter(
+        [pa.record_batch({"value": pa.array([b"a"]), "partition": columns["partition"]})]
+    )
+
+    with pytest.raises(PipelineError, match="writes to a topic or partition that is not there"):
+        write_rows(of(minibroker_address, topic), at(topic), batches)
+
+
+def test_a_record_that_is_too_large_is_one_sentence(minibroker_address: str, topic: str) -> None:
+    topics.create(minibroker_address, topic, 2)
+    batches = iter([pa.record_batch({"value": pa.array([b"a" * 2_000_000])})])
+
+    with pytest.raises(PipelineError, match=r"too large .*kafka\.message\.max\.bytes"):
+        write_rows(of(minibroker_address, topic), at(topic), batches)
+
+
+def test_a_topic_that_nobody_makes_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transaction, "TOPIC_WAIT_S", 0.1)
+    with Broker(config={"auto.create.topics.enable": "false"}) as broker:
+        options = of(broker.bootstrap, "missing")
+
+        with pytest.raises(PipelineError, match=r"there is no topic 'missing' at .*: create it"):
+            write_rows(options, at("missing"), rows(1))
+
+
+def test_a_topic_that_the_broker_makes_by_itself_is_written(address: str, topic: str) -> None:
+    write_rows(of(address, topic), at(topic), rows(1, 2))
+
+    assert values(address, topic) == [b"1", b"2"]

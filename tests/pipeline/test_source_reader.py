@@ -1,0 +1,148 @@
+"""The task's half of the source, without Spark: ranges end exactly, whatever lies at their ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.pipeline import options
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.reader import read_range
+from minibroker.pipeline.source_batch import plan
+from tests.pipeline import topics
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+
+def parsed(address: str, topic: str, **more: str) -> options.SourceOptions:
+    given = {"kafka.bootstrap.servers": address, "subscribe": topic}
+    more = {name.replace("_", "."): value for name, value in more.items()}
+    return options.parse(given | more, streaming=False)
+
+
+def offsets_read(wanted: options.SourceOptions, one: OffsetRange) -> list[int]:
+    return [
+        offset for batch in read_range(wanted, one) for offset in batch.column("offset").to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_a_range_ends_exactly_between_markers_and_aborted_records(
+    address: str, topic: str, isolation: str
+) -> None:
+    """Every start with every third end of a topic of 30 offsets, six markers among them."""
+    topics.fill_transactional(address, topic)
+    wanted = parsed(address, topic, kafka_isolation_level=isolation)
+    [whole] = plan(wanted)
+    there = [offset for offset, _, _ in topics.read_all(address, topic, isolation=isolation)]
+    assert whole.end == 30
+    assert len(there) == (15 if isolation == "read_committed" else 24)
+
+    for start in range(0, 30, 4):
+        for end in range(start + 1, 31, 3):
+            found = offsets_read(wanted, whole._replace(start=start, end=end))
+            assert found == [offset for offset in there if start <= offset < end], (start, end)
+
+
+def test_nothing_but_an_aborted_transaction_is_an_empty_range(address: str, topic: str) -> None:
+    topics.fill_aborted_at_the_end(address, topic)
+    wanted = parsed(address, topic, kafka_isolation_level="read_committed")
+    [whole] = plan(wanted)
+
+    assert whole == OffsetRange(topic, 0, 0, 3)
+    assert offsets_read(wanted, whole) == [0]
+    assert offsets_read(wanted, whole._replace(start=1)) == []
+
+
+def test_a_committed_reader_ends_where_a_transaction_is_open(address: str, topic: str) -> None:
+    topics.create(address, topic)
+    topics.send(address, topic, 2)
+    client = topics.producer(address, transactional_id=f"open-{topic}")
+    client.init_transactions(topics.SECONDS)
+    client.begin_transaction()
+    client.produce(topic, b"not yet", partition=0)
+    assert client.flush(topics.SECONDS) == 0
+
+    committed = plan(parsed(address, topic, kafka_isolation_level="read_committed"))
+    uncommitted = plan(parsed(address, topic))
+    client.abort_transaction(topics.SECONDS)
+
+    assert committed == [OffsetRange(topic, 0, 0, 2)]
+    assert uncommitted == [OffsetRange(topic, 0, 0, 3)]
+
+
+def test_a_range_ends_exactly_in_the_gaps_of_compaction(address: str, topic: str) -> None:
+    topics.fill_compacted(address, topic)
+    wanted = parsed(address, topic)
+    [whole] = plan(wanted)
+    assert whole.end == 400
+    left = [offset for offset, _, _ in topics.read_all(address, topic)]
+
+    for start, end in ((0, 400), (0, 1), (0, 200), (3, 5), (150, 391), (200, 390), (399, 400)):
+        found = offsets_read(wanted, whole._replace(start=start, end=end))
+        assert found == [offset for offset in left if start <= offset < end]
+
+
+def delete_before(address: str, topic: str, offset: int) -> None:
+    """DeleteRecords: the log starts at `offset` from now on."""
+    client = topics.AdminClient({"bootstrap.servers": address})
+    asked = topics.TopicPartition(topic, 0, offset)
+    for answer in client.delete_records([asked]).values():
+        answer.result(topics.SECONDS)
+
+
+def test_deleted_records_are_data_loss_or_left_out(address: str, topic: str) -> None:
+    topics.create(address, topic)
+    topics.send(address, topic, 10)
+    delete_before(address, topic, 6)
+
+    with pytest.raises(PipelineError, match=r"from offset 2 to before offset 10 are gone .*failOn"):
+        offsets_read(parsed(address, topic), OffsetRange(topic, 0, 2, 10))
+
+    tolerant = parsed(address, topic, failOnDataLoss="false")
+    assert offsets_read(tolerant, OffsetRange(topic, 0, 2, 9)) == [6, 7, 8]
+    assert offsets_read(tolerant, OffsetRange(topic, 0, 2, 5)) == []
+    assert offsets_read(tolerant, OffsetRange(topic, 0, 20, 25)) == []
+
+
+def test_a_topic_that_is_gone_is_data_loss_or_left_out(address: str, topic: str) -> None:
+    one = OffsetRange(f"{topic}-never", 0, 0, 5)
+
+    with pytest.raises(PipelineError, match="are gone"):
+        offsets_read(parsed(address, one.topic), one)
+    assert offsets_read(parsed(address, one.topic, failOnDataLoss="false"), one) == []
+
+
+def test_an_end_that_does_not_come_is_not_waited_for_longer_than_told(
+    minibroker_address: str, topic: str
+) -> None:
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 3)
+    wanted = parsed(minibroker_address, topic, **{"kafkaConsumer.pollTimeoutMs": "300"})
+
+    with pytest.raises(PipelineError, match=r"nothing came for .* offset 3 to before offset 7"):
+        offsets_read(wanted, OffsetRange(topic, 0, 0, 7))
+
+
+def test_the_tasks_ask_for_no_topic_to_be_made(minibroker_address: str, topic: str) -> None:
+    name = f"{topic}-not-there"
+    wanted = parsed(minibroker_address, name, failOnDataLoss="false")
+
+    assert offsets_read(wanted, OffsetRange(name, 0, 0, 5)) == []
+    client = topics.AdminClient({"bootstrap.servers": minibroker_address})
+    assert name not in client.list_topics(timeout=topics.SECONDS).topics
+
+
+def test_large_records_make_small_batches(minibroker_address: str, topic: str) -> None:
+    """60 records of 200 KB: no batch takes more than 4 MB and one record."""
+    topics.create(minibroker_address, topic)
+    client = topics.producer(minibroker_address)
+    for _ in range(60):
+        client.produce(topic, b"x" * 200_000, partition=0)
+    assert client.flush(topics.SECONDS) == 0
+    wanted = parsed(minibroker_address, topic)
+
+    sizes = [batch.nbytes for batch in read_range(wanted, OffsetRange(topic, 0, 0, 60))]
+
+    assert len(sizes) >= 3
+    assert sum(sizes) > 60 * 200_000

@@ -1,0 +1,193 @@
+"""Both ways in give the same rows: our source and Spark's connector, from every kind of topic."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.sources import read_topics
+from tests.pipeline import topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+BOTH = ("minibroker", "connector")
+
+
+def rows_of(spark: SparkSession, address: str, source: str, **more: str) -> list[tuple[Any, ...]]:
+    """Every row, by topic, partition and offset; bytes as bytes."""
+    given = {"kafka.bootstrap.servers": address, **more}
+    found = read_topics(spark, given, source=source).collect()
+    rows = [tuple(_plain(value) for value in row) for row in found]
+    return sorted(rows, key=lambda row: (row[2], row[3], row[4]))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, list):
+        return [tuple(_plain(part) for part in pair) for pair in value]
+    return value
+
+
+def test_every_format_codec_and_odd_record_is_the_same_row(
+    spark: SparkSession, address: str, topic: str
+) -> None:
+    """One pattern over them all, with headers; and a plain consumer says what there is."""
+    names = topics.fill_formats(address, f"{topic}-all-") + topics.fill_odd(
+        address, f"{topic}-all-"
+    )
+
+    ours, connectors = (
+        rows_of(spark, address, source, subscribePattern=f"{topic}-all-.*", includeHeaders="true")
+        for source in BOTH
+    )
+
+    assert ours == connectors
+    found = [(row[2], row[3], row[4], row[0], row[1]) for row in ours]
+    consumed = [
+        (name, partition, *read)
+        for name in sorted(names)
+        for partition in (range(2) if name.endswith("v2") else range(1))
+        for read in topics.read_all(address, name, partition)
+    ]
+    assert found == consumed
+    assert {row[6] for row in ours if row[2].endswith("appended")} == {1}
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_transactions_are_the_same_rows_cut_anywhere(
+    spark: SparkSession, address: str, topic: str, isolation: str
+) -> None:
+    """Tasks of seven offsets at most: their ends lie on markers and in aborted transactions."""
+    topics.fill_transactional(address, f"{topic}-a")
+    topics.fill_aborted_at_the_end(address, f"{topic}-b")
+    given = {"subscribe": f"{topic}-a,{topic}-b", "kafka.isolation.level": isolation}
+
+    ours = rows_of(spark, address, "minibroker", **given)
+    cut = rows_of(spark, address, "minibroker", **given, maxRecordsPerPartition="7")
+    connectors = rows_of(spark, address, "connector", **given)
+
+    assert ours == cut == connectors
+    assert len(ours) == (16 if isolation == "read_committed" else 26)
+
+
+def test_a_compacted_topic_is_the_same_rows(spark: SparkSession, address: str, topic: str) -> None:
+    topics.fill_compacted(address, topic)
+
+    ours, connectors = (rows_of(spark, address, source, subscribe=topic) for source in BOTH)
+
+    assert ours == connectors
+    assert len(ours) == 11
+
+
+def test_bounds_by_offset_and_time_are_the_same_rows(
+    spark: SparkSession, address: str, topic: str
+) -> None:
+    topics.create(address, topic, 2)
+    client = topics.producer(address)
+    for number in range(40):
+        client.produce(topic, f"{number}", partition=number % 2, timestamp=1_000_000 + number)
+    assert client.flush(topics.SECONDS) == 0
+    some = json.dumps({topic: {"0": 3, "1": -2}})
+    until = json.dumps({topic: {"0": -1, "1": 5}})
+    stamps = json.dumps({topic: {"0": 1_000_010, "1": 1_000_031}})
+    expected = {
+        json.dumps({"startingOffsets": some, "endingOffsets": until}): 17 + 5,
+        json.dumps({"startingOffsetsByTimestamp": stamps}): 15 + 5,
+        json.dumps({"startingTimestamp": "1000030", "endingTimestamp": "1000036"}): 6,
+        json.dumps(
+            {
+                "startingTimestamp": "2000000",
+                "startingOffsetsByTimestampStrategy": "latest",
+            }
+        ): 0,
+        json.dumps({"minPartitions": "7"}): 40,
+    }
+
+    for options, count in expected.items():
+        ours, connectors = (
+            rows_of(spark, address, source, subscribe=topic, **json.loads(options))
+            for source in BOTH
+        )
+        assert ours == connectors, options
+        assert len(ours) == count, options
+
+
+def test_assigned_partitions_are_read_and_no_others(
+    spark: SparkSession, minibroker_address: str, topic: str
+) -> None:
+    topics.create(minibroker_address, topic, 3)
+    for partition in range(3):
+        topics.send(minibroker_address, topic, 2, partition=partition)
+
+    rows = rows_of(spark, minibroker_address, "minibroker", assign=json.dumps({topic: [2, 0]}))
+
+    assert [row[3] for row in rows] == [0, 0, 2, 2]
+
+
+@pytest.mark.parametrize("source", BOTH)
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"subscribe": "nobody-made-it"}, r"topic 'nobody-made-it' does not exist on .*: create"),
+        ({"subscribePattern": "no.such.*"}, r"pattern 'no.such.\*' matches no topic"),
+        ({"assign": '{"nobody-made-it": [0]}'}, "does not exist"),
+    ],
+)
+def test_a_topic_that_is_not_there_is_one_sentence(
+    spark: SparkSession,
+    minibroker_address: str,
+    source: str,
+    given: dict[str, str],
+    sentence: str,
+) -> None:
+    with pytest.raises(PipelineError, match=sentence):
+        read_topics(spark, {"kafka.bootstrap.servers": minibroker_address, **given}, source=source)
+
+
+def test_a_broker_that_is_not_there_is_one_sentence(spark: SparkSession) -> None:
+    given = {
+        "kafka.bootstrap.servers": "127.0.0.1:1",
+        "kafka.default.api.timeout.ms": "500",
+        "subscribe": "t",
+    }
+
+    with pytest.raises(PipelineError, match=r"no broker answers at 127.0.0.1:1.*: start it"):
+        read_topics(spark, given)
+
+
+def test_a_setting_that_the_client_does_not_know_is_named(
+    spark: SparkSession, minibroker_address: str
+) -> None:
+    given = {
+        "kafka.bootstrap.servers": minibroker_address,
+        "kafka.no.such.setting": "1",
+        "subscribe": "t",
+    }
+
+    with pytest.raises(PipelineError, match=r'refused by librdkafka.*"no.such.setting"'):
+        read_topics(spark, given)
+
+
+def test_the_sentence_of_a_failed_task_reaches_the_user(
+    spark: SparkSession, minibroker_address: str, topic: str
+) -> None:
+    """The format alone, as a user of Spark writes it: bounds that the partition does not have."""
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 3)
+    frame = (
+        spark.read.format("minibroker")
+        .option("kafka.bootstrap.servers", minibroker_address)
+        .option("subscribe", topic)
+        .option("endingOffsets", json.dumps({topic: {"0": 9}}))
+        .load()
+    )
+
+    with pytest.raises(Exception, match=rf"endingOffsets is 9 for {topic}-0, which ends at 3"):
+        frame.collect()

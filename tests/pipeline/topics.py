@@ -1,0 +1,223 @@
+"""Topics that hold what a pipeline meets: every format and codec, gaps, markers, odd records.
+
+Filled once per broker and only read afterwards. What was written is told by a plain consumer
+(`read_all`), so that a test compares three readers: it, our source and Spark's connector.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from tests.support.old_clients import OLD_CLIENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+SECONDS: Final = 60.0
+BROKER_ID: Final = "0"
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+
+OLD_FORMATS: Final = {"0.9.0": "0.8.2", "0.10.2": "0.10"}
+"""message.format.version of a topic (Kafka 3.9 keeps v2 whatever it says) → who writes to it."""
+
+
+def create(
+    address: str, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None
+) -> None:
+    """Make a topic and wait for the answer."""
+    client = AdminClient({"bootstrap.servers": address})
+    made = client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])
+    made[topic].result(SECONDS)
+
+
+def add_partitions(address: str, topic: str, count: int) -> None:
+    """Have `count` partitions from now on."""
+    client = AdminClient({"bootstrap.servers": address})
+    client.create_partitions([NewPartitions(topic, count)])[topic].result(SECONDS)
+
+
+def delete(address: str, topic: str) -> None:
+    """Delete a topic and wait until it is unknown."""
+    client = AdminClient({"bootstrap.servers": address})
+    client.delete_topics([topic])[topic].result(SECONDS)
+    wait_until(lambda: topic not in client.list_topics(timeout=SECONDS).topics, f"{topic} is gone")
+
+
+def producer(address: str, **settings: str) -> Producer:
+    """Sends at once; `settings` with underscores for dots."""
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return Producer({"bootstrap.servers": address, "linger.ms": "5", **given})
+
+
+def send(address: str, topic: str, count: int, *, partition: int = 0, codec: str = "none") -> None:
+    """`count` records with keys and values of their own."""
+    client = producer(address, compression_type=codec)
+    for number in range(count):
+        client.produce(
+            topic, f"{codec}-{number}".encode() * 3, f"key-{number}".encode(), partition=partition
+        )
+    assert client.flush(SECONDS) == 0
+
+
+def fill_formats(address: str, prefix: str) -> list[str]:
+    """Topics of v2, v1 and v0, each with every codec that its clients have."""
+    create(address, f"{prefix}v2", 2)
+    for index, codec in enumerate(CODECS):
+        send(address, f"{prefix}v2", 20, partition=index % 2, codec=codec)
+    names = [f"{prefix}v2"]
+    for version, of_client in OLD_FORMATS.items():
+        name = f"{prefix}format-{version}"
+        create(address, name, 1, {"message.format.version": version})
+        client = next(
+            one for one in OLD_CLIENTS if one.library == "kafka-python" and one.version == of_client
+        )
+        assert not client.missing, client.missing
+        codecs = ("none", "gzip", "snappy", "lz4") if of_client != "0.8.2" else ("none", "gzip")
+        client.produce(address, [name], {codec: f"{codec}-" for codec in codecs}, 10)
+        names.append(name)
+    return names
+
+
+def fill_odd(address: str, prefix: str) -> list[str]:
+    """Tombstones, null keys, empty ones, headers of each kind; and a topic of the broker's time."""
+    odd, appended = f"{prefix}odd", f"{prefix}appended"
+    create(address, odd)
+    create(address, appended, 1, {"message.timestamp.type": "LogAppendTime"})
+    client = producer(address)
+    client.produce(odd, None, b"tombstone", timestamp=1_700_000_000_123)
+    client.produce(odd, b"no key", None, timestamp=1)
+    client.produce(odd, b"", b"", timestamp=1_700_000_000_000)
+    client.produce(odd, None, None)
+    client.produce(odd, bytes(range(256)), "schlüssel".encode())
+    client.produce(odd, b"one header", headers=[("a", b"1")])
+    client.produce(odd, b"no value of a header", headers=[("null", None), ("empty", b"")])
+    client.produce(odd, b"twice the same", headers=[("a", b"1"), ("a", b"2"), ("ü", b"\x00")])
+    client.produce(odd, b"large" * 40_000, b"k")
+    assert client.flush(SECONDS) == 0
+    send(address, appended, 5)
+    return [odd, appended]
+
+
+def fill_transactional(address: str, topic: str) -> None:
+    """Committed, aborted, plain and committed again: markers between, one at the very end."""
+    create(address, topic)
+    client = producer(address, transactional_id=f"of-{topic}")
+    client.init_transactions(SECONDS)
+    for number, outcome in enumerate(("commit", "abort", "commit", "abort", "abort", "commit")):
+        client.begin_transaction()
+        for index in range(3):
+            client.produce(topic, f"{outcome}-{number}-{index}".encode(), b"k", partition=0)
+        if outcome == "commit":
+            client.commit_transaction(SECONDS)
+        else:
+            assert client.flush(SECONDS) == 0
+            client.abort_transaction(SECONDS)
+        send(address, topic, 1)
+
+
+def fill_aborted_at_the_end(address: str, topic: str) -> None:
+    """One record, then an aborted transaction and nothing after it."""
+    create(address, topic)
+    send(address, topic, 1)
+    client = producer(address, transactional_id=f"of-{topic}")
+    client.init_transactions(SECONDS)
+    client.begin_transaction()
+    client.produce(topic, b"never", b"k", partition=0)
+    assert client.flush(SECONDS) == 0
+    client.abort_transaction(SECONDS)
+
+
+def fill_compacted(address: str, topic: str) -> None:
+    """400 records of which 11 are left, with gaps between them: the last of each key.
+
+    Every four flushes one key less is written, and the last record, of a key of its own, fills a
+    segment: so what is superseded, and by what, lies in closed segments, and what is left now is
+    left for good.
+    """
+    hasten_cleaner(address)
+    create(
+        address,
+        topic,
+        1,
+        {
+            "cleanup.policy": "compact",
+            "segment.bytes": "2048",
+            "min.cleanable.dirty.ratio": "0.01",
+        },
+    )
+    keys = [[max(number, flush // 4) for number in range(10)] for flush in range(39)]
+    for flush in (*keys, [9] * 9):
+        client = producer(address)
+        for key in flush:
+            client.produce(topic, b"v" * 20, f"{key}".encode(), partition=0)
+        assert client.flush(SECONDS) == 0
+    client = producer(address)
+    client.produce(topic, b"v" * 1900, b"the last", partition=0)
+    assert client.flush(SECONDS) == 0
+    wait_until(lambda: len(read_all(address, topic)) == 11, f"{topic} is compacted")
+
+
+def hasten_cleaner(address: str) -> None:
+    """Look for something to compact every 100 ms instead of every 15 s."""
+    wanted = ConfigEntry(
+        "log.cleaner.backoff.ms", "100", incremental_operation=AlterConfigOpType.SET
+    )
+    resource = ConfigResource(ResourceType.BROKER, BROKER_ID, incremental_configs=[wanted])
+    client = AdminClient({"bootstrap.servers": address})
+    client.incremental_alter_configs([resource])[resource].result(SECONDS)
+
+
+Read = tuple[int, bytes | None, bytes | None]
+
+
+def read_all(
+    address: str, topic: str, partition: int = 0, isolation: str = "read_uncommitted"
+) -> list[Read]:
+    """Offset, key and value of every record up to the end of the partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "reads-all",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    found: list[Read] = []
+    try:
+        while True:
+            message = consumer.poll(SECONDS)
+            assert message is not None, f"no word from {address} about {topic}"
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                return found
+            assert error is None, error
+            offset = message.offset()
+            assert offset is not None
+            found.append((offset, message.key(), message.value()))
+    finally:
+        consumer.close()
+
+
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
+    """Look again every 50 ms until it holds."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        pause.wait(0.05)

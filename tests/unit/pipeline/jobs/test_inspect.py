@@ -1,0 +1,70 @@
+"""What `inspect` decides without Spark: what is wrong from the start, and how time is cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import Row
+
+from minibroker.pipeline import inspect
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.jobs.inspect import _partition, _slice_ms, check, slice_of
+from minibroker.pipeline.plan import InspectPlan, Kafka, UsageError
+from minibroker.storage import names
+from tests.support.batches import batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def plan(log_dir: Path, *topics: str, report: Path | None = None) -> InspectPlan:
+    return InspectPlan(Kafka(), topics, str(log_dir), None if report is None else str(report))
+
+
+def test_what_is_missing_is_told_before_spark_starts(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / names.segment_file(0, names.LOG)).write_bytes(batch(b"v"))
+    check(plan(tmp_path))
+    check(plan(tmp_path, "orders", report=tmp_path / "page.html"))
+    with pytest.raises(PipelineError, match="no partition of topic order; there are orders"):
+        check(plan(tmp_path, "order"))
+    with pytest.raises(PipelineError, match="is no directory"):
+        check(plan(tmp_path / "nowhere"))
+    with pytest.raises(PipelineError, match=r"page\.html cannot be written"):
+        inspect(log_dir=tmp_path, report=tmp_path / "nowhere" / "page.html")
+
+
+def test_there_are_no_more_keys_than_records_with_one() -> None:
+    """Spark's estimate may be some percent too high."""
+    names = ("records", "bytes", "firstOffset", "lastOffset", "firstMs", "lastMs", "tombstones")
+    row = Row(**dict.fromkeys(names, 100), withoutKey=10, keys=92)
+    assert _partition(0, row, None).keys == 90
+
+
+def test_time_is_cut_for_each_topic_by_its_own_span() -> None:
+    rows = [Row(firstMs=5_000, lastMs=20_000), Row(firstMs=-1, lastMs=None)]
+    assert (_slice_ms(rows), _slice_ms([])) == (500, 1)
+
+
+def test_neither_topics_nor_a_directory_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="topics, or a log directory"):
+        inspect()
+
+
+@pytest.mark.parametrize(
+    ("span_ms", "width_ms"),
+    [
+        (0, 1),
+        (60, 1),
+        (61, 2),
+        (60_000, 1_000),
+        (3_600_000, 60_000),
+        (86_400_000, 1_800_000),
+        (365 * 86_400_000, 7 * 86_400_000),
+        (60 * 365 * 86_400_000 + 1, 2 * 365 * 86_400_000),
+    ],
+)
+def test_time_is_cut_into_round_slices(span_ms: int, width_ms: int) -> None:
+    assert slice_of(span_ms) == width_ms
+    assert span_ms / slice_of(span_ms) <= 60

@@ -1,0 +1,115 @@
+"""Words of the command line → plans; and what of them is wrong usage."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.pipeline.arguments import parse
+from minibroker.pipeline.plan import (
+    ArchivePlan,
+    Engine,
+    InspectPlan,
+    Kafka,
+    ReplayPlan,
+    RollupPlan,
+    UsageError,
+)
+
+
+def test_archive() -> None:
+    words = (
+        "--topic=a,b --topic c --to d --follow --format=json --batch-rows=5 --on-data-loss continue"
+    )
+    found = parse("archive", words.split())
+    assert found.plan == ArchivePlan(
+        Kafka(),
+        "d",
+        ("a", "b", "c"),
+        None,
+        "json",
+        follow=True,
+        batch_rows=5,
+        fail_on_data_loss=False,
+    )
+    assert (found.engine, found.dry_run) == (Engine(), False)
+
+
+def test_what_all_of_them_take() -> None:
+    words = (
+        "--bootstrap h:1,g:2 --kafka kafka.a=b --kafka c=d=e --source connector --jars x,y "
+        "--jars z --packages p:q:1 --master local[2] --conf s.t=u --dry-run --topic a"
+    )
+    found = parse("inspect", words.split())
+    kafka = Kafka("h:1,g:2", "connector", {"a": "b", "c": "d=e"})
+    assert found.plan == InspectPlan(kafka, ("a",))
+    assert found.engine == Engine("local[2]", ("x", "y", "z"), ("p:q:1",), {"s.t": "u"})
+    assert found.dry_run
+
+
+def test_replay() -> None:
+    words = "--from d --to-topic t --topic a --speed 2x --keep-timestamps --keep-partitions"
+    assert parse("replay", words.split()).plan == ReplayPlan(
+        Kafka(), "d", "t", ("a",), 2.0, keep_timestamps=True, keep_partitions=True
+    )
+    assert parse("replay", ["--from", "d", "--to-topic", "t"]).plan == ReplayPlan(Kafka(), "d", "t")
+
+
+def test_rollup() -> None:
+    words = [
+        *("--topic", "t", "--window", "1m", "--slide", "30s", "--by", "a", "--by", "lower(b) AS b"),
+        *("--agg", "sum(x) AS s", "--agg", "count(*)", "--watermark", "5s", "--time", "at"),
+        *("--example", "e.json", "--to", "out", "--checkpoint", "c", "--bad-records", "bad"),
+    ]
+    assert parse("rollup", words).plan == RollupPlan(
+        kafka=Kafka(),
+        topic="t",
+        window_ms=60_000,
+        aggregates=("sum(x) AS s", "count(*)"),
+        to="out",
+        by=("a", "lower(b) AS b"),
+        slide_ms=30_000,
+        watermark_ms=5_000,
+        time="at",
+        example="e.json",
+        bad_records="bad",
+        checkpoint_directory="c",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "sentence"),
+    [
+        ("archive", "--nope", "unknown argument '--nope'"),
+        ("archive", "orders", "unknown argument 'orders'"),
+        ("archive", "--speed 1x", "unknown argument '--speed'"),
+        ("archive", "--topic a", "--to is missing: for instance --to archive"),
+        ("archive", "--to d", "either --topic T or --pattern P"),
+        ("archive", "--topic a --pattern b --to d", "either --topic T or --pattern P"),
+        ("archive", "--topic", "--topic needs a value"),
+        ("archive", "--topic --to d", "--topic needs a value"),
+        ("archive", "--topic a --to d --to e", "--to is given 2 times"),
+        ("archive", "--topic a --to d --follow=yes", "--follow takes no value"),
+        ("archive", "--topic a --to d --format xml", "expected parquet or json or csv"),
+        ("archive", "--topic a --to d --source zk", "expected minibroker or connector"),
+        ("archive", "--topic a --to d --batch-rows 0", "expected a number from 1 up"),
+        ("archive", "--topic a --to d --batch-rows x", "expected a number from 1 up"),
+        ("archive", "--topic a/b --to d", "'a/b' cannot be a topic"),
+        ("archive", "--topic a --to d --bootstrap here", "expected HOST:PORT"),
+        ("archive", "--topic a --to d --bootstrap h:1,g", "expected HOST:PORT"),
+        ("archive", "--topic a --to d --kafka k", "--kafka k: expected KEY=VALUE"),
+        ("archive", "--topic a --to d --on-data-loss no", "expected fail or continue"),
+        ("replay", "--to-topic t", "--from is missing"),
+        ("replay", "--from d", "--to-topic is missing"),
+        ("replay", "--from d --to-topic t --speed soon", "expected 1x"),
+        ("rollup", "--topic a --topic b", "one --topic T"),
+        ("rollup", "--topic a --schema s", "--agg is missing"),
+        ("rollup", "--topic a --agg x", "either --schema FILE or --example FILE"),
+        ("rollup", "--topic a --agg x --schema s --window 1x --to ./d", "'1x' is no duration"),
+        ("rollup", "--topic a --agg x --schema s --window 1m --to t", "with --checkpoint DIR"),
+        ("inspect", "--report r", "--topic T, or --log-dir DIR"),
+    ],
+)
+def test_wrong_usage(command: str, words: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(command, words.split())
+    assert sentence in str(caught.value)

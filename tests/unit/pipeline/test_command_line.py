@@ -1,0 +1,123 @@
+"""Words in, exit codes and sentences out; jobs on brokers are in tests/pipeline."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from minibroker import cli
+from minibroker.pipeline import command_line, launch
+from minibroker.pipeline.command_line import EXIT_FAILED, EXIT_OK, EXIT_USAGE, run_words
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.help_texts import HELP, PIPELINE_HELP
+from minibroker.pipeline.jobs import inspect
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    out, errors = io.StringIO(), io.StringIO()
+    code = run_words(words, out, errors)
+    return code, out.getvalue(), errors.getvalue()
+
+
+def test_help() -> None:
+    assert run("--help") == (EXIT_OK, PIPELINE_HELP, "")
+    for command, text in HELP.items():
+        assert run(command, "--topic", "--help") == (EXIT_OK, text, "")
+        assert text.startswith(f"minibroker pipeline {command}: ")
+        assert f"minibroker pipeline {command}" in PIPELINE_HELP
+
+
+def test_help_fits_a_terminal_of_a_hundred_columns() -> None:
+    for text in (PIPELINE_HELP, *HELP.values()):
+        assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_every_flag_is_in_its_help() -> None:
+    from minibroker.pipeline.arguments import _COMMANDS, _COMMON  # noqa: PLC0415
+
+    for command, (flags, _) in _COMMANDS.items():
+        for flag in flags | _COMMON:
+            assert f"  {flag} " in HELP[command], (command, flag)
+
+
+def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, errors = run("archive", "--nope")
+    assert (code, out) == (EXIT_USAGE, "")
+    assert errors == (
+        "minibroker pipeline archive: unknown argument '--nope'; "
+        "see minibroker pipeline archive --help\n"
+    )
+    assert run() == (EXIT_USAGE, "", PIPELINE_HELP)
+    assert "unknown command 'dig'" in run("dig")[2]
+    assert cli.main(["pipeline", "replay"]) == EXIT_USAGE
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_nobody_there_is_one_sentence() -> None:
+    words = ("--topic", "t", "--to", "nowhere", "--bootstrap", "127.0.0.1:1")
+    for more in ((), ("--dry-run",)):
+        code, out, errors = run("archive", *words, *more)
+        assert (code, out) == (EXIT_FAILED, "")
+        assert errors.startswith("minibroker pipeline archive: no broker answers at 127.0.0.1:1 ")
+        assert errors.count("\n") == 1
+
+
+def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    code, _, errors = run("archive", "--topic", "t", "--to", "nowhere")
+    assert code == EXIT_FAILED
+    assert errors == (
+        "minibroker pipeline archive: pyspark and pyarrow and confluent-kafka are not installed: "
+        "pip install 'minibroker[pipeline]'\n"
+    )
+
+
+def test_help_and_wrong_usage_import_no_spark() -> None:
+    code = (
+        "import sys; from minibroker.cli import main; "
+        "main(['pipeline', '--help']); main(['pipeline', 'archive', '--nope']); "
+        "print([m for m in sys.modules if m.split('.')[0] in "
+        "('pyspark', 'pyarrow', 'confluent_kafka')])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout.endswith("[]\n")
+
+
+def test_ctrl_c_cancels_an_inspection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark says of each job that it was cancelled; a person is told that nothing was written."""
+    is_cancelled = threading.Event()
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=is_cancelled.set))
+
+    def run(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert is_cancelled.wait(60)
+        raise PipelineError("Spark stopped: the job was cancelled")
+
+    monkeypatch.setattr(inspect, "check", lambda plan: None)
+    monkeypatch.setattr(inspect, "run", run)
+    monkeypatch.setattr(launch, "started", lambda *_, **__: nullcontext(spark))
+    assert run_words(["inspect", "--topic", "t"], io.StringIO(), errors := io.StringIO()) == 130
+    assert errors.getvalue() == "minibroker pipeline inspect: interrupted; nothing was written\n"
+
+
+def test_the_first_ctrl_c_asks_and_the_second_one_ends() -> None:
+    stop = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    with command_line._ctrl_c_sets(stop):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(60)
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012  it comes when Python looks
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(60)
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,94 @@
+"""From stack traces to one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import analysis_sentence, explained, sentence_of, start_sentence
+
+
+def test_our_own_sentence_is_found_in_whatever_wraps_it() -> None:
+    text = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted\n"
+        "Traceback (most recent call last):\n  File ...\n"
+        "minibroker.pipeline.errors.PipelineError: first: do this\n\n"
+        "During handling ...\nminibroker.pipeline.errors.PipelineError: make the topic\n"
+        "\tat org.apache.spark.api.python...\n"
+    )
+    assert sentence_of(RuntimeError(text)) == "make the topic"
+    ours = PipelineError("said")
+    assert explained(ours) is ours
+
+
+def test_what_a_transform_raised_has_no_state_behind_it() -> None:
+    text = "[USER_RAISED_EXCEPTION] record t-0 offset 5 is bad SQLSTATE: P0001"
+    assert sentence_of(RuntimeError(text)) == "record t-0 offset 5 is bad"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("...UnknownTopicOrPartitionException: This server does not", "a topic is gone"),
+        ("Partition t-0's offset was changed from 9 to 3, some data", "t-0 ends at offset 3 and 9"),
+        ("Some data may have been lost because they are not available", "--on-data-loss continue"),
+        ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update", "another job uses this checkpoint"),
+        ("java.io.IOException: No space left on device", "no space is left"),
+        (
+            "java.io.IOException: Permission denied: /x\n\tat",
+            "Permission denied: /x: let this user",
+        ),
+        (
+            "a\njava.lang.IllegalStateException: odd thing\n\tat b",
+            "IllegalStateException: odd thing",
+        ),
+        ("only this", "Spark stopped: only this"),
+        ("", "Spark stopped: RuntimeError"),
+    ],
+)
+def test_what_everybody_meets(text: str, sentence: str) -> None:
+    found = sentence_of(RuntimeError(text))
+    assert sentence in found
+    assert "\n" not in found
+
+
+def test_causes_are_looked_through() -> None:
+    outer = RuntimeError("wrapped")
+    outer.__cause__ = PipelineError("inner")
+    assert "wrapped" in sentence_of(outer)
+    outer.__cause__ = RuntimeError("No space left on device")
+    assert "no space is left" in sentence_of(outer)
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        (
+            ":: org.example#jar;1.0: not found\n"
+            'Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: '
+            "org.example#jar;1.0: not found, download failed: a#b;2!b.jar]\n\tat x",
+            "no repository has org.example:jar:1.0, a:b:2: check --packages, or download the jars "
+            "and give them with --jars",
+        ),
+        (
+            'WARN\nException in thread "main" org.apache.spark.SparkException: odd\n\tat x',
+            "it does not start; it said: SparkException: odd",
+        ),
+        (
+            "26/11/21 11:30:08 ERROR Backend: All masters are unresponsive!\n",
+            "it does not start; it said: All masters are unresponsive!",
+        ),
+        ("something\nelse\n", "it does not start; it said:\nsomething\nelse"),
+        ("", "it does not start"),
+    ],
+)
+def test_why_spark_did_not_start(log: str, sentence: str) -> None:
+    assert start_sentence(PipelineError("it does not start"), log) == sentence
+
+
+def test_sparks_word_on_an_expression() -> None:
+    text = (
+        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] `x` cannot be resolved. SQLSTATE: 42703; line 1\nplan"
+    )
+    assert analysis_sentence(RuntimeError(text)) == "`x` cannot be resolved"
+    assert analysis_sentence(RuntimeError("plain")) == "plain"

@@ -1,0 +1,138 @@
+"""Options of the source: Spark's names and rules, each mistake one sentence that names it."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.pipeline import options
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import EARLIEST, LATEST, TopicPartition
+
+BROKER = {"kafka.bootstrap.servers": "localhost:9092"}
+TOPIC = {**BROKER, "subscribe": "orders"}
+
+
+def batch(**more: str) -> options.SourceOptions:
+    return options.parse({**TOPIC, **more}, streaming=False)
+
+
+def stream(**more: str) -> options.SourceOptions:
+    return options.parse({**TOPIC, **more}, streaming=True)
+
+
+def test_a_batch_is_everything_and_a_stream_what_comes() -> None:
+    assert batch().start.everywhere == EARLIEST
+    assert batch().end.everywhere == LATEST
+    assert stream().start.everywhere == LATEST
+
+
+def test_names_are_case_insensitive_as_sparks_are() -> None:
+    assert batch(STARTINGOFFSETS="Earliest", INCLUDEheaders="TRUE").include_headers
+
+
+def test_a_timestamp_for_all_wins_over_one_each_and_that_over_offsets() -> None:
+    offsets = {"startingOffsets": '{"orders": {"0": 3}}'}
+    each = {"startingOffsetsByTimestamp": '{"orders": {"0": 1000}}'}
+    one = {"startingTimestamp": "2000"}
+
+    assert batch(**offsets, **each, **one).start == options.Bound(timestamp_ms=2000)
+    assert batch(**offsets, **each).start.timestamps_ms == {TopicPartition("orders", 0): 1000}
+    assert batch(**offsets).start.offsets == {TopicPartition("orders", 0): 3}
+
+
+def test_topics_are_split_and_partitions_sorted() -> None:
+    assert options.parse({**BROKER, "subscribe": " a, b,a,"}, streaming=True).topics == ("a", "b")
+    assigned = options.parse({**BROKER, "assign": '{"a": [2, 0]}'}, streaming=True).assigned
+    assert assigned == (TopicPartition("a", 0), TopicPartition("a", 2))
+
+
+def test_what_begins_with_kafka_is_the_clients() -> None:
+    wanted = batch(**{"kafka.isolation.level": "read_committed", "kafka.client.id": "x"})
+
+    assert wanted.client == {
+        "bootstrap.servers": "localhost:9092",
+        "isolation.level": "read_committed",
+        "client.id": "x",
+    }
+    assert wanted.isolation_level == "read_committed"
+    assert batch().isolation_level == "read_uncommitted"
+
+
+@pytest.mark.parametrize(("text", "ms"), [("15m", 900_000), ("90s", 90_000), ("1h", 3_600_000)])
+def test_a_delay_is_a_number_and_a_unit(text: str, ms: int) -> None:
+    assert stream(maxTriggerDelay=text).max_trigger_delay_ms == ms
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"startingOffset": "x"}, "no option 'startingoffset'; startingOffsets is one"),
+        ({"subscribePattern": ".*"}, "subscribe and subscribePattern are given"),
+        ({"startingOffsets": "first"}, "startingOffsets is 'first', expected earliest, latest"),
+        ({"startingOffsets": '{"a": {"0": -3}}'}, "has -3 for a-0"),
+        ({"startingOffsetsByTimestamp": '{"a": {"0": -3}}'}, "negative timestamp"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger is '0', expected a whole number"),
+        ({"minPartitions": "many"}, "minPartitions is 'many'"),
+        ({"includeHeaders": "yes"}, "includeHeaders is 'yes', expected false or true"),
+        ({"failOnDataLoss": "no"}, "failOnDataLoss is 'no', expected true or false"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay is 'soon'"),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "more than maxOffsets"),
+        ({"kafka.auto.offset.reset": "latest"}, "cannot be set: say startingOffsets"),
+        ({"kafka.key.deserializer": "x"}, "cannot be set: keys are bytes"),
+        ({"kafka.isolation.level": "dirty"}, "isolation.level is 'dirty'"),
+        ({"kafka.bootstrap.servers": " "}, "kafka.bootstrap.servers is missing"),
+        ({"subscribe": " , "}, "name a topic"),
+        ({"startingOffsetsByTimestampStrategy": "guess"}, "expected error or latest"),
+    ],
+)
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_mistake_is_named_with_what_was_expected(
+    given: dict[str, str], sentence: str, streaming: bool
+) -> None:
+    with pytest.raises(PipelineError, match=sentence):
+        options.parse({**TOPIC, **given}, streaming=streaming)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "exactly one of .* none is given"),
+        ({"subscribePattern": "("}, "is no regular expression"),
+        ({"subscribePattern": " "}, "is empty"),
+        ({"assign": "a"}, "expected topics and their partitions"),
+        ({"assign": '{"a": 1}'}, "expected topics and their partitions"),
+        ({"assign": '{"a": [-1]}'}, "expected topics and their partitions"),
+        ({"assign": '{"a": []}'}, "expected topics and their partitions"),
+    ],
+)
+def test_what_is_read_must_be_said_once_and_well(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(PipelineError, match=sentence):
+        options.parse({**BROKER, **given}, streaming=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("startingOffsets", "latest"),
+        ("startingOffsets", '{"a": {"0": -1}}'),
+        ("endingOffsets", "earliest"),
+        ("endingOffsets", '{"a": {"0": -2}}'),
+    ],
+)
+def test_a_batch_that_would_read_nothing_is_refused(name: str, value: str) -> None:
+    with pytest.raises(PipelineError, match=f"{name} is .* which a batch cannot"):
+        batch(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
+def test_a_stream_has_no_end(name: str) -> None:
+    with pytest.raises(PipelineError, match=f"{name} is for batches"):
+        stream(**{name: "latest"})
+
+
+def test_what_is_read_is_told_as_the_user_named_it() -> None:
+    assert batch().what == "topic 'orders'"
+    assert options.parse({**BROKER, "subscribe": "a,b"}, streaming=True).what == "topics a, b"
+    assert options.parse({**BROKER, "subscribePattern": "a.*"}, streaming=True).what == (
+        "pattern 'a.*'"
+    )

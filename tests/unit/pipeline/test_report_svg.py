@@ -1,0 +1,90 @@
+"""Plots: sound XML, columns as high as they should be, texts escaped."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from minibroker.pipeline.report_svg import Bar, Column, Tick, bars, columns, nice_ceiling
+
+
+def parsed(svg: str) -> ElementTree.Element:
+    return ElementTree.fromstring(svg)
+
+
+def test_columns_are_in_proportion_and_stay_inside() -> None:
+    drawn = parsed(
+        columns(
+            [Column(10, "ten"), Column(5, "five", is_marked=True), Column(0, "none")],
+            [Tick(0.0, "begin"), Tick(0.5, "middle"), Tick(1.0, "end")],
+            description="what it is",
+            show=str,
+        )
+    )
+    heights = [float(one.get("height", "")) for one in drawn.iter("rect")]
+    assert heights == [140.0, 70.0, 0.0]
+    assert [one.get("class") for one in drawn.iter("rect")] == [None, "mark", None]
+    ends = [
+        float(one.get("x", "").rstrip("%")) + float(one.get("width", "").rstrip("%"))
+        for one in drawn.iter("rect")
+    ]
+    assert max(ends) < 100
+    labels = [(one.text, one.get("text-anchor")) for one in drawn.iter("text")]
+    assert labels[-3:] == [("begin", "start"), ("middle", "middle"), ("end", "end")]
+    assert labels[:2] == [("5.0", "end"), ("10.0", "end")]
+    scale = [one for one in drawn.iter("text") if one.get("class") == "scale"]
+    assert [float(one.get("x", "")) < 0 for one in scale] == [True, True], "beside the columns"
+    assert drawn.get("aria-label") == "what it is"
+
+
+def test_what_is_small_is_seen_and_a_line_lies_where_it_belongs() -> None:
+    drawn = parsed(
+        columns(
+            [Column(1_000_000, "all"), Column(1, "one")],
+            [],
+            description="",
+            show=str,
+            line=(500_000, "half"),
+        )
+    )
+    assert [one.get("height") for one in drawn.iter("rect")] == ["140.0", "1.5"]
+    [line] = [one for one in drawn.iter("line") if one.get("class") == "fair"]
+    assert line.get("y1") == "92.0"
+
+
+def test_bars_are_in_proportion_to_the_longest() -> None:
+    drawn = parsed(bars([Bar(4, "a", "4"), Bar(1, "b", "1", True)], description="d"))
+    drawn_bars = [one for one in drawn.iter("rect") if one.get("class") != "track"]
+    assert [one.get("width") for one in drawn_bars] == ["100.00%", "25.00%"]
+    assert drawn.get("height") == "88"
+
+
+def test_texts_from_topics_are_escaped() -> None:
+    hostile = '<script>"&'
+    drawn = columns([Column(1, hostile)], [Tick(0.5, hostile)], description=hostile, show=str)
+    assert "<script>" not in drawn
+    assert parsed(drawn).get("aria-label") == hostile
+    assert "<script>" not in bars([Bar(1, hostile, hostile)], description=hostile)
+
+
+def test_nothing_is_drawn_of_nothing() -> None:
+    assert list(parsed(columns([], [], description="", show=str)).iter("rect")) == []
+    assert list(parsed(bars([], description="")).iter("rect")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "top"),
+    [
+        (1, 1),
+        (1.01, 1.2),
+        (1.3, 1.6),
+        (23_000, 30_000),
+        (999, 1000),
+        (0.007, 0.008),
+        (7, 8),
+        (0.1, 0.1),
+    ],
+)
+def test_an_axis_ends_at_a_round_number(value: float, top: float) -> None:
+    assert nice_ceiling(value) == pytest.approx(top)

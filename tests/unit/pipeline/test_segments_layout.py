@@ -1,0 +1,115 @@
+"""Which segments are read, and from where to where: names, checkpoints, interrupted compaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.segments_layout import find_partitions, plan_tasks
+from minibroker.storage import names
+from tests.support.batches import batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def segment(root: Path, partition: str, base_offset: int, count: int = 1, suffix: str = "") -> Path:
+    directory = root / partition
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / (names.segment_file(base_offset, names.LOG) + suffix)
+    path.write_bytes(batch(*[b"v"] * count, base_offset=base_offset))
+    return path
+
+
+def plan(*paths: Path, end: bool = False) -> list[tuple[str, int, int, int, bool]]:
+    tasks = plan_tasks(
+        find_partitions([str(path) for path in paths]), tell_aborted=False, leave_out_open=end
+    )
+    return [
+        (one.topic, one.partition, one.base_offset, one.start_offset, one.is_newest)
+        for one in tasks
+    ]
+
+
+def test_one_task_for_each_segment_in_order(tmp_path: Path) -> None:
+    for partition, base_offset in [("b-1", 0), ("a-b-10", 5), ("a-b-2", 7), ("a-b-2", 0)]:
+        segment(tmp_path, partition, base_offset)
+    assert plan(tmp_path) == [
+        ("a-b", 2, 0, 0, False),
+        ("a-b", 2, 7, 0, True),
+        ("a-b", 10, 5, 5, True),
+        ("b", 1, 0, 0, True),
+    ]
+    assert plan(tmp_path / "b-1") == [("b", 1, 0, 0, True)]
+
+
+def test_a_partition_without_a_record_is_one(tmp_path: Path) -> None:
+    """As it is from when it was made until its first record."""
+    segment(tmp_path, "a-0", 0)
+    (tmp_path / "a-1").mkdir()
+    (tmp_path / "a-1" / names.PARTITION_METADATA).touch()
+    for path, numbers in ((tmp_path, [0, 1]), (tmp_path / "a-1", [1])):
+        assert [one.partition for one in find_partitions([str(path)])] == numbers
+    assert plan(tmp_path, end=True) == [("a", 0, 0, 0, True)]
+
+
+def test_what_is_no_partition_or_on_its_way_is_left(tmp_path: Path) -> None:
+    segment(tmp_path, "a-0", 0)
+    segment(tmp_path, f"a-1.{'0' * 32}-delete", 0)
+    segment(tmp_path, f"a-2.{'0' * 32}-future", 0)
+    segment(tmp_path, "no_partition", 0)
+    segment(tmp_path, "a-0", 3, suffix=names.DELETED)
+    segment(tmp_path, "a-0", 4, suffix=names.CLEANED)
+    (tmp_path / "empty-0").mkdir()
+    assert plan(tmp_path) == [("a", 0, 0, 0, True)]
+
+
+def test_the_log_start_offset_is_taken_from_the_checkpoint(tmp_path: Path) -> None:
+    for base_offset in (0, 10, 20):
+        segment(tmp_path, "a-0", base_offset, 10)
+    (tmp_path / names.LOG_START_OFFSETS).write_text("0\n1\na 0 13\n")
+    assert plan(tmp_path) == [("a", 0, 10, 13, False), ("a", 0, 20, 13, True)]
+    assert plan(tmp_path / "a-0") == plan(tmp_path)
+
+
+def test_a_checkpoint_that_is_damaged_is_passed_by(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    segment(tmp_path, "a-0", 7)
+    (tmp_path / names.LOG_START_OFFSETS).write_text("0\n5\na 0 13\n")
+    assert plan(tmp_path) == [("a", 0, 7, 7, True)]
+    assert "5 announced" in caplog.text
+
+
+def test_a_finished_swap_takes_the_place_of_what_it_covers(tmp_path: Path) -> None:
+    kept = segment(tmp_path, "a-0", 0, 5)
+    covered = segment(tmp_path, "a-0", 5, 5)
+    newest = segment(tmp_path, "a-0", 12, 5)
+    swap = segment(tmp_path, "a-0", 5, 7, suffix=names.SWAP)
+    [partition] = find_partitions([str(tmp_path)])
+    assert [path for _, path in partition.segments] == [str(kept), str(swap), str(newest)]
+
+    segment(tmp_path, "a-0", 5, 7, suffix=names.CLEANED)  # not finished, then
+    [partition] = find_partitions([str(tmp_path)])
+    assert [path for _, path in partition.segments] == [str(kept), str(covered), str(newest)]
+
+
+def test_several_directories_of_one_broker(tmp_path: Path) -> None:
+    segment(tmp_path / "one", "a-0", 0)
+    segment(tmp_path / "two", "a-1", 0)
+    assert [row[:2] for row in plan(tmp_path / "one", tmp_path / "two")] == [("a", 0), ("a", 1)]
+    segment(tmp_path / "two", "a-0", 0)
+    with pytest.raises(PipelineError, match=r"a-0 stands in .*one.* and in .*two"):
+        plan(tmp_path / "one", tmp_path / "two")
+
+
+def test_paths_that_hold_nothing_to_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="nowhere is no directory"):
+        plan(tmp_path / "nowhere")
+    with pytest.raises(PipelineError, match="holds no partitions"):
+        plan(tmp_path)
+    segment(tmp_path, "somewhere", 0)
+    with pytest.raises(PipelineError, match="not named as a partition is"):
+        plan(tmp_path / "somewhere")

@@ -1,0 +1,32 @@
+"""The data source as Spark meets it before anything is read: its name and its columns."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from minibroker.pipeline import schemas
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.source import TopicSource
+
+
+def test_its_columns_follow_include_headers_alone() -> None:
+    assert TopicSource.name() == "minibroker"
+    assert TopicSource({}).schema() == schemas.RECORD
+    assert TopicSource({"includeHeaders": "true"}).schema() == schemas.RECORD_WITH_HEADERS
+
+
+def test_its_readers_check_the_options() -> None:
+    source = TopicSource({"subscribe": "t"})
+
+    for make in (source.reader, source.streamReader):
+        with pytest.raises(PipelineError, match=r"kafka\.bootstrap\.servers is missing"):
+            make(schemas.RECORD)
+
+
+def test_its_readers_travel_to_the_tasks() -> None:
+    source = TopicSource({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"})
+
+    for reader in (source.reader(schemas.RECORD), source.streamReader(schemas.RECORD)):
+        assert type(pickle.loads(pickle.dumps(reader))) is type(reader)

@@ -1,0 +1,141 @@
+"""A stream against topics that are told: limits, newcomers, losses, frozen ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
+
+from minibroker.pipeline import source_stream
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import Offsets, TopicPartition
+from minibroker.pipeline.source_stream import StreamReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minibroker.pipeline.source_topics import TopicOffsets
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 0)
+
+
+class ToldTopics:
+    """What there is, as a test sets it."""
+
+    def __init__(self, ends: Offsets) -> None:
+        self.begins: Offsets = {}
+        self.ends = ends
+
+    def partitions(
+        self, *, missing_allowed: bool = False, patient: bool = False
+    ) -> list[TopicPartition]:
+        assert patient
+        assert isinstance(missing_allowed, bool)
+        return sorted(self.ends)
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        return {one: self.begins.get(one, 0) for one in partitions}
+
+    def latest(
+        self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
+    ) -> Offsets:
+        assert known is not None
+        return {one: self.ends[one] for one in partitions}
+
+
+def stream(topics: ToldTopics, **more: str) -> StreamReader:
+    made = StreamReader(
+        {"kafka.bootstrap.servers": "x:1", "subscribePattern": ".*", **more},
+    )
+    made._topics_or_none = cast("TopicOffsets", topics)
+    return made
+
+
+def ranges(reader: StreamReader, start: Any, end: Any) -> list[tuple[Any, ...]]:
+    return [partition.value for partition in reader.partitions(start, end)]
+
+
+def test_without_a_limit_a_batch_takes_what_there_is() -> None:
+    reader = stream(ToldTopics({A: 7, B: 3}))
+
+    end = reader.latestOffset({"a": {"0": 2}, "b": {"0": 3}}, ReadAllAvailable())
+
+    assert end == {"a": {"0": 7}, "b": {"0": 3}}
+    assert ranges(reader, {"a": {"0": 2}, "b": {"0": 3}}, end) == [("a", 0, 2, 7)]
+    assert reader.reportLatestOffset() == end
+
+
+def test_the_limit_of_the_options_is_what_spark_hands_back() -> None:
+    reader = stream(ToldTopics({A: 100}), maxOffsetsPerTrigger="30")
+
+    assert reader.getDefaultReadLimit() == ReadMaxRows(30)
+    assert reader.latestOffset({"a": {"0": 0}}, ReadMaxRows(30)) == {"a": {"0": 30}}
+    assert reader.latestOffset({"a": {"0": 0}}, ReadAllAvailable()) == {"a": {"0": 100}}
+
+
+def test_too_few_are_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(source_stream.time, "monotonic", lambda: now[0])
+    reader = stream(ToldTopics({A: 5}), minOffsetsPerTrigger="10", maxTriggerDelay="60s")
+    start = {"a": {"0": 0}}
+    assert reader.getDefaultReadLimit() == ReadMinRows(10)
+
+    assert reader.latestOffset(start, ReadMinRows(10)) == start
+    now[0] += 61
+    assert reader.latestOffset(start, ReadMinRows(10)) == {"a": {"0": 5}}
+
+
+def test_available_now_freezes_the_end_and_waits_for_no_minimum() -> None:
+    topics = ToldTopics({A: 5})
+    reader = stream(topics, minOffsetsPerTrigger="10")
+    reader.prepareForTriggerAvailableNow()
+    topics.ends = {A: 50, B: 4}
+
+    assert reader.latestOffset({"a": {"0": 0}}, ReadMinRows(10)) == {"a": {"0": 5}}
+    assert reader.latestOffset({"a": {"0": 5}}, ReadMinRows(10)) == {"a": {"0": 5}}
+
+
+def test_a_newcomer_is_read_from_its_first_record_within_the_limit() -> None:
+    topics = ToldTopics({A: 5, B: 20})
+    topics.begins = {B: 0}
+    reader = stream(topics, maxOffsetsPerTrigger="8")
+
+    end = reader.latestOffset({"a": {"0": 5}}, ReadMaxRows(8))
+
+    assert end == {"a": {"0": 5}, "b": {"0": 8}}
+    assert ranges(reader, {"a": {"0": 5}}, end) == [("b", 0, 0, 8)]
+
+
+def test_a_newcomer_that_lost_its_first_records_is_data_loss() -> None:
+    topics = ToldTopics({A: 5, B: 20})
+    topics.begins = {B: 12}
+
+    with pytest.raises(PipelineError, match=r"b-0 came since .* starts at offset 12"):
+        stream(topics).latestOffset({"a": {"0": 5}}, ReadAllAvailable())
+    tolerant = stream(topics, failOnDataLoss="false")
+    end = tolerant.latestOffset({"a": {"0": 5}}, ReadAllAvailable())
+    assert ranges(tolerant, {"a": {"0": 5}}, end) == [("b", 0, 12, 20)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "sentence"), [({A: 3}, "a-0 went back from offset 5 to 3"), ({B: 1}, "a-0 .* gone")]
+)
+def test_what_is_lost_stops_the_stream_unless_it_may(ends: Offsets, sentence: str) -> None:
+    with pytest.raises(PipelineError, match=sentence):
+        stream(ToldTopics(ends)).latestOffset({"a": {"0": 5}}, ReadAllAvailable())
+    tolerant = stream(ToldTopics(ends), failOnDataLoss="false")
+    assert tolerant.latestOffset({"a": {"0": 5}}, ReadAllAvailable())
+
+
+def test_many_tasks_share_a_large_partition() -> None:
+    reader = stream(ToldTopics({A: 100}), minPartitions="4")
+
+    found = ranges(reader, {"a": {"0": 0}}, {"a": {"0": 100}})
+
+    assert found == [("a", 0, 0, 25), ("a", 0, 25, 50), ("a", 0, 50, 75), ("a", 0, 75, 100)]
+
+
+def test_a_checkpoint_of_something_else_is_told() -> None:
+    with pytest.raises(PipelineError, match="the position of the stream is"):
+        stream(ToldTopics({A: 1})).latestOffset({"file": "x"}, ReadAllAvailable())
