@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import machine, plan, table
-from benchmarks.metrics import ROWS
+from benchmarks.metrics import LONG_ROWS, ROWS, USUAL_ROWS
 from benchmarks.peers import ROOT, all_peers
 from benchmarks.runner import Runner
 
@@ -47,9 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rows",
         type=Choices(list(ROWS)),
-        default=list(ROWS),
+        default=list(USUAL_ROWS),
         metavar="ROW,…",
-        help=f"of {', '.join(ROWS)}",
+        help=f"of {', '.join(ROWS)}; without {', '.join(LONG_ROWS)} when none is named",
     )
     parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
     parser.add_argument(

@@ -83,9 +83,13 @@ class Child:
         """Wait for the process to end by itself; returns its exit code."""
         return self._process.wait(timeout_s)
 
+    def terminate(self) -> None:
+        """Ask it to end (SIGTERM), and return at once."""
+        self._process.send_signal(signal.SIGTERM)
+
     def stop(self) -> None:
         """Ask politely (SIGTERM), insist after 20 s (SIGKILL); harmless when it is gone already."""
-        self._process.send_signal(signal.SIGTERM)
+        self.terminate()
         try:
             self._process.wait(_STOP_PATIENCE_S)
         except subprocess.TimeoutExpired:

@@ -7,6 +7,7 @@ KAFKA_39, KAFKA_44, KFAKE, KFAKE_DISK = "kafka-3.9.1", "kafka-4.4.0", "kfake", "
 SUBJECT = "minibroker"
 LOAD_SIZES_BYTES = (100, 1_000, 10_000)
 IN_FLIGHT = (1, 5, 50)
+QUOTA_LIMITS_MB = (1, 10)
 
 
 class Bar(NamedTuple):
@@ -123,6 +124,27 @@ def _load_metrics() -> list[Metric]:
     return metrics
 
 
+def _quota_metrics() -> list[Metric]:
+    metrics = []
+    for tool, name in (("produce", "ProducerPerformance"), ("consume", "ConsumerPerformance")):
+        for limit_mb in QUOTA_LIMITS_MB:
+            label = f"{name} at {limit_mb} MB/s"
+            prefix = f"quota_{tool}_{limit_mb}"
+            least, most = (Bar(0.9, KAFKA_39),), (Bar(1.1, KAFKA_39),)
+            metrics += [
+                Metric(f"{prefix}_least", "quotas", f"{label}, let through", "MB", True, least),
+                Metric(f"{prefix}_most", "quotas", f"{label}, not more", "MB", must=most),
+                Metric(f"{prefix}_off", "quotas", f"{label}, off later", "%", must=(Bar(5),)),
+            ]
+    metrics += [
+        Metric(
+            "quota_neighbour", "quotas", "unlimited client, beside / alone", "", True, (Bar(0.8),)
+        ),
+        Metric("quota_hot_path", "quotas", "raw Produce, no quota / stub", "", True, (Bar(0.97),)),
+    ]
+    return metrics
+
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         "start",
@@ -162,5 +184,70 @@ METRICS: tuple[Metric, ...] = (
         )
         for count, factor in zip(IN_FLIGHT, (1, 2, 4), strict=True)
     ),
+    *(
+        Metric(
+            f"offsets_{count}",
+            "offsets",
+            f"OffsetCommit, {count} in flight",
+            "requests/s",
+            True,
+            must=(Bar(2, KAFKA_39),),
+        )
+        for count in IN_FLIGHT
+    ),
+    *(
+        Metric(f"offsets_cpu_{count}", "offsets", f"broker CPU, {count} in flight", "µs/commit")
+        for count in IN_FLIGHT
+    ),
+    Metric("rebalances", "rebalances", "200 groups of 5 form at once", "ms"),
+    Metric(
+        "rebalances_cpu",
+        "rebalances",
+        "broker CPU, 200 groups of 5 form",
+        "ms",
+        must=(Bar(1, KAFKA_39),),
+    ),
+    Metric(
+        "offsets_start",
+        "offsets_start",
+        "start with 100,000 committed offsets",
+        "s",
+        must=(Bar(1),),
+    ),
+    Metric(
+        "transactions",
+        "transactions",
+        "ProducerPerformance, 100 ms transactions, 1 KB",
+        "records/s",
+        True,
+        must=(Bar(1, KAFKA_39),),
+        aim=(Bar(1.5, KAFKA_39),),
+    ),
+    Metric(
+        "transactions_cpu",
+        "transactions",
+        "broker CPU, produced in 100 ms transactions",
+        "s/GB",
+        must=(Bar(1, KAFKA_39),),
+        aim=(Bar(0.5, KAFKA_39),),
+    ),
+    Metric(
+        "transaction_p50",
+        "transactions",
+        "transaction of one record, p50",
+        "ms",
+        must=(Bar(1, KAFKA_39),),
+        aim=(Bar(0.5, KAFKA_39),),
+    ),
+    Metric("suite_topics", "suites", "100 tests, a topic each (--quick: 10)", "s"),
+    Metric("suite_brokers", "suites", "30 tests, a broker each (--quick: 3)", "s"),
+    Metric("scrapes_alone", "scrapes", "Produce, 8 in flight, p99", "ms"),
+    Metric("scrapes_live", "scrapes", "… with 10 GET /health/live a second", "ms"),
+    Metric("scrapes_during", "scrapes", "… with 10 scrapes a second", "ms"),
+    Metric("scrapes_cost", "scrapes", "1,000 scrapes on the p99 of Produce", "%", must=(Bar(10),)),
+    *_quota_metrics(),
 )
 ROWS = tuple(dict.fromkeys(metric.row for metric in METRICS))
+LONG_ROWS = ("quotas", "suites", "scrapes")
+USUAL_ROWS = tuple(row for row in ROWS if row not in LONG_ROWS)
+"""Those that are measured when none are asked for: the others take minutes each."""

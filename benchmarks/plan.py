@@ -17,9 +17,14 @@ class Plan(NamedTuple):
     latency_warm_up: int
     latency_samples: int
     groups: int
+    rebalancing_groups: int
     load_counts: tuple[int, int, int]
     load_passes: int
     settle_s: float
+    quota_s: float
+    suite_topics: int
+    suite_brokers: int
+    scrapes: int
 
 
 FULL = Plan(
@@ -32,9 +37,14 @@ FULL = Plan(
     latency_warm_up=2_000,
     latency_samples=2_000,
     groups=5,
+    rebalancing_groups=200,
     load_counts=(2_000_000, 500_000, 50_000),
     load_passes=1,
     settle_s=2.0,
+    quota_s=30.0,
+    suite_topics=100,
+    suite_brokers=30,
+    scrapes=1_000,
 )
 QUICK = Plan(
     start_repeats=1,
@@ -46,7 +56,12 @@ QUICK = Plan(
     latency_warm_up=200,
     latency_samples=300,
     groups=1,
+    rebalancing_groups=20,
     load_counts=(200_000, 50_000, 5_000),
     load_passes=1,
     settle_s=0.5,
+    quota_s=5.0,
+    suite_topics=10,
+    suite_brokers=3,
+    scrapes=50,
 )

@@ -1,9 +1,10 @@
 """`python -m benchmarks.profile_broker PATH`: what minibroker spends its time on under one load.
 
-PATH is `raw-1`, `raw-5`, `raw-50` (one-record Produce requests in flight), `produce-100`,
-`produce-1000`, `produce-10000` (ProducerPerformance), `fetch-100` … (the assigned consumer on a
-topic produced before), or `idle`. The broker runs as the command line starts it; `--tool` says how
-it is watched:
+PATH is `raw-1`, `raw-5`, `raw-50` (one-record Produce requests in flight), `offsets-1` …
+(OffsetCommit requests in flight), `produce-100`, `produce-1000`, `produce-10000`
+(ProducerPerformance), `fetch-100` … (the assigned consumer on a topic produced before), or `idle`.
+
+The broker runs as the command line starts it; `--tool` says how it is watched:
 
 - `sample` (default): the broker notes its main thread's Python stack at every tick of its CPU
   time. Costs little, sees lines; time in C counts for the line that called it.
@@ -28,12 +29,13 @@ from benchmarks.children import Child, free_port
 from benchmarks.metrics import IN_FLIGHT, LOAD_SIZES_BYTES
 from benchmarks.peers import ROOT, START_PATIENCE_S, Minibroker
 from benchmarks.plan import FULL
-from benchmarks.rows import load, raw
+from benchmarks.rows import groups, load, raw
 
 _TOPIC = "bench-profile"
+_GROUP = "bench-profile"
 _PATHS = (
     "idle",
-    *(f"raw-{count}" for count in IN_FLIGHT),
+    *(f"{kind}-{count}" for kind in ("raw", "offsets") for count in IN_FLIGHT),
     *(f"{kind}-{size}" for kind in ("produce", "fetch") for size in LOAD_SIZES_BYTES),
 )
 
@@ -43,7 +45,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("path", choices=_PATHS)
     parser.add_argument("--tool", choices=("sample", "cprofile", "perf"), default="sample")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of the raw and idle paths")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="of the raw, offsets and idle paths"
+    )
     parser.add_argument("--share", type=float, default=0.5, help="of the full run's load size")
     parser.add_argument("--top", type=int, default=40, help="lines of each list (default 40)")
     options = parser.parse_args()
@@ -89,6 +93,13 @@ def _path(
     if kind == "idle":
         return (lambda: None), (lambda: _idle(options.seconds))
     connection = wire.Connection(port)
+    if kind == "offsets":
+        groups.make_topic(connection)
+        groups.wait_for_coordinator(connection, _GROUP)
+        committer = groups.CommitClient(connection, _GROUP)
+        return (lambda: committer.run(int(number), 0.5)), (
+            lambda: _commit(committer, int(number), options.seconds)
+        )
     wire.create_topic(connection, _TOPIC)
     if kind == "raw":
         client = raw.RawClient(connection, _TOPIC, wire.one_record_batch(b"x" * 100))
@@ -114,6 +125,11 @@ def _idle(duration_s: float) -> str:
 def _raw(client: raw.RawClient, in_flight: int, duration_s: float) -> str:
     burst = client.run(in_flight, duration_s)
     return f"{burst.requests_per_s:,.0f} requests/s, client {burst.client_share:.0%} of a core"
+
+
+def _commit(client: groups.CommitClient, in_flight: int, duration_s: float) -> str:
+    count, elapsed_s = client.run(in_flight, duration_s)
+    return f"{count / elapsed_s:,.0f} commits/s"
 
 
 def _run(command: Sequence[str]) -> str:

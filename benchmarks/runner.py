@@ -4,6 +4,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -13,7 +14,19 @@ from benchmarks.children import ChildDiedError
 from benchmarks.peers import Peer, PeerMissingError
 from benchmarks.plan import Plan
 from benchmarks.results import Results
-from benchmarks.rows import latency, load, raw, start, topics
+from benchmarks.rows import (
+    groups,
+    latency,
+    load,
+    quotas,
+    raw,
+    rebalances,
+    scrapes,
+    start,
+    suites,
+    topics,
+    transactions,
+)
 from benchmarks.rows.session import RowError, Session
 
 _LOAD_ROWS = frozenset({"produce", "consume", "assigned"})
@@ -47,7 +60,8 @@ class Runner:
         with tempfile.TemporaryDirectory(prefix="minibroker-bench-") as scratch:
             try:
                 self._run_starts(Path(scratch))
-                if self._rows - {"start"}:
+                self._run_whole(Path(scratch))
+                if self._rows - {"start", "offsets_start", "suites", "scrapes"}:
                     for number in range(self._plan.passes):
                         self._run_pass(Path(scratch), number)
             finally:
@@ -59,17 +73,29 @@ class Runner:
         return [peer for peer in self._peers if peer.name not in self.results.missing]
 
     def _run_starts(self, scratch: Path) -> None:
-        if "start" not in self._rows:
-            return
-        for _ in range(self._plan.start_repeats):
-            for peer in self._present():
-                self._say(f"{peer.name}: start")
-                try:
-                    start.measure(peer, scratch, self.results)
-                except PeerMissingError as error:
-                    self.results.miss(peer.name, str(error))
-                except _FAILURES as error:
-                    self.results.note(peer.name, "start", _reason(error))
+        for row, measure in (("start", start.measure), ("offsets_start", groups.measure_start)):
+            if row in self._rows:
+                for _ in range(self._plan.start_repeats):
+                    for peer in self._present():
+                        self._say(f"{peer.name}: {row}")
+                        self._run_start(peer, row, measure, scratch)
+
+    def _run_whole(self, scratch: Path) -> None:
+        """Rows that start brokers as they need them."""
+        for row, measure in (("suites", suites.measure), ("scrapes", scrapes.measure)):
+            for peer in self._present() if row in self._rows else ():
+                self._say(f"{peer.name}: {row}")
+                self._run_start(peer, row, partial(measure, plan=self._plan), scratch)
+
+    def _run_start(
+        self, peer: Peer, row: str, measure: Callable[[Peer, Path, Results], None], scratch: Path
+    ) -> None:
+        try:
+            measure(peer, scratch, self.results)
+        except PeerMissingError as error:
+            self.results.miss(peer.name, str(error))
+        except _FAILURES as error:
+            self.results.note(peer.name, row, _reason(error))
 
     def _run_pass(self, scratch: Path, number: int) -> None:
         """Start each broker afresh, measure its rows, stop it and drop its files."""
@@ -105,10 +131,15 @@ class Runner:
         self._run_row(session, "topics", topics.measure)
         self._run_row(session, "latency", latency.measure)
         self._run_row(session, "group", latency.measure_groups)
+        self._run_row(session, "offsets", groups.measure)
+        self._run_row(session, "rebalances", rebalances.measure)
         wanted = self._rows & _LOAD_ROWS
         if has_load and wanted:
             self._run_row(session, "load", lambda _: load.measure(session, wanted))
             self._run_row(session, "memory", _loaded_memory)
+        if has_load:
+            self._run_row(session, "transactions", transactions.measure)
+            self._run_row(session, "quotas", quotas.measure)
 
     def _run_row(self, session: Session, row: str, measure: Callable[[Session], None]) -> None:
         if row not in self._rows and row != "load":

@@ -119,7 +119,7 @@ def wait_for_listener(
 
 def create_topic(connection: Connection, name: str) -> None:
     """One partition, one replica, defaults otherwise. Raises WireError on any error code."""
-    topic = _string(name) + struct.pack(">ihii", 1, 1, 0, 0)
+    topic = string(name) + struct.pack(">ihii", 1, 1, 0, 0)
     body = struct.pack(">i", 1) + topic + struct.pack(">ib", _REQUEST_TIMEOUT_MS, 0)
     answer = connection.ask(frame(CREATE_TOPICS, 4, body))
     (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name))
@@ -129,7 +129,7 @@ def create_topic(connection: Connection, name: str) -> None:
 
 def delete_topic(connection: Connection, name: str) -> None:
     """Delete one topic. Raises WireError on any error code."""
-    body = struct.pack(">i", 1) + _string(name) + struct.pack(">i", _REQUEST_TIMEOUT_MS)
+    body = struct.pack(">i", 1) + string(name) + struct.pack(">i", _REQUEST_TIMEOUT_MS)
     answer = connection.ask(frame(DELETE_TOPICS, 3, body))
     (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name))
     if error:
@@ -151,20 +151,18 @@ def wait_for_leader(connection: Connection, name: str, *, timeout_s: float = 10.
 def one_record_batch(value: bytes) -> bytes:
     """A v2 batch with one record, no key, no idempotence, a timestamp of now."""
     now_ms = time.time_ns() // 1_000_000
-    record = (
-        b"\0" + _varint(0) + _varint(0) + _varint(-1) + _varint(len(value)) + value + _varint(0)
-    )
+    record = b"\0" + varint(0) + varint(0) + varint(-1) + varint(len(value)) + value + varint(0)
     body = _BATCH_AFTER_CRC.pack(0, 0, now_ms, now_ms, -1, -1, -1, 1)
-    body += _varint(len(record)) + record
+    body += varint(len(record)) + record
     head = struct.pack(">ibI", -1, 2, crc32c.crc32c(body))
     return struct.pack(">qi", 0, len(head) + len(body)) + head + body
 
 
 def produce_frame(topic: str, batch: bytes, *, acks: int = 1) -> bytes:
     """A Produce v9 request with one batch for partition 0."""
-    partition = struct.pack(">i", 0) + _unsigned(len(batch) + 1) + batch + b"\0"
+    partition = struct.pack(">i", 0) + unsigned(len(batch) + 1) + batch + b"\0"
     name = topic.encode()
-    topics = b"\x02" + _unsigned(len(name) + 1) + name + b"\x02" + partition + b"\0"
+    topics = b"\x02" + unsigned(len(name) + 1) + name + b"\x02" + partition + b"\0"
     body = b"\0" + struct.pack(">hi", acks, _REQUEST_TIMEOUT_MS) + topics + b"\0"
     return frame(PRODUCE, 9, body, flexible=True)
 
@@ -177,22 +175,25 @@ def produce_answer(body: bytes, topic: str) -> tuple[int, int]:
 
 def produce_answer_position(topic: str) -> int:
     """Where in that body the error code stands: after the header's tags, topic and partition."""
-    return 1 + 1 + len(_unsigned(len(topic) + 1)) + len(topic) + 1 + 4
+    return 1 + 1 + len(unsigned(len(topic) + 1)) + len(topic) + 1 + 4
 
 
 def _pause(duration_ms: int) -> None:
     time.sleep(duration_ms / 1000)
 
 
-def _string(text: str) -> bytes:
+def string(text: str) -> bytes:
+    """Text with its length in front, as messages that are not flexible have it."""
     return struct.pack(">h", len(text)) + text.encode()
 
 
-def _varint(value: int) -> bytes:
-    return _unsigned((value << 1) ^ (value >> 63))
+def varint(value: int) -> bytes:
+    """A signed number as records have it: zigzag, 7 bits a byte."""
+    return unsigned((value << 1) ^ (value >> 63))
 
 
-def _unsigned(value: int) -> bytes:
+def unsigned(value: int) -> bytes:
+    """An unsigned number, 7 bits a byte: compact lengths."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

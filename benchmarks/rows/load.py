@@ -15,7 +15,7 @@ TOOLS = "kafka-tools-4.3.1"
 _TIMEOUT_S = 120.0
 _MEBIBYTE = 1024 * 1024
 # As Kafka's own scripts start the tools.
-_TOOL_FLAGS = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+TOOL_FLAGS = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 
 
 def measure(session: Session, rows: frozenset[str]) -> None:
@@ -37,14 +37,14 @@ def producer_command(
     arguments = f"--topic {topic} --num-records {count} --record-size {size_bytes} --throughput -1"
     arguments += f" --bootstrap-server {bootstrap} --command-property acks=1"
     tool = "org.apache.kafka.tools.ProducerPerformance"
-    return java_command(TOOLS, directory, _TOOL_FLAGS, [tool, *arguments.split()])
+    return java_command(TOOLS, directory, TOOL_FLAGS, [tool, *arguments.split()])
 
 
 def assigned_consumer_command(directory: Path, bootstrap: str, topic: str, count: int) -> list[str]:
     """The command line of our AssignedConsumer, which is compiled on its first use."""
     classes = _compiled_classes()
     command = java_command(
-        TOOLS, directory, _TOOL_FLAGS, ["AssignedConsumer", bootstrap, topic, str(count)]
+        TOOLS, directory, TOOL_FLAGS, ["AssignedConsumer", bootstrap, topic, str(count)]
     )
     position = command.index("-cp") + 1
     command[position] += f":{classes}"
@@ -79,7 +79,7 @@ def parse_assigned(output: str) -> float:
 
 def _produce(session: Session, topic: str, size_bytes: int, count: int) -> None:
     command = producer_command(session.directory, session.bootstrap, topic, size_bytes, count)
-    output, cpu_s = _run(session, command)
+    output, cpu_s = run_tool(session, command)
     session.add(f"produce_{size_bytes}", parse_producer(output))
     session.add(f"produce_cpu_{size_bytes}", cpu_s / (size_bytes * count / 1e9))
 
@@ -90,21 +90,21 @@ def _consume_in_group(session: Session, topic: str, size_bytes: int, count: int)
         return
     arguments = f"--bootstrap-server {session.bootstrap} --topic {topic} --num-records {count}"
     tool = "org.apache.kafka.tools.ConsumerPerformance"
-    output, _ = _run(
+    output, _ = run_tool(
         session,
-        java_command(TOOLS, session.directory, _TOOL_FLAGS, [tool, *arguments.split()]),
+        java_command(TOOLS, session.directory, TOOL_FLAGS, [tool, *arguments.split()]),
     )
     session.add(f"consume_{size_bytes}", parse_consumer(output))
 
 
 def _consume_assigned(session: Session, topic: str, size_bytes: int, count: int) -> None:
     command = assigned_consumer_command(session.directory, session.bootstrap, topic, count)
-    output, cpu_s = _run(session, command)
+    output, cpu_s = run_tool(session, command)
     session.add(f"assigned_{size_bytes}", parse_assigned(output))
     session.add(f"assigned_cpu_{size_bytes}", cpu_s / (size_bytes * count / 1e9))
 
 
-def _run(session: Session, command: list[str]) -> tuple[str, float]:
+def run_tool(session: Session, command: list[str]) -> tuple[str, float]:
     """Run a tool to its end; returns what it printed and the CPU seconds the broker spent on it."""
     before_s = session.child.cpu_seconds()
     done = subprocess.run(
