@@ -7,6 +7,7 @@
 | `kafka_44`    | session  | Apache Kafka 4.4.0, KRaft                                       |
 | `minibroker`  | session  | one minibroker, embedded metadata; only for tests that share it |
 | `new_broker`  | function | makes brokers of the test's own; all are gone when it ends      |
+| `new_kafka`   | function | makes Apache Kafka 3.9.1 on a chroot and a directory            |
 """
 
 from __future__ import annotations
@@ -106,3 +107,33 @@ def new_broker(tmp_path: Path) -> Iterator[Callable[..., Minibroker]]:
     yield make
     for broker in made:
         broker.kill()
+
+
+@pytest.fixture
+def kafka_settings() -> dict[str, str]:
+    """Of the Kafka that `new_kafka` starts; a module overrides it."""
+    return {}
+
+
+@pytest.fixture
+def new_kafka(
+    zookeeper: ZooKeeper, tmp_path: Path, kafka_settings: dict[str, str]
+) -> Iterator[Callable[[str, Path], KafkaPeer]]:
+    """Makes (and starts) Apache Kafka 3.9.1 on a chroot and a log directory."""
+    made: list[KafkaPeer] = []
+
+    def make(chroot: str, log_dir: Path) -> KafkaPeer:
+        peer = KafkaPeer(
+            "3.9.1",
+            tmp_path / f"kafka-{len(made)}",
+            zookeeper=f"{zookeeper.connect}/{chroot}",
+            log_dir=log_dir,
+            settings=kafka_settings,
+        )
+        made.append(peer)
+        peer.start()
+        return peer
+
+    yield make
+    for peer in made:
+        peer.kill()

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 METADATA_VERSION = 8  # for set-up: both peers and minibroker serve it
 CREATE_TOPICS_VERSION = 4
 LIST_OFFSETS_VERSION = 2
-READY_SECONDS = 15.0
+READY_SECONDS = 60.0
 
 CLOSED = "connection closed"
 NO_ANSWER = "no answer"
 SILENCE = "no answer in time"
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 30.0
 NO_ID = bytes(16)
 
 # Masked by the order of first appearance; the value that means "none" stays as it is.
@@ -33,7 +33,10 @@ IDS: dict[str, Any] = {
     "producer_id": -1,
     "session_id": 0,
     "subscription_id": 0,
+    "member_id": "",
 }
+SAME_IDS = {"leader": "member_id"}
+"""Fields that hold another one's ids."""
 
 # Replaced by a word; None stays None.
 WORDS = {
@@ -61,6 +64,25 @@ UNORDERED = {
     ("create_topics", "configs"): "name",
     ("create_partitions", "partitions"): "partition_index",
     ("metadata", "partitions"): "partition_index",
+    ("add_partitions_to_txn", "results_by_topic_v3_and_below"): "name",
+    ("add_partitions_to_txn", "results_by_transaction"): "transactional_id",
+    ("add_partitions_to_txn", "topic_results"): "name",
+    ("add_partitions_to_txn", "results_by_partition"): "partition_index",
+    ("write_txn_markers", "partitions"): "partition_index",
+    ("alter_replica_log_dirs", "results"): "topic_name",
+    ("alter_replica_log_dirs", "partitions"): "partition_index",
+    ("offset_commit", "topics"): "name",
+    ("offset_commit", "partitions"): "partition_index",
+    ("offset_fetch", "topics"): "name",
+    ("offset_fetch", "partitions"): "partition_index",
+    ("offset_delete", "topics"): "name",
+    ("offset_delete", "partitions"): "partition_index",
+    ("txn_offset_commit", "topics"): "name",
+    ("txn_offset_commit", "partitions"): "partition_index",
+    ("elect_leaders", "replica_election_results"): "topic",
+    ("elect_leaders", "partition_result"): "partition_id",
+    ("alter_partition_reassignments", "responses"): "name",
+    ("alter_partition_reassignments", "partitions"): "partition_index",
 }
 
 
@@ -75,12 +97,21 @@ class Dialogue:
         self._address = (host, port)
         self._client: WireClient | None = None
         self._ids: dict[tuple[str, Any], str] = {}
+        self._others: list[WireClient] = []
 
     def close(self) -> None:
-        """Close the connection, if one is open."""
+        """Close what is open."""
         if self._client is not None:
             self._client.close()
             self._client = None
+        while self._others:
+            self._others.pop().close()
+
+    def another(self, client_id: str) -> WireClient:
+        """One more connection, for requests that wait for each other; closed with the dialogue."""
+        client = WireClient(*self._address, client_id=client_id, timeout_s=ANSWER_SECONDS)
+        self._others.append(client)
+        return client
 
     @property
     def client(self) -> WireClient:
@@ -244,6 +275,7 @@ class Dialogue:
             return [self._masked(key, inner) for inner in self._in_order(key, value)]
         if isinstance(value, memoryview):
             value = bytes(value)
+        key = SAME_IDS.get(key, key)
         if key in IDS and value != IDS[key]:
             return self._ids.setdefault((key, value), f"{key} #{self._count(key)}")
         if key in WORDS:

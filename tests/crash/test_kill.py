@@ -1,117 +1,131 @@
-"""kill -9 at random moments: every batch whose write returned is there once, in order.
+"""kill -9 at random moments: everything whose write returned is there once, in order.
 
-A child appends batches as fast as it can (idempotent, several sizes, small segments, so that it
-rolls, flushes and checkpoints all the time) and reports after each `write_staged` the offset that
-is written. The parent kills it after a random number of reports, opens the directory and compares.
+A child works as `load` does and reports what is written; the parent kills it after a random number
+of reports, looks at the directory, opens it, and compares. The same directory is killed again and
+again. `MINIBROKER_CRASHES=500` (`make crash`) makes it as many kills; half of them flush every
+append, as with flush.messages=1.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.java import KAFKA_39, run_java
-from tests.support.logs import TOPIC_ID, append, config, open_manager, records_of
+from tests.crash.load import assert_all_there, open_logs
+from tests.support.check import broken_things
+from tests.support.log_tool import LogTool
+from tests.support.logs import abandon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-SETTINGS = {"segment_bytes": 40_000, "index_interval_bytes": 500}
-BATCHES_AT_ONCE = 7
-
-CHILD = f"""
-import sys
-from tests.crash.test_kill import value_at
-from tests.support.java import KAFKA_39, run_java
-from tests.support.logs import NOW_MS, TOPIC_ID, batch, config, open_manager
-settings = config(**{SETTINGS!r})
-manager = open_manager(sys.argv[1], topic=settings)
-log = manager.create_log("t", 0, TOPIC_ID, settings)
-offset = log.log_end_offset
-turn = 0
-while True:
-    for _ in range({BATCHES_AT_ONCE}):
-        sent = batch(value_at(offset), timestamp_ms=NOW_MS + offset, producer_id=1,
-        producer_epoch=0,
-                     sequence=offset)
-        log.append(sent, 0, NOW_MS)
-        offset += 1
-    log.write_staged()
-    sys.stdout.write(f"{{offset}}\\n")
-    sys.stdout.flush()
-    turn += 1
-    if turn % 11 == 0:
-        log.flush()
-    if turn % 17 == 0:
-        manager.checkpoint_now()
-"""
+KILLS_A_DIRECTORY = 5
+KILLS = int(os.environ.get("MINIBROKER_CRASHES", "30"))
+COMPLAINT = re.compile("mismatch|corrupt|exception|invalid|isvalid: false|not found", re.IGNORECASE)
 
 
-def value_at(offset: int) -> bytes:
-    return b"%d," % offset * (offset % 97 + 1)
+class Nursery:
+    """Where the children come from: forked, so that a kill costs no start of Python."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.load"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+        )
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+        self._process.stdout.close()
+
+    def _word(self) -> tuple[str, int]:
+        assert self._process.stdout is not None
+        word, number = self._process.stdout.readline().split()
+        return word.decode(), int(number)
+
+    def work_and_die(self, path: Path, seed: int, *, flushes: bool, reports: int) -> dict[str, int]:
+        """A child works on `path` and is killed; topic → the offset below which it had written."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"%s %d %d\n" % (str(path).encode(), seed, flushes))
+        self._process.stdin.flush()
+        written: dict[str, int] = {"t": 0, "c": 0}
+        child, count = 0, 0
+        while True:
+            word, number = self._word()
+            if word == "child":
+                child = number
+            elif word == "gone":
+                assert number == 1, "the child ended by itself"
+                return written
+            else:
+                written[word] = number
+                count += 1
+            if child and count == reports:
+                os.kill(child, signal.SIGKILL)
 
 
-def append_until_killed(path: Path, reports: int) -> int:
-    """The offset that the child reported last."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    assert child.stdout is not None
-    last = 0
-    for _ in range(reports):
-        last = int(child.stdout.readline())
-    child.send_signal(signal.SIGKILL)
-    for line in child.stdout:
-        if line.endswith("\n"):
-            last = int(line)
-    child.wait()
-    child.stdout.close()
-    return last
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_kill_under_load(tmp_path: Path, seed: int) -> None:
-    """Three kills on one directory; the child goes on where the log ends."""
+@pytest.mark.parametrize("seed", range(KILLS // KILLS_A_DIRECTORY))
+def test_kill_under_load(tmp_path: Path, nursery: Nursery, seed: int) -> None:
+    """Several kills of one directory; the next child goes on where the log ends."""
     chance = random.Random(seed)
-    settings = config(**SETTINGS)
-    for _ in range(3):
-        written = append_until_killed(tmp_path, chance.randrange(1, 120))
-        manager = open_manager(str(tmp_path), topic=settings)
-        log = manager.create_log("t", 0, TOPIC_ID, settings)
-        end = log.log_end_offset
-        assert end >= written
-        records = records_of(log)
-        assert [one.offset for one in records] == list(range(end))
-        assert all(one.value == value_at(one.offset) for one in records)
-        for segment in log.segments:
-            segment.offset_index.check(segment.size_bytes)
-            segment.time_index.check()
-        sequence = {"producer_id": 1, "producer_epoch": 0, "sequence": end}
-        assert append(log, value_at(end), **sequence) == end
-        manager.close()
+    for turn in range(KILLS_A_DIRECTORY):
+        promised = nursery.work_and_die(
+            tmp_path,
+            chance.randrange(1 << 30),
+            flushes=(seed + turn) % 2 == 0,
+            reports=chance.randrange(1, 150),
+        )
+        assert broken_things(tmp_path, is_strict=False) == []
+        manager, logs = open_logs(str(tmp_path))
+        assert_all_there(logs, promised)
+        assert broken_things(tmp_path) == []
+        if chance.random() < 0.3:
+            manager.close()
+            assert broken_things(tmp_path) == []
+        else:
+            abandon(manager)
 
 
 @pytest.mark.java
-def test_after_a_kill_kafka_s_tool_has_nothing_to_say(tmp_path: Path) -> None:
-    """Killed under load, opened, closed: every log, index, time index and snapshot."""
-    settings = config(**SETTINGS)
-    append_until_killed(tmp_path, 60)
-    open_manager(str(tmp_path), topic=settings).close()
-    files = [path for path in (tmp_path / "t-0").iterdir() if path.stat().st_size]
-    judged = [
-        path for path in files if path.suffix in (".log", ".index", ".timeindex", ".snapshot")
-    ]
-    assert len(judged) > 8
-    said = run_java(
-        KAFKA_39,
-        "kafka.tools.DumpLogSegments",
-        "--deep-iteration",
-        "--files",
-        ",".join(sorted(str(path) for path in judged)),
-    )
-    assert not re.search("mismatch|corrupt|non-consecutive|exception|invalid", said, re.IGNORECASE)
-    assert "isvalid: false" not in said
+def test_after_kills_kafka_s_tool_has_nothing_to_say(tmp_path: Path, nursery: Nursery) -> None:
+    """Every log, index, time index, transaction index and snapshot of directories that were killed
+    and opened.
+    """
+    chance = random.Random(1)
+    with LogTool() as tool:
+        for number in range(max(1, KILLS // 50)):
+            path = tmp_path / str(number)
+            for _ in range(2):
+                seed, reports = chance.randrange(1 << 30), chance.randrange(20, 120)
+                nursery.work_and_die(path, seed, flushes=False, reports=reports)
+            open_logs(str(path))[0].close()
+            files = [
+                one
+                for one in sorted(path.glob("?-0/*"))
+                if one.stat().st_size and one.suffix != ".metadata" and "." in one.name
+            ]
+            assert len(files) > 8
+            for one in files:
+                said = tool.dump("--deep-iteration", "--files", str(one))
+                assert not said.failed, said.errors
+                assert not COMPLAINT.search(said.output + said.errors), (one, said)

@@ -1,21 +1,33 @@
-"""The power goes at every call: what was flushed is there once, in order, and the log goes on.
+"""The power goes: what was flushed is there once, in order, and the log goes on.
+
+At every call of a scripted life, and at random calls of random ones (`load`), half of which flush
+every append, as with flush.messages=1. `MINIBROKER_CRASHES=500` (`make crash`) makes it 500 of
+those.
 
 A scripted life of a broker (create, append, roll, flush, checkpoint, truncate the tail, clean stop)
 runs on `FaultyFiles`; the power is cut at call number 1, 2, 3, … until the script ends without
 meeting it. After each cut the disk holds what had been synced, and of unsynced bytes nothing, some
 or all. Then the directory is opened with healthy files.
+
+With `flush.messages=1` everything answered is durable, and nothing else has to be synced by hand.
 """
 
 from __future__ import annotations
 
+import os
 import random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.config.topic import topic_config
 from minibroker.storage.files import Files
+from minibroker.storage.log_manager import LogManager
+from tests.crash.load import Load, assert_all_there, open_logs
+from tests.support.check import broken_things
 from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import (
+    DEFAULTS,
     NOW_MS,
     TOPIC_ID,
     ManualClock,
@@ -25,14 +37,17 @@ from tests.support.logs import (
     open_manager,
     records_of,
 )
+from tests.unit.partitions.conftest import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from minibroker.storage.log_manager import LogManager
-
 SETTINGS = config(segment_bytes=900, index_interval_bytes=150)
+CUTS_A_DIRECTORY = 5
+CUTS_USUAL = 40
+CUTS = int(os.environ.get("MINIBROKER_CRASHES", CUTS_USUAL))
+SURVIVALS = ["nothing", "a part", "everything"]
 
 
 class Life:
@@ -87,7 +102,7 @@ def check(life: Life) -> None:
     assert [record.offset for record in found] == list(range(len(found)))
     assert len(found) >= life.durable
     assert [record.value for record in found] == life.appended[: len(found)]
-    for segment in log.segments:
+    for segment in log.segments if found else ():  # before the first record there are no files
         segment.offset_index.check(segment.size_bytes)
         segment.time_index.check()
     for record in found:
@@ -120,6 +135,55 @@ def live_and_cut(path: Path, call: int, keep: Callable[[int], int]) -> bool:
     return False
 
 
+def random_life_and_cut(path: Path, seed: int) -> bool:
+    """One life on a directory that may have seen others; False if it ended before the cut."""
+    chance = random.Random(seed)
+    files = FaultyFiles(str(path))
+    files.cut_at = chance.randrange(1, 400)
+    load, manager = None, None
+    promised = {"t": 0, "c": 0}
+    try:
+        manager, logs = open_logs(str(path), files)
+        promised = {topic: log.recovery_point for topic, log in logs.items()}
+        load = Load(manager, logs, chance, flushes=seed % 2 == 0)
+        load.durable = promised
+        for _ in range(200):
+            load.turn(lambda _topic, _offset: None)
+    except PowerCut:
+        if manager is not None:
+            abandon(manager)
+        _release(path)
+    else:
+        abandon(manager)
+        files.forget_pins()
+        return False
+    files.power_cut(lambda unsynced: chance.choice([0, unsynced, chance.randrange(unsynced + 1)]))
+    files.forget_pins()
+    assert broken_things(path, is_strict=False) == []
+    manager, logs = open_logs(str(path))
+    assert_all_there(logs, promised)
+    manager.checkpoint_now()
+    assert broken_things(path) == []
+    if chance.random() < 0.5:
+        manager.close()
+        assert broken_things(path) == []
+    else:
+        manager.flush_all()
+        abandon(manager)
+    return True
+
+
+@pytest.mark.parametrize("seed", range(CUTS // CUTS_A_DIRECTORY))
+def test_power_cuts_under_load(tmp_path: Path, seed: int) -> None:
+    """Several cuts on one directory, each with what the one before left."""
+    cuts = 0
+    for turn in range(3 * CUTS_A_DIRECTORY):
+        cuts += random_life_and_cut(tmp_path, 1000 * seed + turn)
+        if cuts == CUTS_A_DIRECTORY:
+            return
+    raise AssertionError(f"only {cuts} lives met the cut")
+
+
 def _release(path: Path) -> None:
     """A process that died holds no lock."""
     from minibroker.storage.log_directory import LogDirectory  # noqa: PLC0415
@@ -127,7 +191,7 @@ def _release(path: Path) -> None:
     LogDirectory.held.discard(str(path))
 
 
-@pytest.mark.parametrize("survival", ["nothing", "a part", "everything"])
+@pytest.mark.parametrize("survival", SURVIVALS)
 def test_a_power_cut_at_every_call(tmp_path: Path, survival: str) -> None:
     chance = random.Random(7)
 
@@ -136,8 +200,81 @@ def test_a_power_cut_at_every_call(tmp_path: Path, survival: str) -> None:
             return 0
         return unsynced if survival == "everything" else chance.randrange(unsynced + 1)
 
-    step = {"nothing": 1, "a part": 1, "everything": 3}[survival]
-    call = 1
+    # Each survival takes a third of the calls, together all; `make crash` takes all with each.
+    step = 1 if CUTS > CUTS_USUAL else len(SURVIVALS)
+    call = 1 if CUTS > CUTS_USUAL else 1 + SURVIVALS.index(survival)
     while live_and_cut(tmp_path / str(call), call, keep):
         call += step
     assert call > 100
+
+
+APPENDS = 12
+
+
+PRODUCED = {"flush.messages": "1", "segment.bytes": "600", "index.interval.bytes": "100"}
+
+
+async def _produce_and_cut(
+    world: World, settings: dict[str, str], call: int, keep: Callable[[int], int]
+) -> int | None:
+    """Append through the partitions as producers do, with the power cut `call` calls from now; how
+    many were answered well, None if the script ended before the cut.
+    """
+    answered = 0
+    world.dynamic.set_topic("t", settings)
+    world.files.cut_at = world.files.call_count + call
+    try:
+        world.create("t")
+        for number in range(APPENDS):
+            claim = world.append(b"%d" % number * 20)
+            world.manager.commit()
+            assert world.manager.flushing is not None
+            assert world.manager.flushing.future.done()
+            world.manager.flushing = None
+            assert claim.error_code == 0
+            answered += 1
+    except PowerCut:
+        world.files.power_cut(keep)
+        return answered
+    finally:
+        world.files.cut_at = -1
+        abandon(world.logs)
+        world.files.forget_pins()
+    return None
+
+
+@pytest.mark.parametrize("preallocate", ["false", "true"])
+@pytest.mark.parametrize("survival", ["nothing", "a part"])
+async def test_with_flush_messages_of_one_no_answer_is_broken(
+    tmp_path: Path, survival: str, preallocate: str
+) -> None:
+    chance = random.Random(11)
+    settings = {**PRODUCED, "preallocate": preallocate}
+    topic = topic_config(settings, DEFAULTS)
+
+    def keep(unsynced: int) -> int:
+        return 0 if survival == "nothing" else chance.randrange(unsynced + 1)
+
+    call, seen = 0, set()
+    while True:
+        call += 1
+        directory = tmp_path / str(call)
+        directory.mkdir()
+        world = World(directory)
+        answered = await _produce_and_cut(world, settings, call, keep)
+        if answered is None:
+            break
+        seen.add(answered)
+        manager = LogManager(
+            [one.path for one in world.logs.directories],
+            clock=ManualClock(),
+            config_of=lambda _: topic,
+        )
+        manager.open()
+        manager.load()
+        log = manager.create_log("t", 0, world.image.topics["t"].topic_id, topic)
+        values = [record.value for record in records_of(log)]
+        assert values == [b"%d" % number * 20 for number in range(len(values))]
+        assert answered <= len(values) <= answered + 1
+        abandon(manager)
+    assert seen == set(range(APPENDS))

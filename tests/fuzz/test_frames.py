@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Minibroker
 
-END_SECONDS = 10.0
+END_SECONDS = 60.0
 GROWTH_BYTES_MAX = 80_000_000
 
 TOPIC = "fuzz"

@@ -13,11 +13,12 @@ import pytest
 from kazoo.client import KazooClient
 
 from tests.support import java
+from tests.support.check import broken_things
 from tests.support.clients import CLIENTS, CODECS, expected
 from tests.support.peers import KafkaPeer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.broker import Minibroker
@@ -33,7 +34,7 @@ SETTINGS = {
     "zookeeper.session.timeout.ms": "2000",
 }
 REGISTRATION = "/brokers/ids/0"
-SESSION_SECONDS = 30
+SESSION_SECONDS = 60
 COMPLAINT = re.compile(
     r"mismatch|corrupt|exception|error|not found|failed|isn't|does not|non-?consecutive",
     re.IGNORECASE,
@@ -87,25 +88,9 @@ def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str) -> None:
 
 
 @pytest.fixture
-def new_kafka(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Callable[[str, Path], KafkaPeer]]:
-    """Makes (and starts) Apache Kafka 3.9.1 on a chroot and a log directory."""
-    made: list[KafkaPeer] = []
-
-    def make(chroot: str, log_dir: Path) -> KafkaPeer:
-        peer = KafkaPeer(
-            "3.9.1",
-            tmp_path / f"kafka-{len(made)}",
-            zookeeper=f"{zookeeper.connect}/{chroot}",
-            log_dir=log_dir,
-            settings=SETTINGS,
-        )
-        made.append(peer)
-        peer.start()
-        return peer
-
-    yield make
-    for peer in made:
-        peer.kill()
+def kafka_settings() -> dict[str, str]:
+    """Of the Kafka that `new_kafka` starts."""
+    return SETTINGS
 
 
 def test_kafkas_dump_reads_every_file(new_broker: Callable[..., Minibroker]) -> None:
@@ -113,6 +98,7 @@ def test_kafkas_dump_reads_every_file(new_broker: Callable[..., Minibroker]) -> 
     broker = new_broker(settings=SETTINGS)
     write_everything(broker.address, "first-")
     broker.stop()
+    assert broken_things(broker.data_dir) == []
     assert_dump_is_clean(broker.data_dir)
     broker.start()
     write_everything(broker.address, "second-")
@@ -120,6 +106,7 @@ def test_kafkas_dump_reads_every_file(new_broker: Callable[..., Minibroker]) -> 
     broker.start()
     write_everything(broker.address, "third-")
     broker.stop()
+    assert broken_things(broker.data_dir) == []
     assert_dump_is_clean(broker.data_dir)
     rolled = list((broker.data_dir / "files-none-0").glob("*.log"))
     assert len(rolled) > 2
@@ -137,6 +124,7 @@ def test_kafka_goes_on_where_minibroker_stopped(
     broker = new_broker(zookeeper=f"{zookeeper.connect}/{chroot}", settings=SETTINGS)
     written = write_everything(broker.address, "ours-")
     getattr(broker, stop)()
+    assert broken_things(broker.data_dir, is_strict=stop == "stop") == []
     wait_until_unregistered(zookeeper, chroot)
 
     kafka = new_kafka(chroot, broker.data_dir)
@@ -145,12 +133,14 @@ def test_kafka_goes_on_where_minibroker_stopped(
     for topic, values in write_everything(kafka.address, "kafkas-").items():
         written[topic] += values
     getattr(kafka, stop)()
+    assert broken_things(broker.data_dir, is_strict=stop == "stop") == []
     wait_until_unregistered(zookeeper, chroot)
 
     broker.start()
     for topic, values in written.items():
         assert kafka_python.consume(broker.address, topic, len(values)) == values
     broker.stop()
+    assert broken_things(broker.data_dir) == []
     assert_dump_is_clean(broker.data_dir)
 
 
@@ -164,6 +154,7 @@ def test_minibroker_goes_on_where_kafka_stopped(
     kafka = new_kafka("kafka-first", tmp_path / "data")
     written = write_everything(kafka.address, "kafkas-")
     kafka.stop()
+    assert broken_things(tmp_path / "data") == []
 
     broker = new_broker("data", zookeeper=f"{zookeeper.connect}/kafka-first", settings=SETTINGS)
     for topic, values in written.items():

@@ -15,6 +15,7 @@ import pytest
 from tests.support import java
 from tests.support.broker import Minibroker
 from tests.support.in_process import batch_of
+from tests.support.kafka_tools import run_commands
 from tests.support.peers import KafkaPeer
 from tests.support.wire import WireClient
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 TOLERANCE = 0.15
 USER = "ANONYMOUS"
 TOPIC = "quotas"
@@ -70,8 +71,13 @@ def alter(broker: Broker, *quotas: tuple[dict[str, str | None], str, float | Non
     delay cannot be another's: brokers apply changes in order.
     """
     canary = new_id("canary")
-    changes = [*quotas, ({"user": USER, "client-id": canary}, "producer_byte_rate", 1.0)]
-    entries = [
+    last: tuple[dict[str, str | None], str, float] = (
+        {"user": USER, "client-id": canary},
+        "producer_byte_rate",
+        1.0,
+    )
+    changes = [*quotas, last]
+    entries: list[dict[str, Any]] = [
         {
             "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.items()],
             "ops": [{"key": key, "value": value or 0.0, "remove": value is None}],
@@ -198,7 +204,7 @@ def test_Q4_fetches_are_delayed_alike_and_empty(brokers: dict[str, Broker]) -> N
     assert compared(brokers, measure)[2] > 1500
 
 
-def test_acks_0_is_delayed_as_well(brokers: dict[str, Broker]) -> None:
+def test_Q4_acks_0_is_delayed_as_well(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("silent")
         alter(broker, ({"client-id": client_id}, "producer_byte_rate", 9_000.0))
@@ -211,27 +217,161 @@ def test_acks_0_is_delayed_as_well(brokers: dict[str, Broker]) -> None:
     assert compared(brokers, measure)[0] > 500
 
 
-def test_mutations_are_refused_alike(brokers: dict[str, Broker]) -> None:
+def create(broker: Broker, name: str, partitions: int, client_id: str, version: int = 7) -> Any:
+    """One CreateTopics request; its answer."""
+    topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+    with WireClient(broker.host, broker.port, client_id=client_id) as client:
+        return client.call("create_topics", version, topics=[topic], timeout_ms=30_000)
+
+
+def make_topics(broker: Broker, *counts: int) -> list[str]:
+    """Topics with so many partitions, made by a client without limits; known when this returns."""
+    names = [new_id("victim") for _ in counts]
+    for name, count in zip(names, counts, strict=True):
+        assert create(broker, name, count, "admin")["topics"][0]["error_code"] == 0
+    with WireClient(broker.host, broker.port, client_id="admin") as client:
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            asked = [{"name": name} for name in names]
+            answer = client.call("metadata", 8, topics=asked, allow_auto_topic_creation=False)
+            if [len(one["partitions"]) for one in answer["topics"]] == list(counts):
+                return names
+            assert time.monotonic() < deadline, "the topics are not there"
+
+
+def told(answer: dict[str, Any], results: str) -> list[int]:
+    """Error code, times 100 so that no other is near, and the time to wait."""
+    return [answer[results][0]["error_code"] * 100, answer["throttle_time_ms"]]
+
+
+def test_Q1_creations_are_refused_alike(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("maker")
         alter(broker, ({"client-id": client_id}, "controller_mutation_rate", 0.5))
         found = []
         for count, version in ((7, 7), (1, 7), (1, 5)):
-            topic = {
-                "name": new_id("made"),
-                "num_partitions": count,
-                "replication_factor": 1,
-            }
-            with WireClient(broker.host, broker.port, client_id=client_id) as client:
-                answer = client.call("create_topics", version, topics=[topic], timeout_ms=30_000)
-            found += [answer["topics"][0]["error_code"] * 100, answer["throttle_time_ms"]]
+            found += told(create(broker, new_id("made"), count, client_id, version), "topics")
         return found
 
     found = compared(brokers, measure)
     assert found[:3] == [0, 0, 8900]
 
 
+def test_Q1_deletions_are_refused_alike(brokers: dict[str, Broker]) -> None:
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("eraser")
+        first, second, third = make_topics(broker, 7, 1, 1)
+        alter(broker, ({"client-id": client_id}, "controller_mutation_rate", 0.5))
+        found = []
+        for name, version in ((first, 5), (second, 5), (third, 4)):
+            with WireClient(broker.host, broker.port, client_id=client_id) as client:
+                answer = client.call(
+                    "delete_topics", version, topic_names=[name], timeout_ms=30_000
+                )
+            found += told(answer, "responses")
+        return found
+
+    found = compared(brokers, measure)
+    assert found[:3] == [0, 0, 8900]
+    assert found[3] > 0
+    assert found[4] == 0
+    assert found[5] > found[3]
+
+
+def test_Q1_additions_of_partitions_are_refused_alike(brokers: dict[str, Broker]) -> None:
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("grower")
+        first, second, third = make_topics(broker, 1, 1, 1)
+        alter(broker, ({"client-id": client_id}, "controller_mutation_rate", 0.5))
+        found = []
+        for name, total, version in ((first, 8, 3), (second, 2, 3), (third, 2, 2)):
+            topic = {"name": name, "count": total, "assignments": None}
+            with WireClient(broker.host, broker.port, client_id=client_id) as client:
+                answer = client.call(
+                    "create_partitions", version, topics=[topic], timeout_ms=30_000
+                )
+            found += told(answer, "results")
+        return found
+
+    found = compared(brokers, measure)
+    assert found[:3] == [0, 0, 8900]
+    assert found[3] > 0
+    assert found[4] == 0
+    assert found[5] > found[3]
+
+
+def test_Q3_without_a_limit_nobody_waits_and_connections_share_one(
+    brokers: dict[str, Broker],
+) -> None:
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("shared")
+        free = [produce_delay_ms(broker, client_id, BURST) for _ in range(6)]
+        alter(broker, ({"client-id": client_id}, "producer_byte_rate", 50_000.0))
+        return free + [produce_delay_ms(broker, client_id, BURST) for _ in range(7)]
+
+    delays = compared(brokers, measure)
+    assert delays[:6] == [0] * 6
+    assert delays[-1] > 0
+
+
+def test_Q1_request_time_over_its_share_waits_one_window(brokers: dict[str, Broker]) -> None:
+    """A share that every request exceeds: the delay is a whole window, whatever a broker costs."""
+
+    def measure(broker: Broker) -> list[int]:
+        client_id = new_id("busy")
+        alter(broker, ({"client-id": client_id}, "request_percentage", 0.0001))
+        asked: list[tuple[str, int, dict[str, Any]]] = [
+            ("metadata", 8, {"topics": [{"name": TOPIC}], "allow_auto_topic_creation": False}),
+            ("list_offsets", 2, {"replica_id": -1, "topics": []}),
+            ("describe_cluster", 0, {}),
+            ("delete_topics", 5, {"topic_names": [], "timeout_ms": 1000}),
+        ]
+        delays = []
+        for api, version, fields in asked:
+            with WireClient(broker.host, broker.port, client_id=client_id) as client:
+                delays.append(client.call(api, version, **fields)["throttle_time_ms"])
+        with WireClient(broker.host, broker.port, client_id=client_id) as client:
+            delays.append(produce(client, SMALL)["throttle_time_ms"])
+        return delays
+
+    assert compared(brokers, measure) == [1000] * 5
+
+
+def test_Q1_connections_over_the_rate_of_their_address_are_closed_unserved(
+    brokers: dict[str, Broker],
+) -> None:
+    """A burst from an address of its own: so many are served, the others end a window later."""
+    address = "127.0.0.2"
+
+    def measure(broker: Broker) -> list[int]:
+        alter(broker, ({"ip": address}, "connection_creation_rate", 2.0))
+        served, waits = 0, list[int]()
+        try:
+            while len(waits) < 3:
+                assert served < 100, "nobody is refused"
+                with WireClient(broker.host, broker.port, source=address) as client:
+                    started = time.monotonic()
+                    try:
+                        client.call("api_versions", 0)
+                        served += 1
+                    except ConnectionError:
+                        waits.append(round((time.monotonic() - started) * 1000))
+        finally:
+            alter(broker, ({"ip": address}, "connection_creation_rate", None))
+        return [served * 100, min(waits)]
+
+    # At most 2 a second over ten windows and a little, as the refused ones take a second each.
+    assert 1900 <= compared(brokers, measure)[0] <= 2600
+
+
 # Kafka's own tools.
+
+ALICE = ("--entity-type", "users", "--entity-name", "al ice")
+A_CLIENT = ("--entity-type", "clients", "--entity-name", "c 1")
+EVERY_USER = ("--entity-type", "users", "--entity-default")
+EVERY_CLIENT = ("--entity-type", "clients", "--entity-default")
+LOCALHOST = ("--entity-type", "ips", "--entity-name", "localhost")
+EVERY_IP = ("--entity-type", "ips", "--entity-default")
 
 
 def configs(broker: Broker, *arguments: str) -> str:
@@ -240,27 +380,73 @@ def configs(broker: Broker, *arguments: str) -> str:
     return java.run_java(java.KAFKA_39, CONFIGS, *bootstrap, *arguments)
 
 
-@pytest.mark.parametrize(
-    ("entity", "config", "shown"),
-    [
-        (("users", "al ice"), "producer_byte_rate=1024,request_percentage=200", "=1024.0"),
-        (("clients", "c 1"), "consumer_byte_rate=2048", "consumer_byte_rate=2048.0"),
-        (("ips", "127.0.0.1"), "connection_creation_rate=100", "connection_creation_rate=100.0"),
-    ],
-    ids=["users", "clients", "ips"],
-)
-def test_config_command_sets_lists_and_deletes(
-    brokers: dict[str, Broker], entity: tuple[str, str], config: str, shown: str
+def test_config_command_sets_lists_and_deletes(brokers: dict[str, Broker]) -> None:
+    """Users, client ids, both together, addresses, and the default of each."""
+    entities = [
+        (ALICE, "producer_byte_rate=1024,request_percentage=200", "request_percentage=200.0"),
+        (A_CLIENT, "consumer_byte_rate=2048", "client-id 'c 1' are consumer_byte_rate=2048.0"),
+        (ALICE + A_CLIENT, "controller_mutation_rate=2.5", "controller_mutation_rate=2.5"),
+        (EVERY_USER, "producer_byte_rate=1000000000", "default user-principal are producer_byte"),
+        (EVERY_CLIENT, "consumer_byte_rate=1000000000", "default client-id are consumer_byte_ra"),
+        (LOCALHOST, "connection_creation_rate=1000", "ip 'localhost' are connection_creation_r"),
+        (EVERY_IP, "connection_creation_rate=2000", "the default ip are connection_creation_rat"),
+    ]
+    base = (CONFIGS, "--bootstrap-server", brokers["minibroker"].address)
+    types = (("users",), ("clients",), ("users", "clients"), ("ips",))
+    describe = [
+        (*base, "--describe", *(word for one in kind for word in ("--entity-type", one)))
+        for kind in types
+    ]
+    sets = [(*base, "--alter", "--add-config", config, *named) for named, config, _ in entities]
+    deletions = []
+    for named, config, _ in entities:
+        keys = ",".join(pair.partition("=")[0] for pair in config.split(","))
+        deletions.append((*base, "--alter", "--delete-config", keys, *named))
+    outcomes = run_commands(java.KAFKA_39, *sets, *describe, *deletions, *describe)
+    assert [one.failure for one in outcomes] == [None] * len(outcomes)
+    before = "\n".join(one.text for one in outcomes[len(sets) : len(sets) + len(types)])
+    after = "\n".join(one.text for one in outcomes[-len(types) :])
+    for _, _, shown in entities:
+        assert shown in before
+        assert shown not in after
+
+
+def test_config_command_in_zookeeper_mode(
+    zookeeper: ZooKeeper, new_broker: Callable[..., Minibroker]
 ) -> None:
-    ours = brokers["minibroker"]
-    named = ("--entity-type", entity[0], "--entity-name", entity[1])
-    if entity[0] == "users":  # alone the tool asks for the user's SCRAM credentials too
-        named += ("--entity-type", "clients", "--entity-default")
-    configs(ours, "--alter", "--add-config", config, *named)
-    assert shown in configs(ours, "--describe", *named)
-    keys = ",".join(pair.partition("=")[0] for pair in config.split(","))
-    configs(ours, "--alter", "--delete-config", keys, *named)
-    assert shown not in configs(ours, "--describe", *named)
+    """What the tool writes into ZooKeeper we tell, and it reads there what we wrote.
+
+    In this mode Kafka 3.9 alters the credentials of users alone; quotas it only lists.
+    """
+    connect = f"{zookeeper.connect}/config-command"
+    ours = new_broker(zookeeper=connect)
+    broker = (CONFIGS, "--bootstrap-server", ours.address)
+    tree = (CONFIGS, "--zookeeper", connect)
+    scram = "SCRAM-SHA-512=[iterations=8192,password=secret]"
+    outcomes = run_commands(
+        java.KAFKA_39,
+        (*broker, "--alter", "--add-config", "producer_byte_rate=1024", *ALICE),
+        (*broker, "--alter", "--add-config", "SCRAM-SHA-256=[password=secret]", *ALICE),
+        (*broker, "--alter", "--add-config", "consumer_byte_rate=2048", *EVERY_USER),
+        (*tree, "--alter", "--add-config", scram, *ALICE),
+        (*tree, "--describe", *ALICE),
+        (*tree, "--describe", "--entity-type", "users"),
+        (*broker, "--describe", *ALICE),
+        (*tree, "--alter", "--delete-config", "SCRAM-SHA-256", *ALICE),
+        (*broker, "--describe", *ALICE),
+        (*tree, "--alter", "--add-config", "producer_byte_rate=1", *ALICE),
+        (*tree, "--describe", *A_CLIENT),
+    )
+    failed = [place for place, one in enumerate(outcomes) if one.failure]
+    assert failed == [9, 10]  # the tool's own refusals
+    in_tree, every_user, before, after = (outcomes[place].text for place in (4, 5, 6, 8))
+    assert "producer_byte_rate=1024" in in_tree
+    assert "SCRAM-SHA-256=salt=" in in_tree
+    assert "consumer_byte_rate=2048" in every_user
+    assert "producer_byte_rate=1024.0" in before
+    assert "SCRAM-SHA-256=iterations=4096" in before
+    assert "SCRAM-SHA-512=iterations=8192" in before
+    assert "SCRAM-SHA-256" not in after
 
 
 async def test_quotas_set_through_kafka_hold_on_minibroker(

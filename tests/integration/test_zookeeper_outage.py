@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.java
 SESSION_TIMEOUT_MS = 10_000
-WAIT_S = 30
+WAIT_S = 60
 
 
 @pytest.fixture

@@ -15,6 +15,39 @@ TESTED_ELSEWHERE = {
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
     "minibroker/handlers/fetch_reading.py": "test_fetch: the reading half of Fetch",
     **{
+        f"minibroker/pipeline/transforms/{name}.py": "tests/pipeline/test_inspect.py: with Spark"
+        for name in ("inspected", "inspected_batches")
+    },
+    **{
+        f"minibroker/pipeline/{name}.py": "tests/pipeline: the jobs, with Spark and brokers"
+        for name in (
+            "api",
+            "bad_records",
+            "help_texts",
+            "jobs/archive",
+            "jobs/replay",
+            "jobs/rollup",
+            "launch",
+            "preflight",
+            "preview",
+            "replay_writer",
+            "transforms/archived",
+            "transforms/json_values",
+            "transforms/replayed",
+            "transforms/windows",
+        )
+    },
+    "minibroker/pipeline/source_topics.py": "tests/pipeline/test_source_rows.py: real brokers",
+    "minibroker/pipeline/sources.py": "tests/pipeline/test_source_rows.py: beside the connector",
+    **{
+        f"minibroker/groups/classic/{name}.py": "tests/scenario/test_classic_groups.py: transcripts"
+        for name in ("events", "joining", "rebalance", "sessions", "syncing")
+    },
+    **{
+        f"minibroker/groups/consumer/{name}.py": "tests/scenario/test_consumer_groups.py"
+        for name in ("classic_members", "heartbeat", "leaving", "migration", "step", "targets")
+    },
+    **{
         f"minibroker/config/tables/{name}.py": "tests/compat/test_config_tables.py: beside Kafka"
         for name in (
             "groups",

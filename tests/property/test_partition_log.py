@@ -1,48 +1,69 @@
-"""The log against a list: append, roll, flush, truncate, delete from the start, reopen, kill, power
-cut.
+"""The log against a list: append, roll, flush, truncate, delete, compact, reopen, kill, power cut.
 
-The model is a plain list of values and the number of them that must survive a power cut. After
-every step the log answers every offset, the ends and a lookup by time as the list does.
+The model is a plain list of records with their offsets, and the offset up to which a power cut must
+leave them. After every step the log answers every offset, the ends and a lookup by time as the list
+does, and `check-log` has nothing to say about the directory.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from typing import NamedTuple
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from minibroker.records.batch import iterate_headers
+from minibroker.records.builder import build_batch
+from minibroker.records.control import TransactionMarker, build_marker
+from minibroker.records.record import Record, decode_records
 from minibroker.storage.log_directory import LogDirectory
+from tests.support.check import broken_things
+from tests.support.compaction import compact
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import (
-    NOW_MS,
-    TOPIC_ID,
-    ManualClock,
-    abandon,
-    batch,
-    config,
-    open_manager,
-    records_of,
-)
+from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, abandon, config, open_manager
 
-SETTINGS = config(segment_bytes=1200, index_interval_bytes=200)
+SETTINGS = config(
+    segment_bytes=1200,
+    index_interval_bytes=200,
+    retention_bytes=6000,
+    retention_ms=-1,
+    cleanup_policy="compact,delete",
+)
 CODECS = st.sampled_from(["none", "gzip", "zstd"])
+KEYS = st.sampled_from([b"a", b"b", b"c", b"d"])
+VALUES = st.none() | st.binary(max_size=150)
+IDEMPOTENT, TRANSACTIONAL = 1, 2
+
+
+class Entry(NamedTuple):
+    """One record that was appended and that nothing has taken away."""
+
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes | None
+    is_aborted: bool
+
+
+def assert_sound(path: str, *, is_strict: bool = True) -> None:
+    found = broken_things(path, is_strict=is_strict)
+    assert not found, "\n".join(found)
 
 
 class LogMachine(RuleBasedStateMachine):
-    """One partition; `values` and `times` are what it must hold from `start` on."""
+    """One partition; `entries` is what it must hold, `end` its end offset, `start` its start."""
 
     @initialize()
     def begin(self) -> None:
         self.path = tempfile.mkdtemp()
         self.files = FaultyFiles(self.path)
-        self.values: list[bytes] = []
-        self.times: list[int] = []
-        self.start = 0
-        self.durable = 0
-        self.sequence = 0
+        self.entries: list[Entry] = []
+        self.start = self.end = self.durable = 0
+        self.sequences = {IDEMPOTENT: 0, TRANSACTIONAL: 0}
+        self.last_written = {IDEMPOTENT: -1, TRANSACTIONAL: -1}
         self.epoch = 0
         self._open()
 
@@ -52,35 +73,60 @@ class LogMachine(RuleBasedStateMachine):
         )
         self.log = self.manager.create_log("t", 0, TOPIC_ID, SETTINGS)
 
+    def _append(
+        self, pairs: list[tuple[bytes, bytes | None]], delay: int, codec: str, producer: int
+    ) -> None:
+        """One batch; `producer` -1: without an id."""
+        times = [NOW_MS + 100 * self.end + delay - part for part in range(len(pairs))]
+        records = [
+            Record(0, time, key, value) for time, (key, value) in zip(times, pairs, strict=True)
+        ]
+        given = {}
+        if producer >= 0:
+            sequence = self.sequences[producer]
+            given = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+            self.sequences[producer] += len(pairs)
+            self.last_written[producer] = self.end + len(pairs) - 1
+        sent = build_batch(
+            records, codec=codec, is_transactional=producer == TRANSACTIONAL, **given
+        )
+        info = self.log.append(memoryview(sent), self.epoch, NOW_MS)
+        assert info.first_offset == self.end
+        assert not info.duplicate
+        for time, (key, value) in zip(times, pairs, strict=True):
+            self.entries.append(Entry(self.end, time, key, value, False))
+            self.end += 1
+
     @rule(
-        values=st.lists(st.binary(max_size=150), min_size=1, max_size=4),
+        pairs=st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=4),
         delay=st.integers(-500, 500),
         codec=CODECS,
-        idempotent=st.booleans(),
+        producer=st.sampled_from([-1, IDEMPOTENT]),
         written=st.booleans(),
     )
     def append(
-        self, values: list[bytes], delay: int, codec: str, idempotent: bool, written: bool
+        self,
+        pairs: list[tuple[bytes, bytes | None]],
+        delay: int,
+        codec: str,
+        producer: int,
+        written: bool,
     ) -> None:
-        times = [NOW_MS + 100 * len(self.values) + delay - part for part in range(len(values))]
-        given = {"producer_id": 1, "producer_epoch": 0, "sequence": self.sequence}
-        info = self.log.append(
-            batch(*values, timestamps=times, codec=codec, **(given if idempotent else {})),
-            self.epoch,
-            NOW_MS,
-        )
-        assert info.first_offset == len(self.values)
-        assert not info.duplicate
-        self.values += values
-        self.times += times
-        if idempotent:
-            self.sequence += len(values)
+        self._append(pairs, delay, codec, producer)
         if written:
             self.log.write_staged()
 
+    @rule(pairs=st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=3), is_commit=st.booleans())
+    def transact(self, pairs: list[tuple[bytes, bytes | None]], is_commit: bool) -> None:
+        first = self.end
+        self._append(pairs, 0, "none", TRANSACTIONAL)
+        self._end_transaction(first, is_commit=is_commit)
+
     @rule()
     def begin_epoch(self) -> None:
-        self.epoch += 1
+        # The controller counts epochs; a log without records of one forgets it at the next start.
+        self.epoch = max(self.epoch, self.log.epochs.latest_epoch) + 1
+        self.log.begin_leader_epoch(self.epoch)
 
     @rule()
     def roll(self) -> None:
@@ -89,82 +135,199 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def flush(self) -> None:
         self.log.flush()
-        self.durable = len(self.values)
+        self.durable = self.end
 
     @rule()
     def checkpoint(self) -> None:
         self.manager.checkpoint_now()
 
-    @precondition(lambda self: len(self.values) > self.start)
+    @precondition(lambda self: self.end > self.start)
     @rule(data=st.data())
     def delete_from_the_start(self, data: st.DataObject) -> None:
-        self.log.write_staged()
-        self.start = data.draw(st.integers(self.start, len(self.values)))
+        self.start = data.draw(st.integers(self.start, self.end))
         self.log.advance_log_start(self.start)
         self.manager.checkpoint_now()
 
-    @precondition(lambda self: len(self.values) > self.start)
+    @rule()
+    def delete_old_segments(self) -> None:
+        """What is below the log's start, and what is more than `retention.bytes`."""
+        while self.log.delete_old_segments(self.end, NOW_MS):
+            pass
+        assert self.log.log_start_offset >= self.start
+        if self.log.log_start_offset > self.start:
+            assert self.log.size_bytes >= SETTINGS.retention_bytes
+        self.start = self.log.log_start_offset
+        self.log.flush()  # else a power cut brings the files back, as in Kafka
+        self.durable = self.end
+        self.manager.checkpoint_now()
+
+    @rule()
+    def compact(self) -> None:
+        """Below the active segment the last record of each key stays; what was aborted goes."""
+        self.log.roll()
+        self.log.note_high_watermark(self.end)
+        begin = compact(self.log, NOW_MS).end_offset
+        latest = {
+            one.key: one.offset
+            for one in self.entries
+            if one.offset < begin and not one.is_aborted and one.offset >= self.start
+        }
+        self.entries = [
+            one
+            for one in self.entries
+            if one.offset >= begin
+            or (not one.is_aborted and latest.get(one.key, one.offset) <= one.offset)
+        ]
+        self.manager.checkpoint_now()
+
+    @precondition(lambda self: self._batch_starts())
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
         """At the start of a batch, as replicas are truncated; producers begin anew afterwards."""
-        self.log.write_staged()
-        offset = data.draw(st.integers(self.start, len(self.values) - 1))
-        segment = self.log.segments.floor(offset)
-        assert segment is not None
-        found = segment.find_batch(offset)
-        assert found is not None
-        base = next(segment.headers(found[0]))[1].base_offset
-        if base < self.start:
-            return
+        base = data.draw(st.sampled_from(self._batch_starts()))
         assert self.manager.truncate("t", 0, base)
         self.log.flush()
-        self.values, self.times = self.values[:base], self.times[:base]
+        self._ended_at(base)
         self.durable = base
-        entry = self.log.producers().get(1)
-        self.sequence = 0 if entry is None else entry.last_sequence + 1
+
+    def _batch_starts(self) -> list[int]:
+        """Where the log may be cut: not between a transaction and its marker, and not behind a gap
+        that compaction made, for a log that ends in one ends before it for the next start.
+        """
+        self.log.write_staged()
+        found = []
+        expected = self.log.segments.first.base_offset
+        for segment in self.log.segments:
+            for _, header in segment.headers():
+                is_behind = header.base_offset == expected and header.base_offset >= self.start
+                if is_behind and not header.is_control:
+                    found.append(header.base_offset)
+                expected = header.last_offset + 1
+        return found
+
+    def _ended_at(self, end: int) -> None:
+        self.end = end
+        self.entries = [one for one in self.entries if one.offset < end]
+        for producer in self.sequences:
+            entry = self.log.producers().get(producer)
+            known = entry is not None and entry.batches
+            self.sequences[producer] = entry.last_sequence + 1 if entry and known else 0
+            self.last_written[producer] = entry.batches[-1].last_offset if entry and known else -1
+
+    @rule()
+    def make_again(self) -> None:
+        """Deleted, and one of its name is made: nothing of the old one may be thought of it."""
+        task = self.manager.delete("t", 0)
+        assert task is not None
+        task()
+        self.log = self.manager.create_log("t", 0, TOPIC_ID, SETTINGS)
+        self.log.flush()  # else a power cut brings the old one back, as in Kafka
+        self.start = self.end = self.durable = 0
+        self._ended_at(0)
 
     @rule()
     def stop_and_start(self) -> None:
         self.manager.close()
-        self.durable = len(self.values)
+        self.durable = self.end
+        assert_sound(self.path)
         self._open()
+        self._producers_are_known()
 
     @rule()
     def kill(self) -> None:
         self.log.write_staged()
         abandon(self.manager)
+        assert_sound(self.path, is_strict=False)
         self._open()
+        self._producers_are_known()
+
+    def _producers_are_known(self) -> None:
+        """As in Kafka, one whose records are all deleted is not, or by its marker alone, and begins
+        anew.
+        """
+        for producer, next_sequence in self.sequences.items():
+            entry = self.log.producers().get(producer)
+            if entry is None or not entry.batches:
+                assert self.last_written[producer] < self.start
+                self.sequences[producer] = 0
+            else:
+                assert entry.last_sequence + 1 == next_sequence
 
     @rule(kept=st.floats(0, 1))
     def cut_the_power(self, kept: float) -> None:
         self.log.write_staged()
         abandon(self.manager)
         self.files.power_cut(lambda unsynced: int(unsynced * kept))
+        assert_sound(self.path, is_strict=False)
         self._open()
-        end = self.log.log_end_offset
-        assert end >= self.durable
-        self.values, self.times = self.values[:end], self.times[:end]
-        self.durable = end
+        assert self.durable <= self.log.log_end_offset <= self.end
+        self._ended_at(self.log.log_end_offset)
+        self._close_open_transaction()
         self.log.flush()
-        entry = self.log.producers().get(1)
-        self.sequence = 0 if entry is None else entry.last_sequence + 1
+        self.manager.checkpoint_now()
+        self.durable = self.end
+
+    def _close_open_transaction(self) -> None:
+        """The cut took the marker: the coordinator writes it again."""
+        entry = self.log.producers().get(TRANSACTIONAL)
+        if entry is None or entry.transaction_start < 0:
+            return
+        self._end_transaction(entry.transaction_start, is_commit=False)
+
+    def _end_transaction(self, first: int, *, is_commit: bool) -> None:
+        marker = build_marker(
+            TransactionMarker(is_commit, 0),
+            producer_id=TRANSACTIONAL,
+            producer_epoch=0,
+            timestamp_ms=NOW_MS,
+        )
+        self.log.append(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+        self.end += 1
+        if not is_commit:
+            self.entries = [
+                one._replace(is_aborted=True) if one.offset >= first else one
+                for one in self.entries
+            ]
 
     @invariant()
     def the_log_is_the_list(self) -> None:
         log = self.log
         log.write_staged()
-        assert (log.log_start_offset, log.log_end_offset) == (self.start, len(self.values))
+        assert (log.log_start_offset, log.log_end_offset) == (self.start, self.end)
         assert log.log_start_offset <= log.recovery_point or log.log_end_offset == self.start
-        found = records_of(log)
-        assert [one.offset for one in found] == list(range(self.start, len(self.values)))
-        assert [one.value for one in found] == self.values[self.start :]
-        assert [one.timestamp for one in found] == self.times[self.start :]
-        target = NOW_MS + 50 * len(self.values)
-        expected = next(
-            (n for n in range(self.start, len(self.times)) if self.times[n] >= target), None
-        )
+        expected = [one for one in self.entries if one.offset >= self.start]
+        assert self._read() == [one[:4] for one in expected]
+        target = NOW_MS + 50 * self.end
+        first = next((one.offset for one in expected if one.timestamp >= target), None)
         hit = log.offset_for_timestamp(target)
-        assert (None if hit is None else hit.offset) == expected
+        assert (None if hit is None else hit.offset) == first
+        log.note_high_watermark(self.end)
+        for aborted in [one.offset for one in expected if one.is_aborted]:
+            found = log.aborted_transactions(aborted, aborted + 1)
+            assert any(one.first_offset <= aborted <= one.last_offset for one in found)
+
+    def _read(self) -> list[tuple[int, int, bytes, bytes | None]]:
+        """Every record as a consumer reads it, markers left out."""
+        found = []
+        offset = self.start
+        while offset < self.end:
+            read = self.log.read(offset, 1 << 20, end_offset=self.end, min_one_batch=True)
+            if not read.records:
+                break
+            for position, header in iterate_headers(read.records):
+                if not header.is_control:
+                    found += [
+                        (one.offset, one.timestamp, one.key, one.value)
+                        for one in decode_records(read.records[position:])
+                        if one.offset >= offset
+                    ]
+                offset = header.last_offset + 1
+        return found
+
+    @invariant()
+    def nothing_is_broken(self) -> None:
+        self.log.write_staged()
+        assert_sound(self.path)
 
     def teardown(self) -> None:
         if hasattr(self, "manager"):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-START_SECONDS = 15.0
+START_SECONDS = 60.0
 
 FIRST_LINE = re.compile(r"minibroker listening on (?P<host>.+):(?P<port>\d+)\n")
 

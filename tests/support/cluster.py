@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minibroker.clock import SystemClock
+from minibroker.cluster import paths
 from minibroker.cluster.cluster import Cluster
-from minibroker.cluster.image import Endpoint
+from minibroker.cluster.codecs import encode_broker
+from minibroker.cluster.image import BrokerInfo, Endpoint
 
 if TYPE_CHECKING:
     import pytest
@@ -44,15 +46,25 @@ class Recorder:
         return events
 
 
-def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0) -> Cluster:
+def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0, **options: Any) -> Cluster:
+    """A cluster of one broker, not started; `options` as `Cluster` takes them."""
     cluster = Cluster(
         broker_id=broker_id,
         tree=tree,
         clock=SystemClock(),
         endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
+        **options,
     )
     cluster.subscribe(listener)
     return cluster
+
+
+async def add_broker(cluster: Cluster, tree: Tree, broker_id: int) -> None:
+    """Register a broker that does nothing; the cluster knows it when this returns."""
+    other = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9093),))
+    async with cluster._context.lock:
+        await tree.create(paths.broker(broker_id), encode_broker(other, 0), ephemeral=True)
+        cluster._updater.apply_brokers({**cluster.image.brokers, broker_id: other})
 
 
 def code_of(caught: pytest.ExceptionInfo[KafkaError]) -> tuple[ErrorCode, str | None]:

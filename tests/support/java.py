@@ -20,12 +20,19 @@ SOURCES = ROOT / "tests" / "support" / "java"
 KAFKA_39 = JARS / "kafka-3.9.1"
 KAFKA_44 = JARS / "kafka-4.4.0"
 TOOLS_43 = JARS / "kafka-tools-4.3.1"
+STREAMS_39 = JARS / "kafka-streams-3.9.1"
+JUNIT_5 = JARS / "junit-5.13.4"
+SPARK_CONNECTOR = JARS / "spark-connector-4.2.0"
 
 OLDEST_JAVA = 17
 TOOL_SECONDS = 100
 
 # Small and quick to start: one compiler tier, the simplest collector, a bounded heap.
 JVM_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+SPARK_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
+SPARK_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
+"""Where Spark's own start script looks for such options."""
 
 INSTALL = "(Debian: apt install openjdk-17-jdk-headless maven)"
 
@@ -42,7 +49,7 @@ def missing_java() -> str | None:
         return (
             f"Java {OLDEST_JAVA} or newer is needed and {version} was found; install it {INSTALL}"
         )
-    for jars in (KAFKA_39, KAFKA_44, TOOLS_43):
+    for jars in (KAFKA_39, KAFKA_44, TOOLS_43, STREAMS_39, SPARK_CONNECTOR):
         if not (jars / ".done").exists():
             return f"build/jars/{jars.name} is missing: run make java, which needs Maven {INSTALL}"
     return None

@@ -28,7 +28,9 @@ ONE_NODE = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "5",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "500",
     "auto.create.topics.enable": "true",
     "log.cleaner.dedupe.buffer.size": "4194304",
 }

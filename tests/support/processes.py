@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-STOP_SECONDS = 30.0
+STOP_SECONDS = 60.0
 """How long SIGTERM may take before the process is killed and the test told so."""
 
 RETRY_SECONDS = 0.02
@@ -95,6 +95,9 @@ class ManagedProcess:
                     continue
                 message = f"{what}: not ready after {timeout_s} s\n{self.log_tail()}"
             else:
+                # What it did last it may have done after the probe looked.
+                if probe():
+                    return
                 message = f"{what}: ended with {code}\n{self.log_tail()}"
             raise StartError(message)
 

@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.codec import ApiCodec, codec_of
 from tests.support.probe import receive_exactly
 
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 60.0
 API_VERSIONS_KEY = 18
 
 Answer = dict[str, Any]
@@ -30,9 +30,12 @@ class WireClient:
         *,
         client_id: str | None = "wire",
         timeout_s: float = TIMEOUT_SECONDS,
+        source: str | None = None,
     ) -> None:
         self.client_id = client_id
-        self.socket = socket.create_connection((host, port), timeout=timeout_s)
+        self.socket = socket.create_connection(
+            (host, port), timeout=timeout_s, source_address=(source, 0) if source else None
+        )
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.correlation_id = 0
 

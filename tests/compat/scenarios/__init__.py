@@ -6,6 +6,8 @@ for every version that both sides serve.
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -44,16 +46,7 @@ def scenario(
 
 
 def load_all() -> list[Scenario]:
-    """Import every scenario module; returns what they registered."""
-    from tests.compat.scenarios import (  # noqa: PLC0415  # they import this module
-        clusters,
-        configs,
-        fetches,
-        offsets,
-        produces,
-        quotas,
-        topics,
-    )
-
-    del clusters, configs, fetches, offsets, produces, quotas, topics
+    """Import every module of this package; returns what they registered, by module and place."""
+    for module in sorted(iter_modules(__path__), key=lambda found: found.name):
+        import_module(f"{__name__}.{module.name}")
     return SCENARIOS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.compat.scenarios import scenario
 from tests.support.batches import batch
@@ -244,3 +244,44 @@ def describe_log_dirs_all(talk: Dialogue) -> None:
             if topic["name"] == name
         ],
     )
+
+
+@scenario("describe_quorum")
+def describe_quorum(talk: Dialogue) -> None:
+    """One node keeps the metadata alone; epochs and offsets are each broker's own."""
+
+    def partitions_of(topic: str, *numbers: int) -> dict[str, Any]:
+        return {
+            "topic_name": topic,
+            "partitions": [{"partition_index": number} for number in numbers],
+        }
+
+    metadata = partitions_of("__cluster_metadata", 0)
+
+    def note(label: str) -> int:
+        answer = talk.quietly("describe_quorum", talk.version, topics=[metadata])
+        partition = answer["topics"][0]["partitions"][0]
+        (voter,) = partition.pop("current_voters")
+        end_offset = int(partition.pop("high_watermark"))
+        times = (voter.pop("last_fetch_timestamp"), voter.pop("last_caught_up_timestamp"))
+        talk.note(f"{label}: times", [{"timestamp": time} for time in times])
+        talk.note(f"{label}: has everything", voter.pop("log_end_offset") == end_offset > 0)
+        talk.note(f"{label}: in an epoch", partition.pop("leader_epoch") > 0)
+        talk.note(f"{label}: voter", voter)
+        for listener in (one for node in answer["nodes"] for one in node["listeners"]):
+            del listener["name"]
+        talk.note(label, answer)
+        return end_offset
+
+    before = note("one voter")
+    talk.make_topic("t")
+    talk.note("grows", note("after a change") > before)
+    other = partitions_of("other")
+    talk.ask("another partition", topics=[partitions_of("__cluster_metadata", 1)])
+    talk.ask("another topic", topics=[partitions_of("other", 0)])
+    talk.ask("beside another", topics=[metadata, partitions_of("other", 0, 1)])
+    talk.ask("twice", topics=[partitions_of("__cluster_metadata", 0, 0)])
+    talk.ask("beside nothing of another", topics=[metadata, other])
+    talk.ask("two of it", topics=[metadata, metadata])
+    talk.ask("no partition", topics=[other])
+    talk.ask("nothing", topics=[])

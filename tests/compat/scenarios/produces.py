@@ -360,6 +360,7 @@ def produce_transactional_id_without_transaction(talk: Dialogue) -> None:
 
 @scenario("init_producer_id")
 def init_producer_id_fresh(talk: Dialogue) -> None:
+    talk.producer_id()  # Kafka just started has no block of them yet, and says so
     talk.ask("first", transactional_id=None, transaction_timeout_ms=60_000)
     talk.ask("second", transactional_id=None, transaction_timeout_ms=0)
     talk.ask("no time-out", transactional_id=None, transaction_timeout_ms=-1)

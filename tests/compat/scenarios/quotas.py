@@ -125,3 +125,75 @@ def _told(entry: Any) -> str:
 
 def _is_own(*names: str) -> Any:
     return lambda entry: any(one["entity_name"] in names for one in entry["entity"])
+
+
+# Replication rates are configurations: how fast, of the broker; for which replicas, of a topic.
+
+SET, DELETE = 0, 1
+TOPIC, BROKER = 2, 4
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+def configure(talk: Dialogue, label: str, kind: int, name: str, *changes: Any) -> None:
+    """Ask for changes of one resource: key, operation and value of each."""
+    configs = [
+        {"name": key, "config_operation": operation, "value": value}
+        for key, operation, value in changes
+    ]
+    talk.ask(
+        label,
+        resources=[{"resource_type": kind, "resource_name": name, "configs": configs}],
+        validate_only=False,
+    )
+
+
+def configured(talk: Dialogue, kind: int, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Value and source of some keys."""
+    asked = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys)}
+    answer = talk.quietly("describe_configs", 1, resources=[asked])
+    return {
+        one["name"]: [one["value"], one["config_source"]] for one in answer["results"][0]["configs"]
+    }
+
+
+def expect_config(
+    talk: Dialogue, label: str, kind: int, name: str, expected: dict[str, str]
+) -> None:
+    """Wait until these values are told, then write them down with their source."""
+
+    def found() -> dict[str, Any]:
+        return configured(talk, kind, name, tuple(expected))
+
+    talk.wait_until(
+        lambda: {key: value[0] for key, value in found().items()} == expected, f"{expected}"
+    )
+    talk.note(label, found())
+
+
+@scenario("incremental_alter_configs")
+def incremental_alter_configs_throttled_replicas(talk: Dialogue) -> None:
+    name = talk.make_topic("throttled")
+    leader, follower = REPLICAS
+    both = [(leader, SET, "0:0,1:0"), (follower, SET, "*")]
+    configure(talk, "set", TOPIC, name, *both)
+    expect_config(talk, "are set", TOPIC, name, {leader: "0:0,1:0", follower: "*"})
+    for value in ("0", "0:", "a:b", "0:0,*", "none", "0:0,,1:1", ""):
+        configure(talk, f"value {value!r}", TOPIC, name, (leader, SET, value))
+    away = [(key, DELETE, None) for key in REPLICAS]
+    configure(talk, "away", TOPIC, name, *away)
+    expect_config(talk, "are away", TOPIC, name, {leader: "", follower: ""})
+
+
+@scenario("incremental_alter_configs")
+def incremental_alter_configs_throttled_rates(talk: Dialogue) -> None:
+    leader, follower = RATES
+    both = [(leader, SET, "1048576"), (follower, SET, "2097152")]
+    configure(talk, "set", BROKER, "0", *both)
+    try:
+        expect_config(talk, "are set", BROKER, "0", {leader: "1048576", follower: "2097152"})
+        for value in ("-1", "1.5", "fast", ""):
+            configure(talk, f"value {value!r}", BROKER, "0", (leader, SET, value))
+    finally:
+        configure(talk, "away", BROKER, "0", *((key, DELETE, None) for key in RATES))
+    talk.wait_until(lambda: not configured(talk, BROKER, "0", RATES), "no rates")

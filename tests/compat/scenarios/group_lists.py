@@ -1,0 +1,138 @@
+"""DescribeGroups, ListGroups and DeleteGroups: classic groups seen from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.compat.scenarios import scenario
+from tests.compat.scenarios.group_members import Member, group_of, quiet_join, stable_pair
+
+if TYPE_CHECKING:
+    from tests.compat.dialogue import Dialogue
+
+# DescribeGroups.
+
+
+def describe(talk: Dialogue, label: str, *group_ids: str, **other: Any) -> None:
+    """What DescribeGroups says; members by client, groups in the order asked."""
+    answer = talk.quietly("describe_groups", talk.version, groups=list(group_ids), **other)
+    answer["groups"].sort(key=lambda group: group_ids.index(group["group_id"]))
+    for group in answer["groups"]:
+        group["members"].sort(key=lambda member: member["client_id"])
+    talk.note(label, answer)
+
+
+@scenario("describe_groups")
+def describe_groups_all(talk: Dialogue) -> None:
+    """A group in all its states."""
+    group_id = group_of(talk)
+    describe(talk, "not there", group_id)
+    invited = Member(talk, group_id, "invited")
+    invited.send_join()
+    invited.hear()
+    describe(talk, "somebody has an id", group_id)
+    invited.leave("who was invited goes")
+    leader, follower = stable_pair(talk, group_id)
+    describe(talk, "stable", group_id)
+    third = Member(talk, group_id, "third", instance_id="three")
+    third.send_join()
+    leader.wait_for_rebalance()
+    describe(talk, "all join", group_id)
+    leader.send_join()
+    follower.send_join()
+    for member in (leader, follower, third):
+        member.hear()
+    describe(talk, "waits for the shares", group_id, group_of(talk, "other"))
+    for member in (leader, follower, third):
+        member.leave(f"{member.name} leaves")
+    describe(talk, "empty", group_id)
+    describe(talk, "nobody", "")
+    if talk.version >= 3:
+        describe(
+            talk, "what may be done", group_id, talk.topic("x"), include_authorized_operations=True
+        )
+
+
+# ListGroups.
+
+
+def listed(talk: Dialogue, label: str, **filters: Any) -> None:
+    """What ListGroups says of the scenario's own groups."""
+    answer = talk.quietly("list_groups", talk.version, **filters)
+    own = [g for g in answer["groups"] if g["group_id"].startswith(talk.prefix)]
+    answer["groups"] = sorted(own, key=lambda group: group["group_id"])
+    talk.note(label, answer)
+
+
+@scenario("list_groups")
+def list_groups_all(talk: Dialogue) -> None:
+    leader, follower = stable_pair(talk, group_of(talk, "a-stable"))
+    empty = Member(talk, group_of(talk, "b-empty"), "gone", protocol_type="connect")
+    quiet_join(empty)
+    empty.leave("the only one leaves")
+    waiting = Member(talk, group_of(talk, "c-completing"), "waiting", protocol_type="other")
+    quiet_join(waiting)
+    invited = Member(talk, group_of(talk, "d-invited"), "invited")
+    invited.send_join()
+    invited.hear()
+    listed(talk, "all")
+    if talk.version >= 4:
+        for label, states in (
+            ("stable", ["Stable"]),
+            ("in other letters", ["stable", "EMPTY"]),
+            ("with spaces", [" stable "]),
+            ("states that no group has", ["Dead", "Nonsense"]),
+            ("preparing or completing", ["PreparingRebalance", "CompletingRebalance"]),
+            ("states of others", ["Assigning", "Reconciling"]),
+        ):
+            listed(talk, label, states_filter=states)
+    if talk.version >= 5:
+        for label, types in (
+            ("classic", ["classic"]),
+            ("classic in other letters", ["Classic"]),
+            ("consumer", ["consumer"]),
+            ("both", ["consumer", "classic"]),
+            ("nonsense", ["nonsense"]),
+        ):
+            listed(talk, label, types_filter=types)
+        listed(talk, "state and type", states_filter=["Empty"], types_filter=["classic"])
+    leader.leave("one of two leaves")
+    listed(talk, "one has to join again")
+    follower.leave("both have left")
+    listed(talk, "both are gone")
+
+
+# DeleteGroups.
+
+
+def delete(talk: Dialogue, label: str, *group_ids: str) -> None:
+    """What DeleteGroups says, in the order asked."""
+    answer = talk.quietly("delete_groups", talk.version, groups_names=list(group_ids))
+    answer["results"].sort(key=lambda result: group_ids.index(result["group_id"]))
+    talk.note(label, answer)
+
+
+@scenario("delete_groups")
+def delete_groups_all(talk: Dialogue) -> None:
+    group_id, other = group_of(talk), group_of(talk, "other")
+    delete(talk, "not there", group_id)
+    member = Member(talk, group_id, "member")
+    quiet_join(member)
+    delete(talk, "waits for its share", group_id)
+    member.sync(None, {member.member_id: b"share"})
+    member.hear()
+    delete(talk, "stable", group_id)
+    gone = Member(talk, other, "gone")
+    quiet_join(gone)
+    gone.leave("the other's member leaves")
+    delete(talk, "stable and empty", group_id, other)
+    delete(talk, "deleted already", other)
+    member.leave("the member leaves")
+    delete(talk, "twice in one request", group_id, group_id)
+    member.heartbeat("heartbeat to a group that is deleted")
+    member.join("join a group that is deleted")
+    member.member_id = ""
+    member.join("join anew")
+    # Other scenarios commit offsets for the group without a name.
+    talk.quietly("delete_groups", 2, groups_names=[""])
+    delete(talk, "nobody", "")

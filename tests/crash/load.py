@@ -1,0 +1,226 @@
+"""The load under which brokers are killed and lose power, and what must be there afterwards.
+
+Two partitions: `t` is cut by retention and takes transactions, committed and aborted; `c` is keyed
+and compacted. Every record says its own offset, so that one look tells whether it is there once,
+whole and in its place. In between: rolls, flushes, checkpoints, leader epochs.
+
+As a program it is a nursery: each line `PATH SEED FLUSH` on stdin is answered by a forked child
+that works until it is killed (reports `TOPIC OFFSET`: everything below is written), and by `gone`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from minibroker.records.batch import iterate_headers
+from minibroker.records.builder import build_batch
+from minibroker.records.control import TransactionMarker, build_marker
+from minibroker.records.record import Record, decode_records
+from tests.support.compaction import compact
+from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, open_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.storage.files import Files
+    from minibroker.storage.log_manager import LogManager
+    from minibroker.storage.partition_log import PartitionLog
+
+SMALL = {"segment_bytes": 4000, "index_interval_bytes": 300}
+SETTINGS = {
+    "t": config(**SMALL, cleanup_policy="delete", retention_bytes=30_000, retention_ms=-1),
+    "c": config(**SMALL, cleanup_policy="compact"),
+}
+KEYS = 7
+PLAIN, TRANSACTIONAL = 1, 2
+CODECS = ("none", "none", "gzip", "zstd", "lz4", "snappy")
+
+
+def value_at(offset: int) -> bytes:
+    return b"%d," % offset * (offset % 37 + 1)
+
+
+def key_at(offset: int) -> bytes:
+    return b"key-%d" % (offset % KEYS)
+
+
+def open_logs(path: str, files: Files | None = None) -> tuple[LogManager, dict[str, PartitionLog]]:
+    given = {} if files is None else {"files": files}
+    manager = open_manager(path, topic=SETTINGS["t"], clock=ManualClock(), **given)  # type: ignore[arg-type]
+    logs = {}
+    for topic, settings in SETTINGS.items():
+        log = manager.create_log(topic, 0, TOPIC_ID, settings)
+        manager.update_config(topic, settings)
+        logs[topic] = log
+    return manager, logs
+
+
+class Load:
+    """Random work. `written` and `durable`: offsets below which a kill, a power cut takes nothing.
+
+    With `flushes` every append is on the disk before it counts, as with flush.messages=1.
+    """
+
+    def __init__(
+        self,
+        manager: LogManager,
+        logs: Mapping[str, PartitionLog],
+        chance: random.Random,
+        *,
+        flushes: bool,
+    ) -> None:
+        self.manager = manager
+        self.logs = logs
+        self.chance = chance
+        self.flushes = flushes
+        self.written = {topic: log.log_end_offset for topic, log in logs.items()}
+        self.durable = dict(self.written)
+        self.epoch = max(log.epochs.latest_epoch for log in logs.values()) + 1
+        self.sequences = {
+            (topic, producer): _next_sequence(log, producer)
+            for topic, log in logs.items()
+            for producer in (PLAIN, TRANSACTIONAL)
+        }
+        open_since = logs["t"].producer_state.first_unstable_offset
+        if open_since is not None:
+            self._mark(logs["t"], is_commit=False)
+        for log in logs.values():
+            log.begin_leader_epoch(self.epoch)
+
+    def turn(self, report: Callable[[str, int], None]) -> None:
+        """A few appends to both partitions, then some other work."""
+        for topic, log in self.logs.items():
+            for _ in range(self.chance.randrange(1, 5)):
+                self._append(topic, log)
+            log.write_staged()
+            log.note_high_watermark(log.log_end_offset)
+            self.written[topic] = log.log_end_offset
+            if self.flushes:
+                log.flush()
+                self.durable[topic] = self.written[topic]
+            report(topic, self.written[topic])
+        self._do_something()
+
+    def _append(self, topic: str, log: PartitionLog) -> None:
+        chance = self.chance
+        is_transaction = topic == "t" and chance.random() < 0.2
+        producer = TRANSACTIONAL if is_transaction else chance.choice([-1, PLAIN])
+        count = chance.randrange(1, 6)
+        first = log._next_offset
+        records = [
+            Record(0, NOW_MS + offset, key_at(offset), value_at(offset))
+            for offset in range(first, first + count)
+        ]
+        given = {}
+        if producer >= 0:
+            sequence = self.sequences[topic, producer]
+            given = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+            self.sequences[topic, producer] += count
+        sent = build_batch(
+            records, codec=chance.choice(CODECS), is_transactional=is_transaction, **given
+        )
+        log.append(memoryview(sent), self.epoch, NOW_MS)
+        if is_transaction:
+            self._mark(log, is_commit=chance.random() < 0.5)
+
+    def _mark(self, log: PartitionLog, *, is_commit: bool) -> None:
+        marker = build_marker(
+            TransactionMarker(is_commit, 0),
+            producer_id=TRANSACTIONAL,
+            producer_epoch=0,
+            timestamp_ms=NOW_MS,
+        )
+        log.append(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+
+    def _do_something(self) -> None:
+        chance = self.chance.random()
+        log = self.chance.choice(list(self.logs.values()))
+        if chance < 0.1:
+            log.flush()
+            self.durable[log.topic] = self.written[log.topic]
+        elif chance < 0.2:
+            self.manager.checkpoint_now()
+        elif chance < 0.25:
+            log.roll()
+        elif chance < 0.35:
+            self.logs["t"].delete_old_segments(self.logs["t"].log_end_offset, NOW_MS)
+        elif chance < 0.4 and len(self.logs["c"].segments) > 1:
+            compact(self.logs["c"], NOW_MS)
+
+
+def _next_sequence(log: PartitionLog, producer: int) -> int:
+    entry = log.producers().get(producer)
+    return 0 if entry is None else entry.last_sequence + 1
+
+
+def assert_all_there(logs: Mapping[str, PartitionLog], promised: Mapping[str, int]) -> None:
+    """What was promised is there, once, in order; whatever else is there is right as well."""
+    for topic, log in logs.items():
+        start, end = log.log_start_offset, log.log_end_offset
+        assert end >= promised[topic], f"{topic} ends at {end}, {promised[topic]} was promised"
+        found, markers = _offsets_in(log)
+        assert found == sorted(set(found))
+        if topic == "t":
+            assert sorted([*found, *markers]) == list(range(start, end))
+            assert start == 0 or log.size_bytes >= SETTINGS["t"].retention_bytes - 4000
+        else:
+            latest = {offset % KEYS: offset for offset in range(end)}
+            missing = set(latest.values()) - set(found)
+            assert not missing, f"the latest of {missing} are gone from {topic}"
+
+
+def _offsets_in(log: PartitionLog) -> tuple[list[int], list[int]]:
+    """Offsets of the records, and of the markers, in the order in which they are read."""
+    found: list[int] = []
+    markers: list[int] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        read = log.read(offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
+        if not read.records:
+            break
+        for position, header in iterate_headers(read.records):
+            for record in decode_records(read.records[position:]):
+                if header.is_control:
+                    markers.append(record.offset)
+                    continue
+                assert record.value == value_at(record.offset)
+                assert record.key == key_at(record.offset)
+                if record.offset >= log.log_start_offset:
+                    found.append(record.offset)
+            offset = header.last_offset + 1
+    return found, [one for one in markers if one >= log.log_start_offset]
+
+
+def _work(path: str, seed: int, flushes: bool) -> None:
+    """A child: works until it is killed."""
+
+    def report(topic: str, offset: int) -> None:
+        os.write(1, b"%s %d\n" % (topic.encode(), offset))
+
+    load = Load(*open_logs(path), random.Random(seed), flushes=flushes)
+    while True:
+        load.turn(report)
+
+
+def _nursery() -> None:
+    """Fork a child for every line; the parent tells its number first and its end last."""
+    for line in sys.stdin:
+        path, seed, flushes = line.split()
+        child = os.fork()
+        if child == 0:
+            try:
+                _work(path, int(seed), flushes == "1")
+            finally:
+                os._exit(1)
+        os.write(1, b"child %d\n" % child)
+        _, status = os.waitpid(child, 0)
+        was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        os.write(1, b"gone %d\n" % was_killed)
+
+
+if __name__ == "__main__":
+    _nursery()

@@ -1,0 +1,110 @@
+"""The power goes while offsets are committed with `log.flush.interval.messages=1`.
+
+Whatever was answered is what the group has after it, or a later commit that was on its way. The
+directory of the one partition of `__consumer_offsets` is brought back to what had been synced, of
+the rest nothing or a part; the next broker goes on there.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from minibroker.app import Broker
+from minibroker.config.broker import BrokerConfig
+from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from minibroker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from minibroker.protocol.messages.offset_fetch import OffsetFetchRequest
+from tests.support.faulty_files import FaultyFiles
+from tests.support.in_process import InProcessBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.support.in_process import RawClient
+
+ROUNDS = 8
+IN_FLIGHT = 7
+COMMITS_MAX = 60
+LOAD_IN_PROGRESS = 14
+SETTINGS = {
+    "log.flush.interval.messages": "1",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    # Segments are rolled, too.
+    "offsets.topic.segment.bytes": "4096",
+}
+
+
+class MortalBroker(InProcessBroker):
+    """A broker on a disk that forgets what was not synced when the power goes."""
+
+    def __init__(self, directory: Path, settings: Mapping[str, str], files: FaultyFiles) -> None:
+        super().__init__(directory, settings)
+        self.files = files
+
+    async def __aenter__(self) -> MortalBroker:
+        self.broker = Broker(BrokerConfig(self.settings), files=self.files)
+        await self.broker.start()
+        self.is_running = True
+        return self
+
+    async def lose_power(self, chance: Random) -> None:
+        """The broker is gone; of unsynced bytes nothing, all or a part survives."""
+        self.is_running = False
+        await self.broker.abandon()
+        self.files.power_cut(lambda unsynced: chance.choice([0, 0, chance.randrange(unsynced + 1)]))
+        self.files.forget_pins()
+
+
+def commit(offset: int, chance: Random) -> OffsetCommitRequest:
+    """Both ways through the handler: with metadata it is the general one."""
+    partition = OffsetCommitRequestPartition(
+        partition_index=0,
+        committed_offset=offset,
+        committed_metadata=chance.choice(["", "", "metadata"]),
+    )
+    topics = [OffsetCommitRequestTopic(name="t", partitions=[partition])]
+    return OffsetCommitRequest(group_id="g", topics=topics)
+
+
+async def committed(client: RawClient) -> int:
+    """What the group has, once its partition is loaded; -1: nothing."""
+    request = OffsetFetchRequest(group_id="g", topics=None)
+    answer = await client.call(request, 5)
+    while answer.error_code == LOAD_IN_PROGRESS:
+        answer = await client.call(request, 5)
+    assert answer.error_code == 0
+    found = [one.committed_offset for topic in answer.topics for one in topic.partitions]
+    return found[0] if found else -1
+
+
+async def test_no_answered_commit_is_lost(tmp_path: Path) -> None:
+    chance = Random(6)
+    directory = str(tmp_path / "data" / "__consumer_offsets-0")
+    answered, sent = -1, 0
+    for number in range(ROUNDS):
+        async with MortalBroker(tmp_path, SETTINGS, FaultyFiles(directory)) as broker:
+            if number == 0:
+                await broker.create_topic("t")
+            async with await broker.connect() as client:
+                if number == 0:
+                    assert (await client.call(FindCoordinatorRequest(key="g"), 0)).error_code == 0
+                found = await committed(client)
+                assert answered <= found < max(sent, 1)
+                answered = found
+                first = sent
+                for _ in range(chance.randrange(1, COMMITS_MAX)):
+                    client.send(commit(sent, chance), 7)
+                    sent += 1
+                    if sent - first > IN_FLIGHT:
+                        answer = await client.receive()
+                        assert answer.topics[0].partitions[0].error_code == 0
+                        answered = sent - IN_FLIGHT - 1
+                await broker.lose_power(chance)
+    assert answered > IN_FLIGHT

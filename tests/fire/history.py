@@ -1,0 +1,132 @@
+"""What the clients of the exactly-once test said they did, and what of it cannot be.
+
+A history is the lines of every client (`tests/support/java/Fire.java`) and what readers of
+committed records find in the end. The checks are those of Jepsen's Kafka workload that make sense
+for unique values that were written in transactions:
+
+| found        | meaning                                                              |
+|--------------|----------------------------------------------------------------------|
+| lost         | committed for sure, and not there                                    |
+| aborted read | of a transaction that was aborted for sure, or never ended, and there |
+| torn         | one value of a transaction is there, another is not                  |
+| duplicate    | one value at two offsets                                             |
+| reordered    | two values of a writer in the wrong order in a partition             |
+| misplaced    | a value in another partition than it was sent to                     |
+| inconsistent | a reader found another value at an offset than is there in the end   |
+| not moved    | committed to the input, and not in the output                        |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Read = list[list[tuple[int, int]]]
+"""Partition → (offset, value) of everything committed, in order."""
+
+
+class Transaction(NamedTuple):
+    """One that a client was about to end; `outcome` is commit, abort or unknown."""
+
+    values: tuple[tuple[int, int], ...]
+    """(partition, value)."""
+    outcome: str
+
+
+class History:
+    """The lines of one client, in order."""
+
+    def __init__(self) -> None:
+        self.transactions: dict[int, Transaction] = {}
+        self.polled: list[tuple[int, int, int]] = []
+        """(partition, offset, value)."""
+        self.errors: list[str] = []
+
+    def add(self, line: str) -> None:
+        """One line as Fire.java prints it; a last one may be cut where the client was killed."""
+        word, *rest = line.split()
+        if word == "txn":
+            values = tuple(_numbers(one) for one in rest[1:])
+            # Without another word it may have been committed.
+            self.transactions[int(rest[0])] = Transaction(values, "unknown")  # type: ignore[arg-type]
+        elif word in {"commit", "abort", "unknown"}:
+            number = int(rest[0])
+            self.transactions[number] = self.transactions[number]._replace(outcome=word)
+        elif word == "poll":
+            self.polled += [_numbers(one) for one in rest]  # type: ignore[misc]
+        elif word == "error":
+            self.errors.append(line)
+
+
+def _numbers(word: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in word.split(":"))
+
+
+def check_writers(writers: list[History], read: Read) -> list[str]:
+    """What is wrong with the topic that `writers` wrote."""
+    wrong = _check_topic("input", read)
+    there = {value for partition in read for _, value in partition}
+    known: set[int] = set()
+    for writer in writers:
+        for transaction in writer.transactions.values():
+            values = {value for _, value in transaction.values}
+            known |= values
+            found = values & there
+            if transaction.outcome == "commit" and found != values:
+                wrong.append(f"lost: {sorted(values - found)}")
+            elif transaction.outcome == "abort" and found:
+                wrong.append(f"aborted read: {sorted(found)}")
+            elif found and found != values:
+                wrong.append(f"torn: {sorted(found)} is there, {sorted(values - found)} is not")
+            wrong += [
+                f"misplaced: {value} is not in partition {partition}"
+                for partition, value in transaction.values
+                if value in found and value not in {one for _, one in read[partition]}
+            ]
+    if there - known:
+        wrong.append(f"aborted read: {sorted(there - known)} belong to no ended transaction")
+    return wrong
+
+
+def check_movers(movers: list[History], source: Read, target: Read) -> list[str]:
+    """What is wrong with what went from the input to the output."""
+    wrong = _check_topic("output", target)
+    for index, (given, taken) in enumerate(zip(source, target, strict=True)):
+        values = [value for _, value in given]
+        moved = [value for _, value in taken]
+        missing, extra = set(values) - set(moved), set(moved) - set(values)
+        if missing:
+            wrong.append(f"not moved: {sorted(missing)} of partition {index}")
+        if extra:
+            wrong.append(f"aborted read: {sorted(extra)} moved to partition {index}")
+        if not missing and not extra and values != moved:
+            wrong.append(f"reordered: partition {index} of the output is not as the input's")
+    at = [dict(partition) for partition in source]
+    for mover in movers:
+        for partition, offset, value in mover.polled:
+            if at[partition].get(offset) != value:
+                wrong.append(
+                    f"inconsistent: a reader found {value} at offset {offset} of partition "
+                    f"{partition}, where {at[partition].get(offset)} is"
+                )
+    return wrong
+
+
+def _check_topic(name: str, read: Read) -> list[str]:
+    """Values once, and those of one writer (its values grow) in its order."""
+    wrong = []
+    seen: set[int] = set()
+    for index, partition in enumerate(read):
+        last: dict[int, int] = {}
+        for offset, value in partition:
+            if value in seen:
+                wrong.append(f"duplicate: {value} again at offset {offset} of {name}-{index}")
+            seen.add(value)
+            writer = value // VALUES_PER_WRITER
+            if value < last.get(writer, -1):
+                wrong.append(f"reordered: {value} behind {last[writer]} in {name}-{index}")
+            last[writer] = value
+    return wrong
+
+
+VALUES_PER_WRITER = 10**9
+"""Writer N begins at N times this."""

@@ -1,0 +1,77 @@
+"""The checker finds what it is there to find."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fire.history import History, Read, check_movers, check_writers
+
+LINES = [
+    "ready",
+    "txn 1 0:1 1:2",
+    "commit 1",
+    "txn 2 0:3 0:4",
+    "abort 2",
+    "txn 3 0:5 1:6",
+    "unknown 3",
+    "txn 4 0:7",
+]
+GOOD: Read = [[(0, 1), (3, 5)], [(0, 2), (2, 6)]]
+
+
+def history(*lines: str) -> History:
+    made = History()
+    for line in lines:
+        made.add(line)
+    return made
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        GOOD,
+        [[(0, 1)], [(0, 2)]],
+        [[(0, 1), (3, 5), (4, 7)], [(0, 2), (2, 6)]],
+    ],
+    ids=["unknown is there", "unknown is not there", "the last was not told"],
+)
+def test_what_may_be(read: Read) -> None:
+    assert check_writers([history(*LINES)], read) == []
+
+
+@pytest.mark.parametrize(
+    ("read", "what"),
+    [
+        ([[(0, 1)], []], "lost"),
+        ([[(0, 1), (1, 3)], [(0, 2)]], "aborted read"),
+        ([[(0, 1), (3, 5)], [(0, 2)]], "torn"),
+        ([[(0, 1), (1, 1)], [(0, 2)]], "duplicate"),
+        ([[(0, 5), (1, 1)], [(0, 2), (2, 6)]], "reordered"),
+        ([[(0, 1), (1, 2)], []], "misplaced"),
+        ([[(0, 1), (9, 99)], [(0, 2)]], "aborted read"),
+    ],
+)
+def test_what_may_not_be_in_the_input(read: Read, what: str) -> None:
+    wrong = check_writers([history(*LINES)], read)
+    assert any(line.startswith(what) for line in wrong), wrong
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ([[(0, 1), (1, 5)], [(0, 2)]], "not moved"),
+        ([[(0, 1), (1, 5)], [(0, 2), (1, 2), (2, 6)]], "duplicate"),
+        ([[(0, 5), (1, 1)], [(0, 2), (1, 6)]], "reordered"),
+        ([[(0, 1), (1, 5), (2, 3)], [(0, 2), (1, 6)]], "aborted read"),
+    ],
+)
+def test_what_may_not_be_in_the_output(target: Read, what: str) -> None:
+    wrong = check_movers([], GOOD, target)
+    assert any(line.startswith(what) for line in wrong), wrong
+
+
+def test_what_readers_saw_must_be_what_is_there() -> None:
+    target: Read = [[(7, 1), (8, 5)], [(9, 2), (11, 6)]]
+    assert check_movers([history("poll 0:0:1 1:2:6")], GOOD, target) == []
+    wrong = check_movers([history("poll 0:1:3")], GOOD, target)
+    assert [line.split(":")[0] for line in wrong] == ["inconsistent"]

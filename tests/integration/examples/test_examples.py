@@ -1,0 +1,87 @@
+"""The example projects beside this file, each run as its users would: in a directory and a process
+of its own, with nothing of this suite.
+
+Java, Go and Node show the protocol for every language, in some twenty lines each (imports and
+closing brackets not counted): start the process, wait for its ready file, talk to the control API,
+use a client. Where a tool chain is missing its example is named as not run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.groups import NODE_MODULES
+from tests.support.java import JARS, JUNIT_5, KAFKA_44
+
+EXAMPLES = Path(__file__).parent
+TIMEOUT_S = 110
+LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
+IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imported
+
+
+def run(command: list[str], directory: Path, **more: str) -> str:
+    """What it printed. Raises AssertionError when it fails."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env={**os.environ, "PATH": path, **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+def copy_of(name: str, directory: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES / name, directory / name))
+
+
+def skip_without(program: str, built: Path, advice: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"not run: {program} is not installed")
+    if not built.exists():
+        pytest.skip(f"not run: {built.name} is missing: run {advice}")
+
+
+@pytest.mark.parametrize("project", ["orders_service", "dead_letters", "windowed_counter"])
+def test_a_project_in_python(project: str, tmp_path: Path) -> None:
+    directory = copy_of(project, tmp_path)
+    options = ["-W", "error", "-W", IMPORT_WARNING, "-o", LOOP_SCOPE, "--timeout", "100"]
+    said = run([sys.executable, "-m", "pytest", *options], directory)
+    assert " passed" in said
+    assert "skipped" not in said
+
+
+@pytest.mark.java
+def test_the_protocol_in_java(tmp_path: Path) -> None:
+    """JUnit 5."""
+    class_path = f"{tmp_path}:{KAFKA_44}/*:{JUNIT_5}/*"
+    source = str(EXAMPLES / "java" / "OrdersTest.java")
+    run(["javac", "-cp", class_path, "-d", str(tmp_path), source], tmp_path)
+    junit = ["org.junit.platform.console.ConsoleLauncher", "execute", "--select-class"]
+    options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    said = run(["java", *options, "-cp", class_path, *junit, "OrdersTest"], tmp_path)
+    assert "1 tests successful" in said
+
+
+def test_the_protocol_in_go(tmp_path: Path) -> None:
+    skip_without("go", JARS.parent / "sarama-member", "make sarama")
+    directory = copy_of("go", tmp_path)
+    assert "--- PASS: Test" in run(["go", "test", "-vet=off", "-v", "."], directory)
+
+
+def test_the_protocol_in_node(tmp_path: Path) -> None:
+    skip_without("node", NODE_MODULES, "make kafkajs")
+    directory = copy_of("node", tmp_path)
+    command = ["node", "--test", "orders.test.js"]
+    assert "# pass 1" in run(command, directory, NODE_PATH=str(NODE_MODULES))

@@ -1,0 +1,220 @@
+"""Groups of real clients under the consumer protocol (KIP-848), and migration while they read.
+
+Members are processes: one is killed, one is added, protocols are changed, and every record is read
+by somebody. Duplicates are only as at-least-once allows: what a killed member had not committed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.compat.dialogue import Dialogue
+from tests.compat.scenarios.consumer_group_migration import consumer_group_heartbeat_upgrade
+from tests.compat.scenarios.consumer_groups import consumer_group_heartbeat_regex
+from tests.support.groups import GroupMember, read_by, start_member, stop_all
+from tests.support.java import TOOLS_43, run_java
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.broker import Minibroker
+
+PARTITIONS = 6
+COUNT = 300
+QUICK = {
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.assignment.interval.ms": "0",
+    "offsets.topic.num.partitions": "3",
+}
+CLIENTS = ["confluent", pytest.param("java", marks=pytest.mark.java)]
+
+
+class Group:
+    """One group on one broker; members are started by name and stopped at the end."""
+
+    def __init__(self, broker: Minibroker, directory: Path) -> None:
+        self.broker = broker
+        self.directory = directory
+        self.members: dict[str, GroupMember] = {}
+        self.topic = "read-by-groups"
+        admin = AdminClient({"bootstrap.servers": broker.address})
+        admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])[self.topic].result(30)
+        self.written: list[str] = []
+
+    def start(self, client: str, name: str, *arguments: str, topic: str = "") -> GroupMember:
+        """A new member; `arguments`: protocol, instance."""
+        member = self.members[name] = start_member(
+            client,
+            self.directory,
+            name,
+            self.broker.address,
+            "readers",
+            topic or self.topic,
+            *arguments,
+        )
+        return member
+
+    def write(self) -> None:
+        """COUNT more records, over all partitions."""
+        producer = Producer({"bootstrap.servers": self.broker.address})
+        for _ in range(COUNT):
+            value = f"r{len(self.written)}"
+            producer.produce(self.topic, value.encode(), partition=len(self.written) % PARTITIONS)
+            self.written.append(value)
+        assert producer.flush(30) == 0
+
+    def settle(self, *names: str) -> None:
+        """Wait until these members have all partitions, each about the same number."""
+        members = [self.members[name] for name in names]
+
+        def is_shared() -> bool:
+            parts = [member.has for member in members]
+            sizes = {len(part) for part in parts}
+            return (
+                sorted(number for part in parts for number in part) == list(range(PARTITIONS))
+                and max(sizes) - min(sizes) <= 1
+            )
+
+        members[0].wait_until(is_shared, f"{names} have all partitions")
+
+    def wait_for_all(self, by: str) -> None:
+        """Until everything written was read by somebody."""
+        wanted = set(self.written)
+        self.members[by].wait_until(
+            lambda: wanted <= set(read_by(self.members.values())), "everything is read"
+        )
+
+    def type(self) -> str:
+        """What ListGroups says: classic or consumer."""
+        admin = AdminClient({"bootstrap.servers": self.broker.address})
+        found: Any = admin.list_consumer_groups(request_timeout=30).result(60)
+        (group,) = [one for one in found.valid if one.group_id == "readers"]
+        return str(group.type.name).lower()
+
+
+@pytest.fixture
+def group(new_broker: Callable[..., Minibroker], tmp_path: Path) -> Iterator[Group]:
+    made = Group(new_broker(settings=QUICK), tmp_path)
+    yield made
+    stop_all(made.members.values())
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_three_members_one_killed_one_added(group: Group, client: str) -> None:
+    for name in ("a", "b", "c"):
+        group.start(client, name, "consumer")
+    group.settle("a", "b", "c")
+    group.write()
+    group.wait_for_all("a")
+    assert group.type() == "consumer"
+    group.members["b"].kill()
+    group.write()
+    group.settle("a", "c")
+    group.wait_for_all("a")
+    group.start(client, "d", "consumer")
+    group.settle("a", "c", "d")
+    group.write()
+    group.wait_for_all("a")
+    group.members["a"].leave()
+    group.settle("c", "d")
+    group.write()
+    group.wait_for_all("c")
+    repeated = len(read_by(group.members.values())) - len(group.written)
+    assert repeated <= COUNT, "more than the killed member can have had uncommitted"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_group_migrates_to_the_consumer_protocol_and_back(group: Group, client: str) -> None:
+    """Members are replaced one by one, first by the new protocol, then by the old one."""
+    group.start(client, "old-1", "classic")
+    group.start(client, "old-2", "classic")
+    group.settle("old-1", "old-2")
+    group.write()
+    group.wait_for_all("old-1")
+    assert group.type() == "classic"
+    group.start(client, "new-1", "consumer")
+    group.settle("old-1", "old-2", "new-1")
+    assert group.type() == "consumer"
+    group.write()
+    group.wait_for_all("new-1")
+    group.members["old-1"].leave()
+    group.members["old-2"].leave()
+    group.start(client, "new-2", "consumer")
+    group.settle("new-1", "new-2")
+    group.write()
+    group.wait_for_all("new-1")
+    group.start(client, "back", "classic")
+    group.settle("new-1", "new-2", "back")
+    group.members["new-1"].leave()
+    group.members["new-2"].leave()
+    group.settle("back")
+    assert group.type() == "classic"
+    group.write()
+    group.wait_for_all("back")
+    assert sorted(read_by(group.members.values())) == sorted(group.written)
+
+
+def test_pattern_finds_topics_that_come_later(group: Group) -> None:
+    member = group.start("confluent", "a", "consumer", topic="/read-by-.*")
+    member.wait_until(lambda: len(member.has) == PARTITIONS, "the topic that is there")
+    admin = AdminClient({"bootstrap.servers": group.broker.address})
+    admin.create_topics([NewTopic("read-by-others", 2, 1)])["read-by-others"].result(30)
+    member.wait_until(lambda: len(member.has) == PARTITIONS + 2, "the topic that came")
+
+
+def test_group_goes_on_after_a_restart(group: Group) -> None:
+    """The broker is killed: its members keep their epochs and partitions, and read on."""
+    group.start("confluent", "a", "consumer")
+    group.start("confluent", "b", "consumer")
+    group.settle("a", "b")
+    group.write()
+    group.wait_for_all("a")
+    said = [len(group.members[name].lines("has")) for name in ("a", "b")]
+    group.broker.kill()
+    group.broker.start()
+    group.write()
+    group.wait_for_all("a")
+    assert said == [len(group.members[name].lines("has")) for name in ("a", "b")]
+
+
+@pytest.mark.java
+def test_kafkas_dump_log_segments_reads_the_records(new_broker: Callable[..., Minibroker]) -> None:
+    """The tool that comes with Kafka 4 knows every record, and finds no member it cannot read."""
+    broker = new_broker(settings={**QUICK, "offsets.topic.num.partitions": "1"})
+    for scenario in (consumer_group_heartbeat_upgrade, consumer_group_heartbeat_regex):
+        talk = Dialogue(
+            broker.host,
+            broker.port,
+            scenario=scenario.__name__,
+            api="consumer_group_heartbeat",
+            version=1,
+        )
+        scenario(talk)
+        talk.close()
+    broker.stop()
+    segment = broker.data_dir / "__consumer_offsets-0" / "00000000000000000000.log"
+    said = run_java(
+        TOOLS_43,
+        "org.apache.kafka.tools.DumpLogSegments",
+        "--offsets-decoder",
+        "--print-data-log",
+        "--files",
+        str(segment),
+    )
+    kinds = {int(kind) for kind in re.findall(r'key: \{"type":"(\d+)"', said)}
+    assert kinds == {2, 3, 4, 5, 6, 7, 8, 16}
+    assert "Error" not in said
+    assert "Could not" not in said
+    members = re.findall(r'"type":"5".*payload: (\{.*)', said)
+    new = [one for one in members if '"clientId":"wire"' in one and "range" not in one]
+    assert all('"classicMemberMetadata":null' in one for one in new)
+    assert any('"supportedProtocols":[{"name":"range"' in one for one in members)

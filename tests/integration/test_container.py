@@ -1,0 +1,313 @@
+"""The image's entry points, started as those who start Kafka's images start them.
+
+Every row of `STARTS` is a Kafka module of Testcontainers: its variables, its command and the start
+script that it copies into the running container, as they are; only ports are free ones, because the
+container shares this machine's network. Read from testcontainers-java 1.21 and 2.0,
+testcontainers-python 4.15, testcontainers-go 0.40 and @testcontainers/kafka 12.2.
+
+No Docker engine is needed for that, so none of its own work is tested here: networks and published
+ports, HEALTHCHECK, volumes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pytest
+
+from tests.support.clients import confluent_consume, confluent_produce, expected
+from tests.support.container import ROOT, Container, build_layer, missing
+from tests.support.processes import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Start = Callable[..., Container]
+
+COMPOSE_READER: Final = ROOT / "build" / "compose-go" / "cmd"
+
+CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
+RUNNING: Final = "Transitioning from RECOVERY to RUNNING"
+STARTED: Final = "[KafkaServer id=1] started"
+RAFT_STARTED: Final = "Kafka Server started"
+
+TMP: Final = "/tmp"  # the container's
+JAVA_SCRIPT: Final = f"{TMP}/testcontainers_start.sh"
+WAIT_FOR_SCRIPT: Final = "while [ ! -f {0} ]; do sleep 0.1; done; {0}"
+
+FORMAT: Final = """\
+sed -i '/KAFKA_ZOOKEEPER_CONNECT/d' /etc/confluent/docker/configure
+echo 'kafka-storage format --ignore-formatted -t "4L6g3nShT-eMCtK--X86sw" \
+-c /etc/kafka/kafka.properties' >> /etc/confluent/docker/configure
+"""
+ZOOKEEPER: Final = """\
+echo 'clientPort=2181' > {0}zookeeper.properties
+echo 'dataDir=/var/lib/zookeeper/data' >> {0}zookeeper.properties
+echo 'dataLogDir=/var/lib/zookeeper/log' >> {0}zookeeper.properties
+zookeeper-server-start {0}zookeeper.properties &
+"""
+NO_CHECKS: Final = "echo '' > /etc/confluent/docker/ensure \n"
+PYTHON_SCRIPT: Final = """\
+#!/bin/bash
+{0}
+export KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:{1},BROKER://$(hostname -i):9092
+. /etc/confluent/docker/bash-config
+/etc/confluent/docker/configure
+/etc/confluent/docker/launch"""
+GO_SCRIPT: Final = """\
+#!/bin/bash
+source /etc/confluent/docker/bash-config
+export KAFKA_ADVERTISED_LISTENERS="PLAINTEXT://localhost:{0},BROKER://9f3b6c1d2e4a:9092\
+${EXTRA_ADVERTISED_LISTENERS:+,${EXTRA_ADVERTISED_LISTENERS}}"
+echo Starting Kafka KRaft mode
+sed -i '/KAFKA_ZOOKEEPER_CONNECT/d' /etc/confluent/docker/configure
+echo 'kafka-storage format --ignore-formatted -t "$(kafka-storage random-uuid)" \
+-c /etc/kafka/kafka.properties' >> /etc/confluent/docker/configure
+echo '' > /etc/confluent/docker/ensure
+/etc/confluent/docker/configure
+/etc/confluent/docker/launch"""
+
+COMMON: Final = {
+    "KAFKA_INTER_BROKER_LISTENER_NAME": "BROKER",
+    "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
+    "KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS": "1",
+    "KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR": "1",
+    "KAFKA_TRANSACTION_STATE_LOG_MIN_ISR": "1",
+    "KAFKA_LOG_FLUSH_INTERVAL_MESSAGES": "9223372036854775807",
+    "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0",
+    "KAFKA_BROKER_ID": "1",
+    "KAFKA_LISTENERS": "PLAINTEXT://0.0.0.0:{0},BROKER://0.0.0.0:{1}",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+}
+KRAFT: Final = {
+    **COMMON,
+    "CLUSTER_ID": CLUSTER_ID,
+    "KAFKA_LISTENERS": "BROKER://0.0.0.0:{1},CONTROLLER://0.0.0.0:9094,PLAINTEXT://0.0.0.0:{0}",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": (
+        "BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    ),
+    "KAFKA_PROCESS_ROLES": "broker,controller",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:9094",
+    "KAFKA_NODE_ID": "1",
+}
+IN_CONTAINER: Final = {**COMMON, "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}
+
+
+class Way(NamedTuple):
+    """One way a module starts Kafka; `{0}` is the client's port, `{1}` the other brokers'."""
+
+    name: str
+    variables: dict[str, str]
+    script: str
+    waits_for: str
+    command: str = WAIT_FOR_SCRIPT.format(JAVA_SCRIPT)
+    path: str = JAVA_SCRIPT
+
+
+def _java(variables: dict[str, str], name: str, lines: str, run: str, waits_for: str) -> Way:
+    advertised = "PLAINTEXT://localhost:{0},BROKER://9f3b6c1d2e4a:9093"
+    script = f"#!/bin/bash\nexport KAFKA_ADVERTISED_LISTENERS={advertised}\n{lines}{run} \n"
+    return Way(name, variables, script, waits_for)
+
+
+CP_RUN: Final = "/etc/confluent/docker/run"
+TC_START: Final = "/tc-start.sh"
+GO_START: Final = "/usr/sbin/testcontainers_start.sh"
+PYTHON_WAITS: Final = f"while [ ! -f {TC_START} ]; do sleep 0.1; done; sh {TC_START}"
+PYTHON_ZOOKEEPER: Final = ZOOKEEPER.format("") + "export KAFKA_ZOOKEEPER_CONNECT='localhost:2181'\n"
+STARTS: Final = (
+    _java(KRAFT, "java-apache", "", "/etc/kafka/docker/run", RUNNING),
+    _java(KRAFT, "java-confluent", "", CP_RUN, RUNNING),
+    _java(KRAFT, "java-old-kraft", NO_CHECKS + FORMAT, CP_RUN, RUNNING),
+    _java(
+        IN_CONTAINER, "java-old-zookeeper", NO_CHECKS + ZOOKEEPER.format(f"{TMP}/"), CP_RUN, STARTED
+    ),
+    Way(
+        "python-kraft",
+        KRAFT,
+        PYTHON_SCRIPT.replace("{0}", FORMAT).replace("{1}", "{0}"),
+        RAFT_STARTED,
+        PYTHON_WAITS,
+        TC_START,
+    ),
+    Way(
+        "python-zookeeper",
+        COMMON,
+        PYTHON_SCRIPT.replace("{0}", PYTHON_ZOOKEEPER).replace("{1}", "{0}"),
+        STARTED,
+        PYTHON_WAITS,
+        TC_START,
+    ),
+    Way(
+        "go",
+        KRAFT,
+        GO_SCRIPT,
+        RUNNING,
+        f"while [ ! -f {GO_START} ]; do sleep 0.1; done; bash {GO_START}",
+        GO_START,
+    ),
+    _java(KRAFT, "node-kraft", FORMAT, CP_RUN, RUNNING),
+    _java(IN_CONTAINER, "node-zookeeper", NO_CHECKS + ZOOKEEPER.format(""), CP_RUN, STARTED),
+)
+
+pytestmark = pytest.mark.timeout(300)  # the first one makes the image's files
+
+needs_namespaces = pytest.mark.skipif(missing() is not None, reason=f"no container: {missing()}")
+
+
+@pytest.fixture(scope="module")
+def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_layer(tmp_path_factory.mktemp("image"))
+
+
+@pytest.fixture
+def start(layer: Path, tmp_path: Path) -> Iterator[Start]:
+    """Starts containers of this test, each in a directory of its own; they end with it."""
+    running: list[Container] = []
+
+    def start(command: Sequence[str] = ("/etc/kafka/docker/run",), **variables: str) -> Container:
+        directory = tmp_path / str(len(running))
+        running.append(Container(layer, directory, command, variables=variables))
+        return running[-1]
+
+    yield start
+    for container in running:
+        container.stop()
+
+
+def on_free_ports(**variables: str) -> tuple[int, dict[str, str]]:
+    """The port for clients, and `variables` with two listeners."""
+    port, other = free_port(), free_port()
+    return port, {name: text.format(port, other) for name, text in variables.items()}
+
+
+def cluster_id_of(port: int) -> str:
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as heavy as the container
+
+    admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
+    return str(admin.list_topics(timeout=60).cluster_id)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("way", STARTS, ids=[way.name for way in STARTS])
+def test_testcontainers_start_it(way: Way, start: Start) -> None:
+    port, variables = on_free_ports(**way.variables)
+    zookeeper = str(free_port())  # where the image shows a port and no ZooKeeper
+    variables = {name: text.replace("2181", zookeeper) for name, text in variables.items()}
+    container = start(("sh", "-c", way.command), **variables)
+    container.wait_until_entered()
+    assert container.execute("/opt/minibroker/bin/health").returncode == 1
+    script = way.script.replace("{0}", str(port)).replace("2181", zookeeper)
+    container.copy_in(way.path, script)
+    container.wait_for_line(way.waits_for)
+    health = container.execute("/opt/minibroker/bin/health")
+    assert (health.returncode, health.stderr) == (0, "")
+    address = f"localhost:{port}"
+    confluent_produce(address, "orders", "none", "order", 3)
+    assert sorted(confluent_consume(address, "orders", 3)) == sorted(expected("order", 3))
+    if way.variables is KRAFT:
+        assert cluster_id_of(port) == CLUSTER_ID
+    if "zookeeper-server-start" in way.script:
+        container.wait_for_line("no ZooKeeper is started here")
+        socket.create_connection(("127.0.0.1", int(zookeeper)), 60).close()
+    assert "ERROR" not in container.log.read_text()
+
+
+@needs_namespaces
+def test_topics_data_and_variables_as_arguments(start: Start) -> None:
+    port, _ = on_free_ports()
+    variables = {
+        "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://localhost:{port}",
+        "KAFKA_CREATE_TOPICS": "orders:3:1, users:1:1:compact",
+    }
+    container = start(("/etc/kafka/docker/run", "KAFKA_NUM_PARTITIONS=5"), **variables)
+    container.wait_for_line(RUNNING)
+    address = f"localhost:{port}"
+    confluent_produce(address, "made-by-a-client", "none", "x", 1)
+    found = {path.name for path in (container.root / "var/lib/kafka/data").iterdir()}
+    assert {"orders-0", "orders-1", "orders-2", "users-0"} <= found
+    assert {f"made-by-a-client-{index}" for index in range(5)} <= found
+    checked = container.execute("minibroker", "check-log", "/var/lib/kafka/data")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@needs_namespaces
+def test_a_wrong_variable_ends_the_container_with_one_sentence(start: Start) -> None:
+    container = start(KAFKA_NUM_PARTITIONS="many")
+    assert container.process.popen.wait(60) == 1
+    (line,) = container.log.read_text().splitlines()
+    assert line.startswith("minibroker: ")
+    assert "num.partitions" in line
+
+
+@needs_namespaces
+def test_ids_are_kafkas(start: Start) -> None:
+    container = start(("sh", "-c", "kafka-storage random-uuid; sleep 1000"))
+    container.wait_until_entered()
+    answer = container.execute("kafka-storage", "random-uuid")
+    assert (answer.returncode, len(answer.stdout)) == (0, 23)
+    assert container.execute("kafka-storage", "info").returncode == 1
+
+
+def _program(name: str) -> str:
+    return str(Path(sys.executable).parent / name)
+
+
+def test_the_dockerfile_is_linted() -> None:
+    found = subprocess.run(
+        [_program("hadolint"), "--format", "json", str(ROOT / "Dockerfile")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert json.loads(found.stdout) == []
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    """docker-compose.yml as Compose reads it: checked, filled in, everything written out."""
+    if not COMPOSE_READER.exists():
+        pytest.skip("not run: what reads compose files is missing: run make compose-reader")
+    command = [str(COMPOSE_READER), "-format", "json", str(ROOT / "docker-compose.yml")]
+    read = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert read.returncode == 0, read.stderr
+    model: dict[str, Any] = json.loads(read.stdout)
+    return model
+
+
+def services_of(compose: dict[str, Any], profile: str) -> dict[str, Any]:
+    """What `docker compose --profile … up` starts; "": without one."""
+    return {
+        name: service
+        for name, service in compose["services"].items()
+        if profile in service.get("profiles", [profile])
+    }
+
+
+@pytest.mark.parametrize("profile", ["", "console", "spark", "zookeeper", "compat"])
+def test_a_profile_of_the_compose_file_is_whole(compose: dict[str, Any], profile: str) -> None:
+    """Compose says of these only when it starts them."""
+    services = services_of(compose, profile)
+    assert "minibroker" in services
+    assert (len(services) > 1) == bool(profile)
+    for service in services.values():
+        assert service.get("depends_on", {}).keys() <= services.keys()
+        named = [one for one in service.get("volumes", []) if one["type"] == "volume"]
+        assert {one["source"] for one in named} <= compose["volumes"].keys()
+    published = [port["published"] for one in services.values() for port in one.get("ports", [])]
+    assert len(published) == len(set(published))
+
+
+def test_the_compose_file_builds_what_is_there(compose: dict[str, Any]) -> None:
+    stages = re.findall(r"^FROM \S+ AS (\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    builds = [one["build"] for one in compose["services"].values() if "build" in one]
+    assert {build["context"] for build in builds} == {str(ROOT)}
+    assert {build["target"] for build in builds if "target" in build} <= set(stages)

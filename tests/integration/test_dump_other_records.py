@@ -1,0 +1,206 @@
+"""F5: the records that this broker never writes, shown as Kafka's DumpLogSegments shows them.
+
+Every kind in every version: contents by chance, bytes by Kafka 4.3.1's generated classes, shown by
+its tool and by ours. (4.4.0 has one kind more.)
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+import string
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.records.builder import build_batch
+from minibroker.records.record import Record
+from minibroker.tools import metadata_records, remote_records, share_records
+from minibroker.tools.dump_arguments import parse_dump_log
+from minibroker.tools.dump_log import run_dump_log
+from tests.support.java import SOURCES, TOOLS_43, compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from minibroker.tools.record_schemas import Field, Schema
+
+pytestmark = pytest.mark.java
+
+METADATA = "org.apache.kafka.common.metadata."
+REMOTE = "org.apache.kafka.server.log.remote.metadata.storage.generated."
+SHARE = "org.apache.kafka.coordinator.share.generated."
+CONTROL = "org.apache.kafka.common.message."
+NEWEST = 29
+"""UnregisterControllerRecord came with 4.4."""
+RUNS = 4
+BITS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "int64": 63}
+
+
+class OtherRecords:
+    """The JVM: bytes for contents, and Kafka's tool."""
+
+    def __init__(self) -> None:
+        classes = compiled("OtherRecords", TOOLS_43)
+        log4j = f"-Dlog4j.configuration=file:{SOURCES / 'tools.log4j.properties'}"
+        path = f"{classes}:{TOOLS_43}/*"
+        self.process = subprocess.Popen(
+            ["java", "-Xmx256m", "-Dfile.encoding=UTF-8", log4j, "-cp", path, "OtherRecords"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _tell(self, *words: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\t".join(words) + "\n")
+        self.process.stdin.flush()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"OtherRecords ended with {self.process.poll()}"
+        return line
+
+    def record(self, *words: str) -> Record:
+        self._tell(*words)
+        key, value = (None if one == "-" else bytes.fromhex(one) for one in self._line().split())
+        return Record(0, 1_700_000_000_000, key, value)
+
+    def dump(self, *words: str) -> str:
+        self._tell("dump", *words)
+        lines = []
+        while (line := self._line()) != "done\n":
+            lines.append(line)
+        return "".join(lines)
+
+    def close(self) -> None:
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+        self.process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[OtherRecords]:
+    running = OtherRecords()
+    yield running
+    running.close()
+
+
+def content_of(dice: random.Random, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
+    """What a record may hold; tagged fields are there every other time."""
+    return {
+        field.name: _value(dice, field, version)
+        for field in fields
+        if version >= field.since and (field.tag is None or dice.random() < 0.5)
+    }
+
+
+def _value(dice: random.Random, field: Field, version: int) -> Any:
+    if field.is_nullable and dice.random() < 0.3:
+        return None
+    if field.is_list:
+        item = field._replace(is_list=False, is_nullable=False)
+        return [_value(dice, item, version) for _ in range(dice.randint(0, 3))]
+    if field.fields is not None:
+        return content_of(dice, field.fields, version)
+    if field.type in BITS:
+        low = 0 if field.type == "uint16" else -1
+        return dice.choice([low, 0, 1, dice.getrandbits(BITS[field.type])])
+    if field.type == "bool":
+        return dice.random() < 0.5
+    if field.type == "float64":
+        return dice.choice([0.0, 0.25, 1024.0, 1e7, 123456789.5, 1e-5])
+    if field.type == "uuid":
+        return "".join(dice.choices(string.ascii_letters + "_", k=21)) + "A"
+    if field.type == "bytes":
+        return "AAEC/w==" if dice.random() < 0.5 else "AAE="
+    return dice.choice(["", "orders", 'grün\u0001"\\', "x" * 200])
+
+
+def write_log(directory: Path, records: list[Record], *, is_control: bool = False) -> str:
+    """One batch each: gaps and sizes are none of this test's."""
+    path = directory / f"{0:020d}.log"
+    content = b""
+    for offset, record in enumerate(records):
+        batch = build_batch([record], is_control=is_control)
+        batch[:8] = offset.to_bytes(8, "big")
+        content += batch
+    path.write_bytes(content)
+    return str(path)
+
+
+def assert_same(kafka: OtherRecords, flag: str, path: str) -> str:
+    output = io.StringIO()
+    assert run_dump_log(parse_dump_log([flag, path]), output, io.StringIO()) == 0
+    # Why something cannot be shown, each says in words of its own.
+    mine, theirs = (
+        re.sub(r"(?<=skipping\. ).*", "", text)
+        for text in (output.getvalue(), kafka.dump(flag, "--files", path))
+    )
+    assert mine == theirs
+    return mine
+
+
+def framed(
+    kafka: OtherRecords, schemas: dict[int, Schema], package: str, constant: dict[str, int]
+) -> list[Record]:
+    dice = random.Random(7)
+    records = []
+    for schema in schemas.values():
+        for version in range(schema.last + 1):
+            for _ in range(RUNS):
+                content = content_of(dice, schema.fields, version)
+                content |= {name: value for name, value in constant.items() if name in content}
+                text = json.dumps(content)
+                records.append(kafka.record("framed", package + schema.name, str(version), text))
+    return records
+
+
+def test_F5_metadata_of_a_kraft_controller(kafka: OtherRecords, tmp_path: Path) -> None:
+    schemas = {kind: one for kind, one in metadata_records.SCHEMAS.items() if kind != NEWEST}
+    records = framed(kafka, schemas, METADATA, {})
+    assert len(records) > 30 * RUNS
+    shown = assert_same(kafka, "--cluster-metadata-decoder", write_log(tmp_path, records))
+    assert '"type":"REGISTER_BROKER_RECORD","version":4' in shown
+    assert "skipping" not in shown
+
+
+def test_F5_metadata_of_tiered_storage(kafka: OtherRecords, tmp_path: Path) -> None:
+    states = {"remoteLogSegmentState": 1, "remotePartitionDeleteState": 2}
+    records = framed(kafka, remote_records.SCHEMAS, REMOTE, states)
+    shown = assert_same(kafka, "--remote-log-metadata-decoder", write_log(tmp_path, records))
+    assert shown.count("state=COPY_SEGMENT_FINISHED") >= RUNS
+    assert "skipping" in shown, "some are nonsense, by chance"
+
+
+def test_F5_states_of_share_groups(kafka: OtherRecords, tmp_path: Path) -> None:
+    dice = random.Random(7)
+    records = []
+    for kind, (key, value) in share_records.KINDS.items():
+        for number in range(3 * RUNS):
+            text = json.dumps(content_of(dice, value.fields, 0)) if number else "null"
+            key_text = json.dumps(content_of(dice, key.fields, 0))
+            words = (SHARE + value.name, "0", text, SHARE + key.name, str(kind), key_text)
+            records.append(kafka.record("keyed", *words))
+    shown = assert_same(kafka, "--share-group-state-decoder", write_log(tmp_path, records))
+    assert "payload: <DELETE>" in shown
+    assert '"stateBatches":[{"firstOffset":' in shown
+
+
+def test_F5_control_records_of_a_snapshot(kafka: OtherRecords, tmp_path: Path) -> None:
+    dice = random.Random(7)
+    classes = {3: "SnapshotHeaderRecord", 4: "SnapshotFooterRecord", 5: "KRaftVersionRecord"}
+    classes[6] = "VotersRecord"
+    records = []
+    for kind, schema in metadata_records.RAFT.items():
+        text = json.dumps(content_of(dice, schema.fields, 0))
+        records.append(kafka.record("control", str(kind), CONTROL + classes[kind], text))
+    path = write_log(tmp_path, records, is_control=True)
+    shown = assert_same(kafka, "--deep-iteration", path)
+    assert 'SnapshotHeader {"version":' in shown

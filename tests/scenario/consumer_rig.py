@@ -1,0 +1,451 @@
+"""Consumer groups on a table: commands in; answers, records and states out; no broker around them.
+
+| command                                            | what it is                            |
+|----------------------------------------------------|---------------------------------------|
+| set KEY=VALUE …                                    | broker keys, before the rest          |
+| group KEY=VALUE …                                  | keys of the group itself              |
+| topic NAME PARTITIONS                              | a topic comes, or has more            |
+| drop NAME                                          | a topic goes                          |
+| join WHO [names=a,b] [regex=…] [instance=…]        | heartbeat with epoch 0                |
+|      … [assignor=…] [timeout=MS] [rack=…]          | what else it says                     |
+| beat WHO [epoch=N] [owns=a:0,1;b:2] [names=…] …    | heartbeat; epoch: as last told        |
+| report WHO                                         | heartbeat; it owns what it was told   |
+| leave WHO [epoch=-2] [instance=…]                  | heartbeat with a leaving epoch        |
+| cjoin WHO [names=a] [owns=a:0] [protocols=range,…] | JoinGroup, also instance=, id=        |
+| csync WHO [gen=N] [share=WHO:a:0,1;…]              | SyncGroup, also protocol=             |
+| cbeat WHO [gen=N]                                  | Heartbeat                             |
+| cleave WHO … [instance=…]                          | LeaveGroup                            |
+| commit WHO TOPIC PARTITION [epoch=N] [version=N]   | what an OffsetCommit would hear       |
+| fetch WHO [epoch=N]                                | what an OffsetFetch would hear        |
+| resolve                                            | the worker looks up patterns          |
+| records                                            | what was recorded since the last time |
+| show                                               | the members                           |
+| advance MS                                         | time goes by                          |
+| fail                                               | the log refuses the next records      |
+| reload                                             | as after a restart                    |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minibroker.cluster.image import PartitionImage, TopicImage
+from minibroker.config.broker import BrokerConfig
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.groups.classic.events import Join, JoinAnswer, Sync, SyncAnswer
+from minibroker.groups.classic.membership import ClassicMembership
+from minibroker.groups.classic.membership import settings_of as classic_settings_of
+from minibroker.groups.classic.sessions import Leaving
+from minibroker.groups.consumer.embedded import read_assignment, write_assignment
+from minibroker.groups.consumer.group import ConsumerGroup
+from minibroker.groups.consumer.heartbeat import Heartbeat, HeartbeatAnswer
+from minibroker.groups.consumer.member import without_epochs
+from minibroker.groups.consumer.membership import ConsumerMembership
+from minibroker.groups.records import decode_record
+from minibroker.groups.shard import GroupShard
+from minibroker.ids import TopicId
+from minibroker.protocol.stored.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
+from tests.scenario.surroundings import ListCluster, ListJournal, ManualTimers
+from tests.scenario.transcripts import words_of
+from tests.support.in_process import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.groups.consumer.assignor import Assignment
+    from minibroker.groups.consumer.member import OwnedPartitions
+
+GROUP = "g"
+START_MS = 1_000_000
+SESSION_MS = 45_000
+REBALANCE_MS = 60_000
+
+
+class ConsumerRig:
+    """One shard with one group, its clock, its timers, its topics."""
+
+    def __init__(self, **settings: str) -> None:
+        self.settings = {"group.initial.rebalance.delay.ms": "0", **settings}
+        self.clock = ManualClock(START_MS)
+        self.timers = ManualTimers(self.clock)
+        self.journal = ListJournal()
+        self.cluster = ListCluster()
+        self.lines: list[str] = []
+        self.told: dict[str, HeartbeatAnswer] = {}
+        self.classic_ids: dict[str, str] = {}
+        self.generations: dict[str, int] = {}
+        self._tasks: list[tuple[Callable[[], None], Callable[[Any], None]]] = []
+        self._shown = 0
+        self._next_id = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        clock: Any = self.clock
+        timers: Any = self.timers
+        journal: Any = self.journal
+        cluster: Any = self.cluster
+        config = BrokerConfig(self.settings)
+        self.shard = GroupShard(0, journal, clock, offset_version=3)
+        self.classic = ClassicMembership(
+            clock=clock,
+            timers=timers,
+            settings=classic_settings_of(config),
+            new_member_id=self._new_id,
+        )
+        self.consumer = ConsumerMembership(
+            clock=clock,
+            timers=timers,
+            config=config,
+            cluster=cluster,
+            classic=self.classic,
+            run_then=lambda task, done: self._tasks.append((task, done)),
+            new_member_id=lambda: self._new_id("member"),
+        )
+
+    def _new_id(self, name: str) -> str:
+        self._next_id += 1
+        return f"{name}-{self._next_id}"
+
+    @property
+    def group(self) -> ConsumerGroup:
+        """The group, which has to be a consumer group."""
+        group = self.shard.groups[GROUP]
+        assert isinstance(group, ConsumerGroup)
+        return group
+
+    # The transcript.
+
+    def play(self, command: str) -> list[str]:
+        """One command; the lines that came of it, and the state if it changed."""
+        words, named = words_of(command)
+        before = self.state_line()
+        self.lines = []
+        handler: Callable[[list[str], dict[str, str]], None] = getattr(self, f"on_{words[0]}")
+        handler(words[1:], named)
+        self.timers.run_until(self.clock.ms)
+        after = self.state_line()
+        if after != before:
+            self.lines.append(after)
+        return self.lines
+
+    def state_line(self) -> str:
+        """The group in one line."""
+        group = self.shard.groups.get(GROUP)
+        if group is None:
+            return "= no group"
+        if not isinstance(group, ConsumerGroup):
+            return f"= classic {group.state_name} members={','.join(group.members)}"
+        return (
+            f"= {group.state_name} epoch={group.epoch} target={group.assignment_epoch}"
+            f" members={','.join(group.members) or 'none'}"
+        )
+
+    def names(self, assignment: Mapping[bytes, Any]) -> str:
+        """`a:0,1 b:2`; an epoch of a partition after @, where there is one."""
+        image = self.cluster.image
+        parts = []
+        for topic_id, partitions in assignment.items():
+            topic = image.topic_by_id.get(topic_id)
+            marks = [
+                f"{number}@{partitions[number]}" if isinstance(partitions, dict) else str(number)
+                for number in sorted(partitions)
+            ]
+            parts.append(f"{topic.name if topic else '?'}:{','.join(marks)}")
+        return " ".join(sorted(parts)) or "nothing"
+
+    def _owned(self, text: str | None) -> dict[bytes, list[int]] | None:
+        if text is None:
+            return None
+        found: dict[bytes, list[int]] = {}
+        for entry in text.split(";"):
+            if entry not in ("", "-"):
+                name, _, numbers = entry.partition(":")
+                topic_id = self.cluster.image.topics[name].topic_id
+                found[topic_id] = [int(number) for number in numbers.split(",")]
+        return found
+
+    # Surroundings.
+
+    def on_set(self, words: list[str], named: dict[str, str]) -> None:
+        self.settings |= named
+        self._begin()
+
+    def on_group(self, words: list[str], named: dict[str, str]) -> None:
+        self.cluster.group_config |= named
+
+    def on_topic(self, words: list[str], named: dict[str, str]) -> None:
+        name, count = words[0], int(words[1])
+        image = self.cluster.image
+        known = image.topics.get(name)
+        topic_id = known.topic_id if known else TopicId(name.encode().ljust(16, b"\1"))
+        partition = PartitionImage(
+            leader=0,
+            leader_epoch=0,
+            replicas=[0],
+            isr=[0],
+            adding=[],
+            removing=[],
+            offline=[],
+            controller_epoch=0,
+            partition_epoch=0,
+        )
+        topic = TopicImage(name, topic_id, [partition] * count)
+        image.topics[name] = image.topic_by_id[topic_id] = topic
+        if known:
+            self.consumer.on_partitions_added(topic, len(known.partitions))
+        else:
+            self.consumer.on_topic_created(topic)
+
+    def on_drop(self, words: list[str], named: dict[str, str]) -> None:
+        topic = self.cluster.image.topics.pop(words[0])
+        del self.cluster.image.topic_by_id[topic.topic_id]
+        self.consumer.on_topic_deleted(topic)
+
+    def on_advance(self, words: list[str], named: dict[str, str]) -> None:
+        self.timers.run_until(self.clock.ms + int(words[0]))
+
+    def on_resolve(self, words: list[str], named: dict[str, str]) -> None:
+        tasks, self._tasks = self._tasks, []
+        for task, done in tasks:
+            task()
+            done(None)
+
+    def on_fail(self, words: list[str], named: dict[str, str]) -> None:
+        self.journal.is_failing = True
+
+    def on_reload(self, words: list[str], named: dict[str, str]) -> None:
+        """Everything is forgotten but the log."""
+        self.timers.timers.clear()
+        self._tasks.clear()
+        self._begin()
+        for key, value in self.journal.records:
+            entry = decode_record(key, value)
+            assert entry is not None
+            self.shard.replay(entry)
+        self.classic.on_shard_loaded(self.shard)
+        self.consumer.on_shard_loaded(self.shard)
+
+    # The consumer protocol.
+
+    def on_join(self, words: list[str], named: dict[str, str]) -> None:
+        self.beat(words[0], {"timeout": str(REBALANCE_MS), "owns": "-", **named, "epoch": "0"})
+
+    def on_beat(self, words: list[str], named: dict[str, str]) -> None:
+        self.beat(words[0], named)
+
+    def on_report(self, words: list[str], named: dict[str, str]) -> None:
+        told = self.told[words[0]].assignment or {}
+        owned = {topic_id: list(partitions) for topic_id, partitions in told.items()}
+        self.beat(words[0], named, owned)
+
+    def on_leave(self, words: list[str], named: dict[str, str]) -> None:
+        self.beat(words[0], {"epoch": "-1", **named})
+
+    def beat(
+        self, who: str, named: dict[str, str], owned: dict[bytes, list[int]] | None = None
+    ) -> HeartbeatAnswer | None:
+        """A heartbeat; its answer is written down. None: it was refused."""
+        told = self.told.get(who)
+        names = named.get("names")
+        request = Heartbeat(
+            GROUP,
+            named.get("id", who),
+            int(named["epoch"]) if "epoch" in named else (told.member_epoch if told else 0),
+            "client",
+            "/host",
+            named.get("instance"),
+            named.get("rack"),
+            int(named.get("timeout", -1)),
+            None if names is None else frozenset(names.split(",")) - {"-"},
+            named.get("regex"),
+            named.get("assignor"),
+            self._owned(named.get("owns")) if owned is None else owned,
+            int(named.get("version", 1)),
+        )
+        try:
+            self.consumer.check(request)
+            answer = self.consumer.beat(self.shard, request)
+        except KafkaError as error:
+            self.lines.append(f"{who}: {error.code.name}")
+            return None
+        line = f"{who}: epoch={answer.member_epoch}"
+        if answer.assignment is not None:
+            line += f" has {self.names(answer.assignment)}"
+        self.lines.append(line)
+        known = told.assignment if told else None
+        assignment = known if answer.assignment is None else answer.assignment
+        self.told[who] = answer._replace(assignment=assignment)
+        return answer
+
+    # The classic protocol.
+
+    def _manager(self) -> Any:
+        group = self.shard.groups.get(GROUP)
+        is_ours = isinstance(group, ConsumerGroup) and not group.is_empty
+        return self.consumer if is_ours else self.classic
+
+    def on_cjoin(self, words: list[str], named: dict[str, str]) -> None:
+        who = words[0]
+        owned = [
+            TopicPartition(topic=name, partitions=[int(n) for n in numbers.split(",")])
+            for name, _, numbers in (
+                entry.partition(":") for entry in named.get("owns", "").split(";") if entry
+            )
+        ]
+        topics = [name for name in named.get("names", "").split(",") if name]
+        subscription = ConsumerProtocolSubscription(
+            topics=topics, owned_partitions=owned, user_data=None
+        ).to_bytes(1)
+        join = Join(
+            named.get("id", self.classic_ids.get(who, "")),
+            named.get("instance"),
+            who,
+            "/host",
+            named.get("type", "consumer"),
+            tuple((p, subscription) for p in named.get("protocols", "range").split(",")),
+            int(named.get("session", 10_000)),
+            int(named.get("timeout", REBALANCE_MS)),
+            "v4" in words,
+        )
+
+        def hear(answer: JoinAnswer) -> None:
+            if answer.error is not ErrorCode.NONE:
+                self.lines.append(f"{who}: {answer.error.name}")
+                return
+            self.classic_ids[who] = answer.member_id
+            self.generations[who] = answer.generation_id
+            self.lines.append(f"{who}: joined generation={answer.generation_id}")
+
+        self._manager().join(self.shard, GROUP, join, hear)
+
+    def on_csync(self, words: list[str], named: dict[str, str]) -> None:
+        who = words[0]
+        shares: dict[str, bytes] = {}
+        for entry in named.get("share", "").split(";"):
+            if entry:
+                name, _, owned = entry.partition(":")
+                partitions = self._owned(owned) or {}
+                shares[self.classic_ids[name]] = write_assignment(
+                    {t: tuple(p) for t, p in partitions.items()}, 1, self.consumer.topics
+                )
+        sync = Sync(
+            named.get("id", self.classic_ids.get(who, who)),
+            named.get("instance"),
+            int(named.get("gen", self.generations.get(who, -1))),
+            "consumer",
+            named.get("protocol", "range"),
+            shares,
+        )
+
+        def hear(answer: SyncAnswer) -> None:
+            if answer.error is not ErrorCode.NONE:
+                self.lines.append(f"{who}: {answer.error.name}")
+                return
+            share, _ = read_assignment(answer.assignment, self.consumer.topics)
+            self.lines.append(f"{who}: share {self.names(share)}")
+
+        self._manager().sync(self.shard, GROUP, sync, hear)
+
+    def on_cbeat(self, words: list[str], named: dict[str, str]) -> None:
+        who = words[0]
+        code = self._manager().heartbeat(
+            self.shard,
+            GROUP,
+            named.get("id", self.classic_ids.get(who, who)),
+            named.get("instance"),
+            int(named.get("gen", self.generations.get(who, -1))),
+        )
+        self.lines.append(f"{who}: {code.name}")
+
+    def on_cleave(self, words: list[str], named: dict[str, str]) -> None:
+        leaving = [Leaving(self.classic_ids.get(who, who), named.get("instance")) for who in words]
+        if not words:
+            leaving = [Leaving("", named["instance"])]
+        codes = self._manager().leave(self.shard, GROUP, leaving)
+        self.lines.append(f"left: {', '.join(code.name for code in codes)}")
+
+    # Offsets.
+
+    def _epoch_of(self, who: str, named: dict[str, str]) -> int:
+        if "epoch" in named:
+            return int(named["epoch"])
+        return self.told[who].member_epoch if who in self.told else self.generations[who]
+
+    def on_commit(self, words: list[str], named: dict[str, str]) -> None:
+        who, topic, partition = words
+        member_id = "" if who == "-" else self.classic_ids.get(who, who)
+        try:
+            validator = self.shard.groups[GROUP].validate_offset_commit(
+                member_id,
+                None,
+                self._epoch_of(who, named),
+                is_transactional="transactional" in named,
+                version=int(named.get("version", 9)),
+            )
+            if validator is not None:
+                validator(topic, self.cluster.image.topics[topic].topic_id, int(partition))
+        except KafkaError as error:
+            self.lines.append(f"{who}: {error.code.name}")
+        else:
+            self.lines.append(f"{who}: may commit")
+
+    def on_fetch(self, words: list[str], named: dict[str, str]) -> None:
+        who = words[0]
+        try:
+            member_id = None if who == "-" else self.classic_ids.get(who, who)
+            self.shard.groups[GROUP].validate_offset_fetch(member_id, self._epoch_of(who, named))
+        except KafkaError as error:
+            self.lines.append(f"{who}: {error.code.name}")
+        else:
+            self.lines.append(f"{who}: may fetch")
+
+    # Looking.
+
+    def on_show(self, words: list[str], named: dict[str, str]) -> None:
+        group = self.group
+        for member_id, member in group.members.items():
+            line = f"  {member_id}: epoch={member.member_epoch} {member.state.name}"
+            line += f" has {self.names(_plain(member.assigned))}"
+            if member.revoking:
+                line += f" gives up {self.names(_plain(member.revoking))}"
+            line += f" shall have {self.names(group.target_of(member_id))}"
+            if member.is_classic:
+                line += " (classic)"
+            self.lines.append(line)
+
+    def on_records(self, words: list[str], named: dict[str, str]) -> None:
+        for key, value in self.journal.records[self._shown :]:
+            entry = decode_record(key, value)
+            assert entry is not None
+            stem = type(entry.key).__name__.removesuffix("Key").removeprefix("ConsumerGroup")
+            who = getattr(entry.key, "member_id", getattr(entry.key, "regular_expression", ""))
+            line = f"  {stem} {who}".rstrip()
+            self.lines.append(f"{line} gone" if value is None else f"{line}{_told(entry.value)}")
+        self._shown = len(self.journal.records)
+
+
+def _plain(owned: OwnedPartitions) -> dict[bytes, dict[int, int]]:
+    return {topic_id: dict(partitions) for topic_id, partitions in owned.items()}
+
+
+def _told(value: Any) -> str:
+    """The numbers of a record that matter to a reader."""
+    names = ("epoch", "assignment_epoch", "member_epoch", "previous_member_epoch", "state")
+    found = [f"{name}={getattr(value, name)}" for name in names if hasattr(value, name)]
+    found += [f"topics={','.join(value.topics)}" for _ in (1,) if hasattr(value, "topics")]
+    return "".join(f" {one}" for one in found)
+
+
+def assignments_of(group: ConsumerGroup) -> dict[str, Assignment]:
+    """What every member may read or still reads."""
+    found: dict[str, Assignment] = {}
+    for member_id, member in group.members.items():
+        held = without_epochs(member.assigned)
+        for topic_id, partitions in without_epochs(member.revoking).items():
+            held[topic_id] = tuple(sorted({*held.get(topic_id, ()), *partitions}))
+        found[member_id] = held
+    return found

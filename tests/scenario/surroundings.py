@@ -1,0 +1,81 @@
+"""What memberships of groups stand on, without a broker: timers, a journal, a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.image import MetadataImage
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.groups.group import GroupRecord
+    from tests.support.in_process import ManualClock
+
+
+class ManualTimer:
+    """A call that `ManualTimers` makes; `cancel` takes it back."""
+
+    def __init__(self, at_ms: int, callback: Callable[[], None]) -> None:
+        self.at_ms = at_ms
+        self.callback: Callable[[], None] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class ManualTimers:
+    """`Timers` without a loop: `run` makes what is due."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.timers: list[ManualTimer] = []
+
+    def after(self, delay_ms: float, callback: Callable[[], None]) -> ManualTimer:
+        timer = ManualTimer(self.clock.ms + int(delay_ms), callback)
+        self.timers.append(timer)
+        return timer
+
+    def run_until(self, end_ms: int) -> None:
+        """Move the clock from call to call."""
+        while True:
+            due = [t for t in self.timers if t.callback is not None and t.at_ms <= end_ms]
+            if not due:
+                break
+            timer = min(due, key=lambda one: one.at_ms)
+            self.timers.remove(timer)
+            self.clock.ms = max(self.clock.ms, timer.at_ms)
+            callback, timer.callback = timer.callback, None
+            assert callback is not None
+            callback()
+        self.clock.ms = end_ms
+        self.timers = [timer for timer in self.timers if timer.callback is not None]
+
+
+class ListJournal:
+    """`Journal` that keeps the records of one partition."""
+
+    def __init__(self) -> None:
+        self.records: list[GroupRecord] = []
+        self.is_failing = False
+
+    def append(self, index: int, records: Sequence[GroupRecord], *, required_acks: int = -1) -> int:
+        if self.is_failing:
+            self.is_failing = False
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the log refuses")
+        offset = len(self.records)
+        self.records += records
+        return offset
+
+
+class ListCluster:
+    """`Cluster` as far as memberships ask it."""
+
+    def __init__(self) -> None:
+        self.image = MetadataImage()
+        self.group_config: dict[str, str] = {}
+
+    def config_of(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        return self.group_config if entity_type == "groups" else {}

@@ -1,0 +1,66 @@
+"""Readable transcripts of a state machine: what happens, and below it what the machine does.
+
+    # Who is alone leads.
+    join a
+    ----
+    a: joined generation=1 …
+
+A block is one or more commands, the line `----`, and what came of them, up to an empty line. The
+file is the expectation: REWRITE_TRANSCRIPTS=1 writes down what comes out now, and the difference is
+read in the commit, as with any other code. The form is that of etcd's raft (datadriven).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SEPARATOR = "----"
+REWRITE = bool(os.environ.get("REWRITE_TRANSCRIPTS"))
+
+
+def check_transcript(path: Path, play: Callable[[str], list[str]]) -> None:
+    """Play every command of the file with `play`, which gives the lines that came of it."""
+    written = path.read_text(encoding="utf-8")
+    played = _played(written, play)
+    if REWRITE and played != written:
+        path.write_text(played, encoding="utf-8")
+        return
+    assert played == written, f"{path.name}: REWRITE_TRANSCRIPTS=1 shows what is different"
+
+
+def _played(text: str, play: Callable[[str], list[str]]) -> str:
+    lines: list[str] = []
+    outcome: list[str] = []
+    is_outcome = False
+    for line in text.split("\n"):
+        if line == SEPARATOR:
+            lines += [SEPARATOR, *(outcome or ["nothing happens"])]
+            outcome = []
+            is_outcome = True
+        elif not line:
+            is_outcome = False
+            lines.append("")
+        elif is_outcome:
+            continue  # what was expected; the lines that came stand there already
+        else:
+            lines.append(line)
+            if not line.startswith("#"):
+                outcome += play(line)
+    return "\n".join(lines)
+
+
+def words_of(command: str) -> tuple[list[str], dict[str, str]]:
+    """`join a id=a-1 skip` → (["join", "a", "skip"], {"id": "a-1"})."""
+    plain, named = [], {}
+    for word in command.split():
+        name, equals, value = word.partition("=")
+        if equals:
+            named[name] = value
+        else:
+            plain.append(word)
+    return plain, named

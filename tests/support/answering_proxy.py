@@ -1,0 +1,139 @@
+"""A TCP proxy that gives one answer itself: what clients do about an error, beside any broker.
+
+It stands before minibroker or Apache Kafka alike. Clients stay with it, because answers that name
+the broker name the proxy instead. Each direction of a connection has a thread; requests pass on as
+they come, so pipelining is kept.
+
+    client ──request──► proxy ──► broker          the rule meets it: ◄── the error, no broker asked
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers.registry import load_handler
+from minibroker.metrics import Metrics
+from minibroker.protocol.api_keys import APIS, FIND_COORDINATOR, METADATA, load_messages
+from minibroker.protocol.header import parse_request_header, response_header_version
+from minibroker.protocol.primitives import Reader
+from minibroker.server.dispatch import Answer, error_response
+from tests.support.probe import receive_exactly
+
+_VERSIONS = (0, 99)
+
+
+class AnsweringProxy:
+    """Before the broker at `address` (HOST:PORT); `refuse` says what it answers itself."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._broker = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._rule: tuple[str, ErrorCode] | None = None
+        self.asked_after: list[str] = []
+        """Kinds of the requests since the error was answered."""
+        self.has_refused = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT for clients."""
+        return "{}:{}".format(*self._listener.getsockname())
+
+    def refuse(self, api: str, error: str) -> None:
+        """The next request of this kind is answered with this error, and goes no further."""
+        self._rule = (api, ErrorCode[error])
+
+    def close(self) -> None:
+        """No new connections; those that are open end with their clients."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        asked: dict[int, tuple[int, int]] = {}
+        with client, socket.create_connection(self._broker) as broker:
+            back = threading.Thread(target=self._bring_back, args=(broker, client, asked))
+            back.start()
+            with contextlib.suppress(OSError):
+                while True:
+                    request = _receive(client)
+                    api_key, version, correlation_id, *_ = parse_request_header(request)
+                    name = APIS[api_key].name
+                    if self.has_refused.is_set():
+                        self.asked_after.append(name)
+                    rule = self._rule
+                    if rule is not None and rule[0] == name:
+                        self._rule = None
+                        self.has_refused.set()
+                        client.sendall(_refusal(request, rule[1]))
+                        continue
+                    asked[correlation_id] = (api_key, version)
+                    broker.sendall(len(request).to_bytes(4, "big") + request)
+            _end(broker)
+            back.join()
+
+    def _bring_back(
+        self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[int, int]]
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                answer = _receive(broker)
+                api_key, version = asked.pop(int.from_bytes(answer[:4], "big"))
+                if api_key in (METADATA, FIND_COORDINATOR):
+                    client.sendall(self._with_own_address(answer, api_key, version))
+                else:
+                    client.sendall(len(answer).to_bytes(4, "big") + answer)
+        _end(client)
+
+    def _with_own_address(self, answer: bytes, api_key: int, version: int) -> bytes:
+        position = 4 + response_header_version(api_key, version)  # no tagged fields: one byte
+        _, response_type = load_messages(api_key)
+        response = response_type.read(Reader(answer, position), version)
+        named = [
+            response,
+            *getattr(response, "brokers", ()),
+            *getattr(response, "coordinators", ()),
+        ]
+        for one in named:
+            if getattr(one, "port", None) == self._broker[1]:
+                one.host, one.port = self._listener.getsockname()
+        return _frame(api_key, version, answer, response)
+
+
+def _refusal(request: bytes, code: ErrorCode) -> bytes:
+    """The frame of an answer that says nothing but this error."""
+    api_key, version, _, _, position = parse_request_header(request)
+    handler = load_handler(api_key, _VERSIONS, Metrics())
+    body = handler.request.read(Reader(memoryview(request), position), version)
+    context: Any = SimpleNamespace(version=version)
+    response = error_response(handler, context, body, KafkaError(code))
+    return _frame(api_key, version, request[4:8], response)
+
+
+def _frame(api_key: int, version: int, correlation_id: bytes, response: Any) -> bytes:
+    handler: Any = SimpleNamespace(api_key=api_key)
+    number = int.from_bytes(correlation_id[:4], "big")
+    parts = Answer(handler, response, version, number).encode()
+    return b"".join(bytes(part) for part in parts)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    return receive_exactly(connection, int.from_bytes(receive_exactly(connection, 4), "big"))
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,23 @@
+"""`check-log` on a directory, as tests want it: strict, deep, and only what is broken."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from minibroker.tools.check_arguments import CheckArguments
+from minibroker.tools.check_log import run_check_log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def broken_things(*directories: Path | str, is_strict: bool = True) -> list[str]:
+    """One line for each finding that is no note. Without `is_strict`, a crash is excused."""
+    said, errors = io.StringIO(), io.StringIO()
+    arguments = CheckArguments(
+        [str(one) for one in directories], is_deep=True, is_strict=is_strict, is_quiet=True
+    )
+    run_check_log(arguments, said, errors)
+    assert not errors.getvalue()
+    return said.getvalue().splitlines()[:-1]

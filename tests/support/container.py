@@ -1,0 +1,162 @@
+"""The image's files and its entry points without Docker: the same steps, in a directory.
+
+`build_layer` does what the Dockerfile does (the wheel, `image/install.sh`). A `Container` lays the
+layer over this machine's own system, which stands in for the base image, in a mount namespace of
+its own and runs a command there as the image's user: paths, users, permissions, scripts are the
+image's, the network is this machine's (so ports have to be free ones).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.support.processes import ManagedProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROOT: Final = Path(__file__).parents[2]
+WHEELS: Final = ROOT / "build" / "image-wheels"
+IMAGE: Final = ROOT / "minibroker" / "container" / "image"
+USER: Final = 1000
+START_SECONDS: Final = 60.0
+
+# The layer goes into memory, the system below it is never written to. `$1` is the layer, `$2` the
+# Python of the base image, `$3` a directory for the mounts; the rest is the container's command.
+_ENTER: Final = """
+layer=$1 python=$2 mounts=$3; shift 3
+mount -t tmpfs tmpfs "$mounts"
+mkdir "$mounts/work" "$mounts/root"
+cp -a "$layer" "$mounts/upper"
+mount -t overlay -o "lowerdir=/,upperdir=$mounts/upper,workdir=$mounts/work" overlay "$mounts/root"
+mount --bind "$python" "$mounts/root/opt/python"
+mount --rbind /dev "$mounts/root/dev"
+mount -t tmpfs tmpfs "$mounts/root/tmp"
+chmod 1777 "$mounts/root/tmp"
+exec chroot "$mounts/root" "$@"
+"""
+_ENVIRONMENT: Final = (
+    "env",
+    "-i",
+    "PATH=/opt/python/bin:/usr/local/bin:/usr/bin:/bin",
+    "LANG=C.UTF-8",
+    "LD_LIBRARY_PATH=/opt/python/lib",  # its compiled-in path is not there
+)
+
+
+def missing() -> str | None:
+    """Why no container can be had here, None: it can."""
+    if os.geteuid() != 0:
+        return "only root may lay one file system over another"
+    probe = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return probe.stderr.strip() if probe.returncode else None
+
+
+def build_layer(directory: Path) -> Path:
+    """Everything the image adds to its base, owned as in the image; some seconds."""
+    assert (WHEELS / ".done").exists(), "no wheels for the image: make build/image-wheels/.done"
+    wheels, layer = directory / "wheels", directory / "layer"
+    shutil.copytree(WHEELS, wheels)
+    offline = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", str(wheels)]
+    pip = [sys.executable, "-m", "pip", "wheel", *offline, "--no-deps"]
+    subprocess.run([*pip, "--wheel-dir", str(wheels), str(ROOT)], check=True)
+    install = ["sh", str(IMAGE / "install.sh"), str(layer), str(wheels), sys.executable]
+    subprocess.run(install, check=True)
+    for name in ("home/minibroker", "var/lib/kafka", "etc/kafka", "etc/confluent"):
+        for path in (layer / name, *(layer / name).rglob("*")):
+            os.chown(path, USER, USER)
+    (layer / "opt" / "python").mkdir()
+    return layer
+
+
+class Container:
+    """One run of a command on a layer; what it prints goes to `log`."""
+
+    def __init__(
+        self,
+        layer: Path,
+        directory: Path,
+        command: Sequence[str] = ("/etc/kafka/docker/run",),
+        *,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """`directory` is this run's own, for the log and the mounts."""
+        self._mounts = directory / "mounts"
+        self._mounts.mkdir(parents=True)
+        self.log = directory / "container.log"
+        environment = [f"{key}={value}" for key, value in (variables or {}).items()]
+        inside = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command]
+        enter = "; ".join(("set -e", "mount --make-rprivate /", _ENTER.strip()))
+        arguments = [str(layer), sys.base_prefix, str(self._mounts)]
+        # `chroot` starts in the root; the image's working directory is its user's home.
+        home = ["sh", "-c", f"cd /home/minibroker; exec {shlex.join(inside)}"]
+        self.process = ManagedProcess(
+            [
+                "unshare",
+                "--mount",
+                "sh",
+                "-c",
+                enter,
+                "sh",
+                *arguments,
+                *_ENVIRONMENT,
+                *environment,
+                *home,
+            ],
+            self.log,
+        )
+
+    @property
+    def root(self) -> Path:
+        """The container's root, seen from here; while it runs."""
+        return Path("/proc", str(self.process.popen.pid), "root")
+
+    def copy_in(self, path: str, content: str) -> None:
+        """A file as `docker cp` brings it: root's, to be read and run by everybody."""
+        target = self.root / path.lstrip("/")
+        part = target.with_suffix(".part")
+        part.write_text(content)
+        part.chmod(0o755)
+        part.rename(target)  # whole at once: scripts wait for the name
+
+    def execute(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """What `docker exec` does."""
+        enter = ["nsenter", f"--mount=/proc/{self.process.popen.pid}/ns/mnt"]
+        user = [f"--userspec={USER}:{USER}", str(self._mounts / "root")]
+        return subprocess.run(
+            [*enter, "chroot", *user, *_ENVIRONMENT, *command],
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+
+    def wait_for_line(self, part: str) -> str:
+        """The first line of the log with `part` in it; a container that ended is an error."""
+        self.process.wait_until(lambda: part in self.log.read_text(), START_SECONDS, part)
+        return next(line for line in self.log.read_text().splitlines() if part in line)
+
+    def wait_until_entered(self) -> None:
+        """The command runs: from now on there is a root."""
+        command = Path("/proc", str(self.process.popen.pid), "status")
+        self.process.wait_until(
+            lambda: f"Uid:\t{USER}" in command.read_text(), START_SECONDS, "the container's command"
+        )
+
+    def stop(self) -> None:
+        """SIGTERM to everything in it, then nothing is left, mounts included."""
+        if self.process.is_running:
+            os.killpg(self.process.popen.pid, signal.SIGTERM)
+        self.process.stop()

@@ -1,0 +1,43 @@
+// Several commands of Kafka's tools in one JVM: java -cp 'classes:jars/*' Commands < COMMANDS
+//
+// A line of the input is a class with a main method and its arguments, tabs between them. After
+// each command a line "== 0" is printed, or "== 1 REASON" when it would have ended the process.
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.apache.kafka.common.utils.Exit;
+
+public class Commands {
+    static class Ended extends Error {
+        Ended(int code, String message) {
+            super(code + " " + message);
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Exit.setExitProcedure((code, message) -> {
+            throw new Ended(code, message);
+        });
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            String[] words = line.split("\t");
+            String outcome = "== 0";
+            try {
+                Class.forName(words[0])
+                    .getMethod("main", String[].class)
+                    .invoke(null, (Object) Arrays.copyOfRange(words, 1, words.length));
+            } catch (InvocationTargetException error) {
+                Throwable cause = error.getCause();
+                boolean isGood = cause instanceof Ended && cause.getMessage().startsWith("0 ");
+                outcome = isGood ? "== 0" : "== 1 " + cause;
+            }
+            System.out.flush();
+            System.out.println(outcome.replace("\n", " "));
+            System.out.flush();
+        }
+        System.exit(0);
+    }
+}
