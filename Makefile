@@ -8,22 +8,42 @@ KIO_OLD := build/kio-0.5.0
 KIO_NEW := build/kio-0.6.5
 KAFKA_PYTHON_OLD := build/kafka-python-2.0.2
 
-# Apache Kafka in three directories of jars: the peers of the differential tests, the Java client, the tools.
+# Apache Kafka in directories of jars: the peers of the differential tests, the Java client, the tools, Streams, and
+# Spark's own Kafka connector.
 JARS := build/jars
-JAR_SETS := kafka-3.9.1 kafka-4.4.0 kafka-tools-4.3.1
+JAR_SETS := kafka-3.9.1 kafka-4.4.0 kafka-tools-4.3.1 kafka-streams-3.9.1 junit-5.13.4 spark-connector-4.2.0
 MVN := $(shell command -v mvn)
 
-.PHONY: help run test lint format bench smoke java generate clean
+# The wheels that the image is made of; the tests make its files from them, without Docker.
+IMAGE_WHEELS := build/image-wheels
+
+# Clients of other languages, each fetched where its tool chain is; without it its tests are named as not run.
+NODE_MODULES := build/node/.done
+SARAMA_MEMBER := build/sarama-member
+# What `docker compose` reads its files with.
+COMPOSE_READER := build/compose-go/cmd
+OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama compose-reader)
+
+.PHONY: help run test crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-run: $(VENV)/.runtime ## serve on $(LISTEN), data in ./minibroker-data
+run: $(VENV)/.runtime ## serve on 127.0.0.1:9092 (LISTEN=HOST:PORT: there), data in ./minibroker-data
 	$(BIN)/minibroker serve --listen $(LISTEN)
 
-test: $(VENV)/.test $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done java ## run every test
+test: $(VENV)/.test $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(OTHER_CLIENTS) ## run every test
 	$(BIN)/python -m pytest $(ARGS)
+
+crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 10 minutes
+	MINIBROKER_CRASHES=500 $(BIN)/python -m pytest tests/crash --timeout 0 $(ARGS)
+
+fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 times, 10 minutes
+	MINIBROKER_FIRE_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
+
+pipeline-fire: $(VENV)/.test java ## the pipeline's jobs, brokers and workers killed 30 times each, an hour
+	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
 
 lint: $(VENV)/.test ## format check, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -59,6 +79,12 @@ build/kafka-python-%/.done: $(VENV)/.test
 	  kafka-python==$* xxhash python-snappy
 	touch $@
 
+$(IMAGE_WHEELS)/.done: $(VENV)/.test
+	rm -rf $(@D)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[control]' 'hatchling>=1.25'
+	rm -f $(@D)/minibroker-*
+	touch $@
+
 # Without Java or Go the brokers that need them are named in the table as not measured.
 bench: $(VENV)/.test ## side by side with Apache Kafka and kfake, 15 minutes (ARGS=--quick: less)
 	-$(MAKE) java
@@ -81,6 +107,26 @@ $(JARS)/%/.done: tests/support/java/%/pom.xml
 	  -DoutputDirectory=$(abspath $(@D)).part
 	mv $(@D).part $(@D)
 	touch $@
+
+kafkajs: $(NODE_MODULES) ## fetch the client that the tests run with Node
+
+$(NODE_MODULES): tests/support/node/package.json tests/support/node/package-lock.json
+	rm -rf $(@D) $(@D).part
+	mkdir -p $(@D).part
+	cp $^ $(@D).part
+	npm ci --silent --prefix $(@D).part
+	mv $(@D).part $(@D)
+	touch $@
+
+sarama: $(SARAMA_MEMBER) ## build the member of groups that the tests run, in Go
+
+$(SARAMA_MEMBER): tests/support/go/main.go tests/support/go/go.mod tests/support/go/go.sum
+	cd $(<D) && go build -o $(abspath $@) .
+
+compose-reader: $(COMPOSE_READER) ## fetch what reads docker-compose.yml in the tests
+
+$(COMPOSE_READER):
+	GOBIN=$(abspath $(@D)) go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2
 
 clean: ## remove what was made (not the data directory)
 	rm -rf $(VENV) build dist
