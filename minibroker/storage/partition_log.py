@@ -80,7 +80,7 @@ class PartitionLog(WritableLog):
             raise self._failed("truncate", error) from error
         fresh = self._new_segment(offset)
         fresh.begin_empty()
-        self._disk.run_later(CreateTask(self.files, fresh.paths))
+        self._disk.run_later(CreateTask(fresh))
         self.segments.add(fresh)
         self._active = fresh
         self.is_preallocated = False

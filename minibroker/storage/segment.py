@@ -16,12 +16,14 @@ Source: Kafka LogSegment; FORMAT.md sections 2 to 4.
 import logging
 from collections.abc import Iterator
 from struct import Struct
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import HEADER_BYTES, BatchHeader, read_header
 from minibroker.storage import names
 from minibroker.storage.disk import Disk
+from minibroker.storage.index_rebuild import rebuild
 from minibroker.storage.offset_index import OffsetIndex
 from minibroker.storage.time_index import NO_TIMESTAMP, TimeIndex
 from minibroker.storage.txn_index import TxnIndex
@@ -46,14 +48,15 @@ _DELTA_AT: Final = 23
 _LENGTH_MIN: Final = 14
 _LENGTH_FIELD_END: Final = 12
 
-INDEX_INTERVAL_BYTES: Final = 4096
-"""How dense an index is that is made again while nobody knows the topic's configuration."""
 _SCAN_BYTES: Final = 8 << 10
 """Read at once while searching for an offset: two index intervals."""
 _WALK_BYTES: Final = 64 << 10
 """Read at once while looking at every header."""
 COPY_BYTES_MAX: Final = 64 << 10
 """Slices up to here are read, larger ones mapped: where the two cost the same (see `read`)."""
+
+_service = Lock()
+"""Held while the worker makes a file, and while a segment leaves service: not both at once."""
 
 
 def roll_jitter_ms(config: "TopicConfig") -> int:
@@ -67,11 +70,12 @@ def roll_jitter_ms(config: "TopicConfig") -> int:
 
 
 class Segment:
-    """One segment. Owned by one PartitionLog, used by one thread."""
+    """One segment. Owned by one PartitionLog, used by one thread; `create_files` by any."""
 
     __slots__ = (
         "_disk",
         "_first_timestamp",
+        "_is_gone",
         "_max_timestamp",
         "_offset_index",
         "_offset_of_max_timestamp",
@@ -104,6 +108,7 @@ class Segment:
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
         self.bytes_since_index_entry = 0
+        self._is_gone = False
         # Where the last write began: consumers that keep up ask for just that.
         self.tail_offset = _NO_TAIL
         self.tail_position = 0
@@ -124,6 +129,18 @@ class Segment:
     def paths(self) -> list[str]:
         """What a segment with a record has; made by the worker, or by who writes first."""
         return [self.log_path, self.path(names.OFFSET_INDEX), self.path(names.TIME_INDEX)]
+
+    def create_files(self) -> None:
+        """Make the files that are absent, on any thread. Raises OSError.
+
+        Not where the segment has left service: under its names, or in a directory that was made
+        again, an empty `.log` would be taken for a segment of the log by the next start.
+        """
+        for path in self.paths:
+            with _service:
+                if self._is_gone:
+                    return
+                self._disk.files.create(path)
 
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
@@ -172,7 +189,7 @@ class Segment:
             return self.offset_index, self.time_index
         offset_index, time_index = self._unchecked_indexes()
         _log.warning("the indexes of %s are missing or damaged and made again", self.log_path)
-        self.rebuild_indexes(offset_index, time_index)
+        rebuild(self.base_offset, self.headers(), offset_index, time_index)
         return offset_index, time_index
 
     def _unchecked_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
@@ -204,28 +221,6 @@ class Segment:
             return self.find_batch(time_index.last_entry()[1]) is not None
         first = next(self.headers(), None)
         return first is None or first[1].max_timestamp < 0
-
-    def rebuild_indexes(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
-        """Fill both indexes from the headers in `.log`, and write them. Raises CorruptionError,
-        OSError.
-        """
-        for index in (offset_index, time_index):
-            index.cut(0)
-        max_timestamp, offset_of_max, since_entry = NO_TIMESTAMP, self.base_offset, 0
-        for position, header in self.headers():
-            last_offset = header.last_offset
-            if header.max_timestamp > max_timestamp:
-                max_timestamp, offset_of_max = header.max_timestamp, last_offset
-            if since_entry > INDEX_INTERVAL_BYTES:
-                offset_index.append(last_offset, position)
-                time_index.append(max_timestamp, offset_of_max)
-                since_entry = 0
-            since_entry += header.size_bytes
-        if max_timestamp != NO_TIMESTAMP:
-            time_index.append(max_timestamp, offset_of_max)
-        for index in (offset_index, time_index):
-            index.create()
-            index.write()
 
     @property
     def txn_index(self) -> TxnIndex:
@@ -481,7 +476,11 @@ class Segment:
         self._size_bytes = size_bytes
 
     def release(self) -> None:
-        """Let go of handles and windows: the files are about to be renamed or removed."""
+        """Leave service, let go of handles and windows: the files are about to be renamed or
+        removed.
+        """
+        with _service:
+            self._is_gone = True
         for suffix in names.SEGMENT_SUFFIXES:
             self._disk.handles.forget(self.path(suffix))
         self._disk.windows.forget(self.log_path)

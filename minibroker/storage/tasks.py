@@ -1,7 +1,8 @@
 """Work that may block, packed so that a worker thread can do it: new files, fsync, removal.
 
 A log hands these to `Disk.run_later`. They open the files by name themselves, so that no handle of
-the loop's thread is used elsewhere; a file that was removed meanwhile needs no sync.
+the loop's thread is used elsewhere. Meanwhile the loop goes on: a file that was removed needs no
+sync, and one that left service is not made any more.
 """
 
 import logging
@@ -14,6 +15,7 @@ from minibroker.storage import names
 from minibroker.storage.files import Files
 
 if TYPE_CHECKING:
+    from minibroker.storage.segment import Segment
     from minibroker.storage.writable_log import WritableLog
 
 _log = logging.getLogger(__name__)
@@ -24,22 +26,19 @@ _epochs_lock = Lock()
 
 
 class CreateTask:
-    """Makes the files of a new segment or partition; those that are there already stay."""
+    """Makes the files of a new segment; those that are there already stay."""
 
-    __slots__ = ("_files", "_paths")
+    __slots__ = ("_segment",)
 
-    def __init__(self, files: Files, paths: list[str]) -> None:
-        self._files = files
-        self._paths = paths
+    def __init__(self, segment: "Segment") -> None:
+        self._segment = segment
 
     def __call__(self) -> None:
-        for path in self._paths:
-            try:
-                self._files.create(path)
-            except FileNotFoundError:
-                return  # the partition was deleted meanwhile
-            except OSError as error:
-                _log.warning("cannot create %s: %s", path, error)
+        try:
+            self._segment.create_files()
+        except OSError as error:
+            # Who writes first makes them as well, and fails aloud.
+            _log.warning("cannot create the files of %s: %s", self._segment.log_path, error)
 
 
 class EpochsTask:

@@ -355,7 +355,7 @@ class WritableLog(ReadableLog):
         self.write_staged()
         segment = self._active
         if self.is_empty:
-            self._disk.run_later(CreateTask(self.files, segment.paths))
+            self._disk.run_later(CreateTask(segment))
             if self.epochs.latest_epoch >= 0:
                 self._epochs_changed()
         config = self.config
@@ -402,7 +402,7 @@ class WritableLog(ReadableLog):
         self._directory_changed = True
         self._forget_room()
         new.begin_empty()
-        self._disk.run_later(CreateTask(self.files, new.paths))
+        self._disk.run_later(CreateTask(new))
         self._disk.run_later(self.flush_task(start, old))
         return new
 

@@ -114,7 +114,7 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
     kafka.start()
     admin = AdminClient({"bootstrap.servers": kafka.address})
     for made in admin.create_topics([NewTopic("t", 1, 1), NewTopic("e", 1, 1)]).values():
-        made.result(30)
+        made.result(60)
     expected = _produce(kafka.address, [b"kafka %d" % number for number in range(30)])
     stop()
     clock = ManualClock(NOW_MS)
@@ -182,7 +182,7 @@ def _produce(address: str, values: list[bytes], *, topic: str = "t") -> list[byt
     for value in values:
         producer.produce(topic, value, partition=0)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return values
 
 
@@ -193,7 +193,7 @@ def _consume(address: str, count: int) -> list[bytes]:
     consumer.assign([TopicPartition("t", 0, 0)])
     found: list[bytes] = []
     while len(found) < count:
-        message = consumer.poll(30)
+        message = consumer.poll(60)
         assert message is not None, f"{len(found)} of {count} records came"
         assert message.error() is None
         found.append(message.value())

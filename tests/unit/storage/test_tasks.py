@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.errors import StorageError, SyncError
+from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES, Files
+from minibroker.storage.segment import Segment
 from minibroker.storage.tasks import (
     CreateTask,
     EpochsTask,
@@ -16,24 +19,60 @@ from minibroker.storage.tasks import (
     RemoveTask,
 )
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager
+from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from minibroker.storage.partition_log import PartitionLog
 
     NewLog = Callable[..., PartitionLog]
 
 
-def test_create_leaves_what_is_there_and_a_deleted_directory_alone(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("content")
-    CreateTask(REAL_FILES, [f"{tmp_path}/a", f"{tmp_path}/b"])()
-    assert (tmp_path / "a").read_text() == "content"
-    assert (tmp_path / "b").read_text() == ""
-    CreateTask(REAL_FILES, [f"{tmp_path}/gone/c"])()
+def new_segment(directory: Path) -> Segment:
+    return Segment(Disk(), str(directory), 7, created_ms=NOW_MS)
+
+
+def test_create_leaves_what_is_there(tmp_path: Path) -> None:
+    segment = new_segment(tmp_path)
+    Path(segment.log_path).write_text("content")
+    CreateTask(segment)()
+    assert Path(segment.log_path).read_text() == "content"
+    assert [Path(path).exists() for path in segment.paths] == [True, True, True]
+
+
+def test_create_says_what_it_could_not_make(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    CreateTask(new_segment(tmp_path / "gone"))()
     assert not (tmp_path / "gone").exists()
+    assert "cannot create the files of" in caplog.text
+
+
+def test_create_makes_nothing_for_a_segment_that_left_service(tmp_path: Path) -> None:
+    segment = new_segment(tmp_path)
+    task = CreateTask(segment)
+    Path(segment.log_path).write_text("content")
+    [marked] = segment.mark_deleted()
+    task()
+    assert [path.name for path in tmp_path.iterdir()] == [Path(marked).name]
+
+
+def test_create_makes_nothing_in_a_namesake_of_its_partition(tmp_path: Path) -> None:
+    """An empty `.log` at a higher offset would move the end of the new log at the next start."""
+    tasks: list[Callable[[], None]] = []
+    manager = open_manager(str(tmp_path), run_later=tasks.append)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"a")
+    log.roll()
+    directory = log.directory
+    manager.delete("t", 0)
+    namesake = manager.create_log("t", 0, TOPIC_ID, config())
+    assert namesake.directory == directory
+    for task in tasks:
+        task()
+    assert not list(Path(namesake.directory).glob("*.log"))
+    abandon(manager)
 
 
 def test_a_flush_moves_the_recovery_point_not_beyond_the_end(new_log: NewLog) -> None:

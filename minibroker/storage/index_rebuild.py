@@ -1,0 +1,47 @@
+"""The offset and time index of a segment, made again from the headers in its `.log`.
+
+Needed where an index file is missing or cannot be right: the first use of such a segment comes
+here. What a broker writes as it goes, `Segment.note_append` keeps.
+
+Source: Kafka LogSegment.recover; FORMAT.md sections 3 and 4.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from minibroker.records.batch import BatchHeader
+from minibroker.storage.offset_index import OffsetIndex
+from minibroker.storage.time_index import NO_TIMESTAMP, TimeIndex
+
+INDEX_INTERVAL_BYTES: Final = 4096
+"""How dense an index is that is made again while nobody knows the topic's configuration."""
+
+
+def rebuild(
+    base_offset: int,
+    headers: Iterable[tuple[int, BatchHeader]],
+    offset_index: OffsetIndex,
+    time_index: TimeIndex,
+) -> None:
+    """Fill both indexes anew, and write them.
+
+    `headers`: (position in bytes, header) of every batch. The last entry of the time index is the
+    largest timestamp, as at a roll. Raises CorruptionError of a header that cannot be, OSError.
+    """
+    for index in (offset_index, time_index):
+        index.cut(0)
+    max_timestamp, offset_of_max, since_entry = NO_TIMESTAMP, base_offset, 0
+    for position, header in headers:
+        last_offset = header.last_offset
+        if header.max_timestamp > max_timestamp:
+            max_timestamp, offset_of_max = header.max_timestamp, last_offset
+        if since_entry > INDEX_INTERVAL_BYTES:
+            offset_index.append(last_offset, position)
+            time_index.append(max_timestamp, offset_of_max)
+            since_entry = 0
+        since_entry += header.size_bytes
+    if max_timestamp != NO_TIMESTAMP:
+        time_index.append(max_timestamp, offset_of_max)
+    for index in (offset_index, time_index):
+        index.create()
+        index.write()
