@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.pipeline import archived_files, job_directory, preflight
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.plan import ArchivePlan, InspectPlan, ReplayPlan, RollupPlan, join
-from minibroker.pipeline.progress import duration
+from minibroker.pipeline.quantities import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,14 +84,14 @@ def _rollup(plan: RollupPlan) -> Lines:
     from minibroker.pipeline.jobs import rollup  # noqa: PLC0415
 
     rollup.check(plan)
-    slide = f", one every {_length(plan.slide_ms)}" if plan.slide_ms else ""
+    slide = f", one every {duration(plan.slide_ms)}" if plan.slide_ms else ""
     return [
         ("rollup", _topics(plan.kafka, [plan.topic])),
         ("from", _from(plan.kafka)),
-        ("windows", f"of {_length(plan.window_ms)}{slide}, by {plan.time or 'record.timestamp'}"),
+        ("windows", f"of {duration(plan.window_ms)}{slide}, by {plan.time or 'record.timestamp'}"),
         ("by", ", ".join(plan.by) or "nothing: one row a window"),
         ("computes", ", ".join(plan.aggregates)),
-        ("late", f"records more than {_length(plan.watermark_ms)} behind the latest are left out"),
+        ("late", f"records more than {duration(plan.watermark_ms)} behind the latest are left out"),
         ("values", plan.schema or f"as in {plan.example}"),
         ("bad", f"to {plan.bad_records}" if plan.bad_records else "the first one ends the job"),
         ("to", f"topic {plan.to_topic}" if plan.to_topic else f"{plan.to}, {plan.format} files"),
@@ -138,7 +138,3 @@ def _ahead(kafka: Kafka, topics: list[str], checkpoint: str) -> str:
         return f"up to {count:,} offsets: how far the last run came {_SEEN_LATER}"
     where = "from the beginning" if reached is None else "from where the last run ended"
     return f"{count:,} offsets, {where}"
-
-
-def _length(length_ms: int) -> str:
-    return duration(length_ms / 1000) if length_ms >= 1000 else f"{length_ms} ms"

@@ -12,6 +12,7 @@ import shutil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 
 from minibroker.pipeline.plan import ArchivePlan, ReplayPlan
+from minibroker.pipeline.quantities import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.running import Outcome
 
 _CLEAR_LINE: Final = "\r\x1b[K"
-_MINUTE_S: Final = 60
-_HOUR_S: Final = 3600
 
 
 class Batch(NamedTuple):
@@ -124,7 +123,7 @@ def as_line(batch: Batch) -> str:
     if batch.lag is not None:
         parts.append(f"lag {batch.lag:,}")
         if batch.lag and batch.eta_s is not None:
-            parts.append(f"eta {duration(batch.eta_s)}")
+            parts.append(f"eta {duration(round(batch.eta_s * 1000))}")
     if batch.bad_records:
         parts.append(f"{batch.bad_records:,} bad")
     if batch.late_rows:
@@ -146,7 +145,7 @@ def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
         return f"{done} before it was stopped; the same command goes on from there"
     if outcome.batches == 0:
         return f"{done}: nothing is new since the last run"
-    told = [f"{done} in {duration(outcome.seconds)}"]
+    told = [f"{done} in {duration(round(outcome.seconds * 1000))}"]
     if outcome.bad_records:
         told.append(f"{outcome.bad_records:,} bad records set aside")
     if outcome.late_rows:
@@ -154,13 +153,3 @@ def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
     if outcome.open_windows:
         told.append(f"{outcome.open_windows:,} windows are still open and wait for the next run")
     return "; ".join(told)
-
-
-def duration(seconds: float) -> str:
-    """`3 s`, `2 min 5 s`, `1 h 2 min`."""
-    whole = round(seconds)
-    if whole < _MINUTE_S:
-        return f"{whole} s"
-    if whole < _HOUR_S:
-        return f"{whole // _MINUTE_S} min {whole % _MINUTE_S} s"
-    return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S} min"

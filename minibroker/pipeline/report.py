@@ -9,18 +9,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline.quantities import duration, moment, number, percent, size
 from minibroker.pipeline.report_svg import Bar, Column, Tick, bars, columns
-from minibroker.pipeline.report_words import (
-    SKEWED_FROM,
-    duration,
-    findings,
-    moment,
-    number,
-    percent,
-    ratio,
-    share,
-    size,
-)
+from minibroker.pipeline.report_words import SKEWED_FROM, findings, ratio, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,16 +5,8 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.report_words import (
-    duration,
-    findings,
-    moment,
-    number,
-    percent,
-    ratio,
-    share,
-    size,
-)
+from minibroker.pipeline.quantities import duration, moment, number, percent, size
+from minibroker.pipeline.report_words import findings, ratio, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What stands out in an inspection, in sentences; and numbers as people read them.
+"""What stands out in an inspection, in sentences.
 
 Each sentence is true of the numbers it is made from, and says them. `Finding.is_warning`: somebody
 should look at it.
@@ -6,8 +6,9 @@ should look at it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.pipeline.quantities import duration, moment, number, percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +20,6 @@ SKEWED_FROM: Final = 1.5
 FEW_RECORDS: Final = 100
 """So few say nothing about how they are spread."""
 HOT_KEY_FROM: Final = 0.1
-_BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
-_KILO: Final = 1024
-_TIME_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 class Finding(NamedTuple):
@@ -211,57 +209,3 @@ def _groups(topic: TopicFacts) -> Iterator[Finding]:
 def ratio(topic: TopicFacts) -> str:
     """Unfolded to stored bytes, `3.4`."""
     return f"{topic.unfolded_bytes / topic.stored_bytes:.1f}" if topic.stored_bytes else "1.0"
-
-
-def number(value: int) -> str:
-    """`1,234,567`."""
-    return f"{value:,}"
-
-
-def percent(part: int, whole: int) -> str:
-    """`71 %`; never a 0 or a 100 that is not one."""
-    if whole == 0 or part == 0:
-        return "0 %"
-    value = 100 * part / whole
-    if part == whole:
-        return "100 %"
-    if value < 0.1:
-        return "less than 0.1 %"
-    if value < 10 or value > 99:
-        return f"{min(value, 99.9):.1f} %"
-    return f"{value:.0f} %"
-
-
-def size(size_bytes: float) -> str:
-    """`512 B`, `1.5 MiB`."""
-    value, unit = float(size_bytes), 0
-    while value >= _KILO and unit < len(_BYTE_UNITS) - 1:
-        value, unit = value / _KILO, unit + 1
-    return f"{value:.0f} B" if unit == 0 else f"{value:.1f} {_BYTE_UNITS[unit]}"
-
-
-def rate(per_second: float) -> str:
-    """`1,234 records/s`; below ten with a digit more."""
-    return f"{per_second:,.0f} records/s" if per_second >= 10 else f"{per_second:.2g} records/s"
-
-
-def duration(span_ms: int) -> str:
-    """`250 ms`, `3 s`, `2 min 5 s`, `1 d 4 h`."""
-    if span_ms < 1_000:
-        return f"{span_ms} ms"
-    parts = []
-    for unit_ms, name in _TIME_UNITS:
-        whole, span_ms = divmod(span_ms, unit_ms)
-        if whole:
-            parts.append(f"{whole} {name}")
-    return " ".join(parts[:2])
-
-
-def moment(ms: int) -> str:
-    """`2026-11-21 07:51:32`, UTC; with milliseconds where there are any."""
-    try:
-        when = datetime.fromtimestamp(ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{ms} ms"
-    text = when.strftime("%Y-%m-%d %H:%M:%S")
-    return text if ms % 1000 == 0 else f"{text}.{ms % 1000:03d}"

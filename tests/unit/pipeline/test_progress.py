@@ -13,7 +13,6 @@ from minibroker.pipeline.progress import (
     JsonProgress,
     TerminalProgress,
     as_line,
-    duration,
     last_sentence,
 )
 from minibroker.pipeline.running import Outcome
@@ -73,16 +72,6 @@ def test_on_a_terminal_it_is_one_line_that_goes_away(monkeypatch: pytest.MonkeyP
 )
 def test_the_line(batch: Batch, line: str) -> None:
     assert as_line(batch) == line
-
-
-def test_durations_for_people() -> None:
-    assert [duration(one) for one in (0.4, 59, 61, 3600, 7325)] == [
-        "0 s",
-        "59 s",
-        "1 min 1 s",
-        "1 h 0 min",
-        "2 h 2 min",
-    ]
 
 
 def test_the_last_sentence() -> None:
