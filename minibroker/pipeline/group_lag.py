@@ -1,7 +1,8 @@
 """How far the groups of a cluster are behind the ends of topics, asked of its brokers.
 
 For `jobs.inspect`, and only where topics come from a broker: files do not tell. A group counts for
-a topic when it has committed an offset there.
+a topic when it has committed an offset there. What the exactly-once sink commits to groups of its
+own (`sink_marker`) is no place where anybody reads; those that have its usual name are left out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from minibroker.pipeline import preflight
 from minibroker.pipeline.consumer import client_settings
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.report_facts import GroupLag
+from minibroker.pipeline.sink_marker import is_marker_group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +40,11 @@ def read_group_lag(kafka: Kafka, topics: Sequence[str]) -> dict[str, tuple[Group
     try:
         admin = AdminClient(settings)
         listed = admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S).result()
-        states = {group.group_id: group.state.name.lower() for group in listed.valid}
+        states = {
+            group.group_id: group.state.name.lower()
+            for group in listed.valid
+            if not is_marker_group(group.group_id)
+        }
         committed = {name: _committed(admin, name) for name in sorted(states)}
     except KafkaException as error:
         raise PipelineError(

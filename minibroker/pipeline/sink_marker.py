@@ -27,6 +27,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.sink_options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +56,13 @@ class Position(NamedTuple):
 
     def __str__(self) -> str:
         return f"task {self.task} of micro-batch {self.batch} of query {self.query}"
+
+
+def is_marker_group(group: str) -> bool:
+    """Is this the name of a group that a sink made for itself, with the prefix that it has when
+    nobody chose another?
+    """
+    return group.startswith(f"{DEFAULT_PREFIX}-")
 
 
 class Marker(NamedTuple):

@@ -279,9 +279,10 @@ def test_a_topic_is_inspected_by_its_broker_with_the_lag_of_groups(
     topics.create(address, topic, 2)
     topics.send(address, topic, 60)
     topics.send(address, topic, 20, partition=1)
-    reader = Consumer({"bootstrap.servers": address, "group.id": f"of-{topic}"})
-    reader.commit(offsets=[TopicPartition(topic, 0, 45)], asynchronous=False)
-    reader.close()
+    for group in (f"of-{topic}", f"minibroker-sink-{topic}-0"):  # the second reads nothing
+        reader = Consumer({"bootstrap.servers": address, "group.id": group})
+        reader.commit(offsets=[TopicPartition(topic, 0, 45)], asynchronous=False)
+        reader.close()
 
     [found] = inspect(topic, bootstrap=address, spark=spark).topics
 

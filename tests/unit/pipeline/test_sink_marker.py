@@ -11,6 +11,7 @@ from minibroker.pipeline.sink_marker import (
     check_no_task_is_gone,
     check_same_rows,
     check_same_tasks,
+    is_marker_group,
     is_written,
     marker_after,
     marker_before,
@@ -24,6 +25,12 @@ POSITION = Position("prefix", "query", "run", batch=7, task=2, tasks=4)
 def test_names_are_of_the_query_and_the_task() -> None:
     assert POSITION.name == "prefix-query-2"
     assert POSITION.name_of(11) == "prefix-query-11"
+
+
+def test_a_marker_group_is_known_by_the_prefix_that_nobody_chose() -> None:
+    assert is_marker_group(POSITION._replace(prefix="minibroker-sink").name)
+    assert not is_marker_group(POSITION.name)
+    assert not is_marker_group("minibroker-sinking")
 
 
 def test_a_marker_survives_its_committed_form() -> None:
