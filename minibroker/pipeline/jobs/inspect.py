@@ -227,7 +227,7 @@ def _partition(number: int, row: Row | None, late: Row | None) -> PartitionFacts
         row.lastMs if has_time else None,
         row.withoutKey,
         row.tombstones,
-        min(row["keys"], row.records - row.withoutKey),
+        row["keys"],
         0 if late is None else late.records,
         0 if late is None else late.mostBehindMs,
     )
@@ -236,7 +236,7 @@ def _partition(number: int, row: Row | None, late: Row | None) -> PartitionFacts
 def _with_totals(topic: TopicFacts, row: Row) -> TopicFacts:
     median, large = row.quantiles
     return topic._replace(
-        keys=min(row["keys"], topic.records - sum(one.without_key for one in topic.partitions)),
+        keys=row["keys"],
         smallest_bytes=row.smallest,
         median_bytes=median,
         large_bytes=large,

@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 KEY_BYTES_SHOWN: Final = 64
 SIZE_QUANTILES: Final = (0.5, 0.99)
@@ -58,7 +58,7 @@ def by_partition(facts: DataFrame) -> DataFrame:
             f.max("ms").alias("lastMs"),
             f.count_if(f.col("keyBytes").isNull()).alias("withoutKey"),
             f.count_if(f.col("valueBytes").isNull()).alias("tombstones"),
-            f.approx_count_distinct("keyHash", _DISTINCT_ERROR).alias("keys"),
+            _distinct_keys().alias("keys"),
         )
         .orderBy("topic", "partition")
     )
@@ -73,10 +73,16 @@ def by_topic(facts: DataFrame) -> DataFrame:
             quantiles.alias("quantiles"),
             f.min("bytes").alias("smallest"),
             f.max("bytes").alias("largest"),
-            f.approx_count_distinct("keyHash", _DISTINCT_ERROR).alias("keys"),
+            _distinct_keys().alias("keys"),
         )
         .orderBy("topic")
     )
+
+
+def _distinct_keys() -> Column:
+    """An estimate, never more than there are records with a key."""
+    estimate = f.approx_count_distinct("keyHash", _DISTINCT_ERROR)
+    return f.least(estimate, f.count("keyBytes"))
 
 
 def over_time(facts: DataFrame, slices_ms: Mapping[str, int]) -> DataFrame:
