@@ -47,6 +47,8 @@ OPERATION_TIMEOUT_S: Final = 5.0
 RECONNECT_DELAY_S: Final = 0.1
 RECONNECT_DELAY_MAX_S: Final = 1.0
 CLOSE_TIMEOUT_S: Final = 5.0
+CONNECT_TIMEOUT_MIN_MS: Final = 2_000
+CONNECTS_MAX: Final = 3
 PIPELINE_MAX: Final = 1_000
 """Reads of one `get_many` that are under way at the same time."""
 
@@ -115,7 +117,7 @@ class ZooKeeperTree:
         quiet.setLevel(logging.CRITICAL)
         try:
             self._client = kazoo.client.KazooClient(
-                self._hosts,
+                _tries(self._hosts, self._session_timeout_ms),
                 timeout=self._session_timeout_ms / 1000,
                 client_id=load_session(self._session_file) if self._session_file else None,
                 connection_retry={
@@ -460,6 +462,14 @@ class ZooKeeperTree:
     ) -> Any:
         name = "get_children_async" if of_children else "exists_async"
         return self._client_method(name)(self._full(path), on_event)
+
+
+def _tries(hosts: str, session_timeout_ms: int) -> str:
+    """What kazoo is told to try in turn: a lonely server several times."""
+    # One that starts takes connections that it never answers. kazoo waits for an answer as long as
+    # a session divided by the number of hosts: with one the session would be over by then.
+    count = min(session_timeout_ms // CONNECT_TIMEOUT_MIN_MS, CONNECTS_MAX)
+    return hosts if "," in hosts else ",".join([hosts] * max(count, 1))
 
 
 def _settle(future: asyncio.Future[Any], done: Any) -> None:

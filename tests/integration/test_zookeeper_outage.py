@@ -6,7 +6,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,14 +75,10 @@ async def test_short_outage_keeps_the_session(zookeeper: ZooKeeper, tree: ZooKee
     session_id = tree.session_id
     zookeeper.stop()
     await sessions.wait_for(SessionEvent.SUSPENDED)
-    started = time.monotonic()
-    with pytest.raises(CoordinationError, match="cannot be reached now"):
-        await tree.get("/me")
-    with pytest.raises(CoordinationError):
-        await tree.get_many(["/me", "/data"])
-    with pytest.raises(CoordinationError):
-        await tree.watch("/other", watched.set)
-    assert time.monotonic() - started < 0.1
+    for asked in (tree.get("/me"), tree.get_many(["/me", "/data"]), tree.watch("/other", print)):
+        # A first step that ends it: it waits for nothing, however slow the machine.
+        with pytest.raises(CoordinationError, match="cannot be reached now"):
+            asked.send(None)
     zookeeper.start()
     await sessions.wait_for(SessionEvent.RESUMED)
     assert tree.session_id == session_id
@@ -122,10 +117,9 @@ async def test_unanswered_operation_ends(zookeeper: ZooKeeper, tree: ZooKeeperTr
     assert zookeeper.process is not None
     zookeeper.process.popen.send_signal(signal.SIGSTOP)
     try:
-        started = time.monotonic()
-        with pytest.raises(CoordinationError):
-            await tree.get("/")
-        assert time.monotonic() - started < 10
+        async with asyncio.timeout(WAIT_S):
+            with pytest.raises(CoordinationError):
+                await tree.get("/")
     finally:
         zookeeper.process.popen.send_signal(signal.SIGCONT)
 
@@ -236,9 +230,8 @@ async def test_closing_while_zookeeper_is_away_ends(zookeeper: ZooKeeper) -> Non
     await one.cluster.start()
     zookeeper.stop()
     await one.sessions.wait_for(SessionEvent.SUSPENDED)
-    started = time.monotonic()
-    await one.cluster.close()
-    assert time.monotonic() - started < 7
+    async with asyncio.timeout(WAIT_S):
+        await one.cluster.close()
 
 
 async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
