@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from minibroker.control import bodies, views
-from minibroker.control.exposition import Exposition
+from minibroker.control.families import families
 from minibroker.control.health import reasons_not_ready
 from minibroker.control.http import JSON, HttpError, Response, json_response
+from minibroker.control.process_metrics import ProcessMetrics
+from minibroker.control.slices import Slices
 from minibroker.errors import MinibrokerError
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ class ControlApi:
         self._token = token
         self._faults: dict[int, Fault] = {}
         self._numbers = count(1)
-        self._exposition = Exposition(node)
+        self._process = ProcessMetrics()
+        self._slices = Slices()
         self._routes: dict[str, dict[str, Callable[[Request], Awaitable[Response]]]] = {
             "/health/live": {"GET": self._live},
             "/health/ready": {"GET": self._ready},
@@ -124,19 +127,19 @@ class ControlApi:
         return json_response({"ready": not reasons, "reasons": reasons}, status)
 
     async def _metrics(self, _: Request) -> Response:
-        return Response(HTTPStatus.OK, await self._exposition.text(), CONTENT_TYPE_LATEST)
+        text = await self._slices.join(families(self._node, self._process))
+        return Response(HTTPStatus.OK, text, CONTENT_TYPE_LATEST)
 
     async def _topics(self, _: Request) -> Response:
         self._check_running()
-        return json_response(await views.topics_of(self._node.app))
+        return Response(HTTPStatus.OK, await self._slices.join(views.topics_of(self._node.app)))
 
     async def _groups(self, _: Request) -> Response:
         self._check_running()
-        found = self._node.inspector.groups()
-        return json_response(await views.groups_of(self._node.app) if found else [])
+        return Response(HTTPStatus.OK, await self._slices.join(views.groups_of(self._node.app)))
 
     async def _requests(self, request: Request) -> Response:
-        lines = views.requests_of(self._node, request.query)
+        lines = await self._slices.join(views.requests_of(self._node, request.query))
         return Response(HTTPStatus.OK, lines, JSON_LINES)
 
     async def _openapi(self, _: Request) -> Response:

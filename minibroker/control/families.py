@@ -1,7 +1,7 @@
 """What `/metrics` shows, family by family; `text_format` tells how Kafka's names become these.
 
-Lists grow with topics and groups: everything comes in small pieces, between which `exposition` can
-let the broker serve. An empty piece is a place to pause while there is nothing to show yet.
+Lists grow with topics and groups: everything comes in small pieces, between which `slices` can let
+the broker serve. An empty piece is a place to pause while there is nothing to show yet.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from minibroker.app import Broker
+    from minibroker.control.process_metrics import ProcessMetrics
     from minibroker.storage.partition_log import PartitionLog
     from minibroker.testing.node import Node
 
@@ -40,8 +41,9 @@ _OF_LOG: Final[tuple[tuple[str, str, Callable[[PartitionLog], int]], ...]] = (
 GROUP_STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
 
 
-def families(node: Node) -> Iterator[str]:
-    """Everything of the broker, piece by piece; of one that does not run only that."""
+def families(node: Node, process: ProcessMetrics) -> Iterator[str]:
+    """Of the process, then everything of the broker; of one that does not run only that."""
+    yield process.text()
     yield head("minibroker_info", "gauge", "Its version")
     yield sample("minibroker_info", 1, labels(version=__version__))
     yield gauge("minibroker_up", "1: it is running", node.is_running)

@@ -1,84 +1,93 @@
-"""Topics, groups and requests as the control API shows them: plain values for JSON.
+"""Topics, groups and requests as the control API shows them: JSON, piece by piece.
 
-Long lists are gathered in slices, between which the broker serves.
+Lists may be long, of partitions and of commits as well: `slices` lets the broker serve in between.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from json import dumps
+from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.control.http import HttpError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from minibroker.app import Broker
     from minibroker.cluster.image import TopicImage
     from minibroker.groups.shard import GroupShard
     from minibroker.testing.node import Node
 
-SLICE: Final = 200
 REQUESTS_SHOWN: Final = 100
 _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_bytes": 0}
 
 
-async def topics_of(broker: Broker) -> list[dict[str, Any]]:
+def topics_of(broker: Broker) -> Iterator[str]:
     """Every topic with its partitions, by name; offsets are -1 where another broker leads."""
-    shown = []
-    count = 0
-    for topic in sorted(broker.cluster.image.topics.values(), key=lambda one: one.name):
-        shown.append(_topic(broker, topic))
-        count += len(topic.partitions)
-        if count >= SLICE:
-            count = 0
-            await asyncio.sleep(0)
-    return shown
+    topics = broker.cluster.image.topics
+    found = (topics.get(name) for name in sorted(topics))
+    yield from _array(_topic(broker, one) for one in found if one is not None)
+    yield "\n"
 
 
-def _topic(broker: Broker, topic: TopicImage) -> dict[str, Any]:
-    partitions = []
-    for index, state in enumerate(topic.partitions):
-        partition = broker.partitions.find(topic.name, index)
-        offsets: dict[str, int] = _NO_PARTITION
-        if partition is not None:
-            offsets = {
-                "log_start_offset": partition.log_start_offset,
-                "high_watermark": partition.high_watermark,
-                "size_bytes": partition.log.size_bytes,
-            }
-        partitions.append({"partition": index, "leader": state.leader, **offsets})
-    return {"name": topic.name, "internal": topic.is_internal, "partitions": partitions}
+def _topic(broker: Broker, topic: TopicImage) -> Iterator[str]:
+    yield f'{{"name": {dumps(topic.name)}, "internal": {dumps(topic.is_internal)}, "partitions": '
+    yield from _array([_partition(broker, topic, index)] for index in range(len(topic.partitions)))
+    yield "}"
 
 
-async def groups_of(broker: Broker) -> list[dict[str, Any]]:
+def _partition(broker: Broker, topic: TopicImage, index: int) -> str:
+    partition = broker.partitions.find(topic.name, index)
+    offsets: dict[str, int] = _NO_PARTITION
+    if partition is not None:
+        offsets = {
+            "log_start_offset": partition.log_start_offset,
+            "high_watermark": partition.high_watermark,
+            "size_bytes": partition.log.size_bytes,
+        }
+    return dumps({"partition": index, "leader": topic.partitions[index].leader, **offsets})
+
+
+def groups_of(broker: Broker) -> Iterator[str]:
     """Every group coordinated here with what it committed, by name."""
-    shown = []
-    for shard in broker.services.groups.active_shards():
-        for index, group_id in enumerate(sorted({*shard.groups, *shard.offsets.group_ids()})):
-            shown.append(_group(shard, group_id))
-            if index % SLICE == SLICE - 1:
-                await asyncio.sleep(0)
-    return sorted(shown, key=lambda one: one["group"])
+    is_used = OFFSETS_TOPIC in broker.cluster.image.topics
+    shards = {
+        group_id: shard
+        for shard in (broker.services.groups.active_shards() if is_used else ())
+        for group_id in (*shard.groups, *shard.offsets.group_ids())
+    }
+    yield from _array(_group(shards[group_id], group_id) for group_id in sorted(shards))
+    yield "\n"
 
 
-def _group(shard: GroupShard, group_id: str) -> dict[str, Any]:
+def _group(shard: GroupShard, group_id: str) -> Iterator[str]:
     group = shard.groups.get(group_id)
-    committed = [
-        {"topic": topic, "partition": partition, "offset": one.offset}
+    state = group.state_name if group is not None else "Empty"
+    members = group.member_count if group is not None else 0
+    yield f'{{"group": {dumps(group_id)}, "state": {dumps(state)}, "members": {members}, '
+    yield '"committed": '
+    yield from _array(
+        [dumps({"topic": topic, "partition": partition, "offset": one.offset})]
         for topic, partitions in sorted(shard.offsets.of_group(group_id).items())
         for partition, one in sorted(partitions.items())
-    ]
-    return {
-        "group": group_id,
-        "state": group.state_name if group is not None else "Empty",
-        "members": group.member_count if group is not None else 0,
-        "committed": committed,
-    }
+    )
+    yield "}"
 
 
-def requests_of(node: Node, query: dict[str, str]) -> bytes:
+def _array(items: Iterable[Iterable[str]]) -> Iterator[str]:
+    """A JSON array out of items that come in pieces themselves."""
+    yield "["
+    for number, item in enumerate(items):
+        if number:
+            yield ", "
+        yield from item
+    yield "]"
+
+
+def requests_of(node: Node, query: dict[str, str]) -> Iterator[str]:
     """The last requests, oldest first, a JSON object per line. Raises HttpError(400).
 
     `limit`: so many at most; `api` and `client_id`: only these.
@@ -100,4 +109,4 @@ def requests_of(node: Node, query: dict[str, str]) -> bytes:
         if query.get("api") in (None, one.api) and query.get("client_id") in (None, one.client_id)
     )
     last = list(islice(fitting, int(limit)))[::-1]
-    return b"".join(json.dumps(one._asdict()).encode() + b"\n" for one in last)
+    return (dumps(one._asdict()) + "\n" for one in last)

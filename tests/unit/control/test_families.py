@@ -6,13 +6,35 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
 
-from minibroker.control.exposition import Exposition
-from tests.unit.control.test_exposition import of, samples
+from minibroker.control.families import families
+from minibroker.control.process_metrics import ProcessMetrics
 
 if TYPE_CHECKING:
     from minibroker.testing import Broker
     from tests.unit.control.conftest import Control
+
+
+def samples(text: bytes | bytearray) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """(Name, labels) → value. Every family comes once."""
+    found = list(text_string_to_metric_families(text.decode()))
+    names = [family.name for family in found]
+    assert len(names) == len(set(names))
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in found
+        for sample in family.samples
+    }
+
+
+def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
+    return name, frozenset(labels.items())
+
+
+def text_of(broker: Broker) -> bytes:
+    """What is shown, in one go."""
+    return broker.call(lambda: "".join(families(broker._node, ProcessMetrics()))).encode()
 
 
 @pytest.mark.kafka(topics=["orders:2"])
@@ -20,7 +42,7 @@ def test_what_clients_do_is_counted(control: Control) -> None:
     settings = {"bootstrap.servers": control.broker.bootstrap, "log_level": 0}
     producer = Producer(settings)
     producer.produce("orders", b"value", partition=1)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer({**settings, "group.id": "g"})
     consumer.commit(offsets=[TopicPartition("orders", 1, 1)], asynchronous=False)
     consumer.close()
@@ -45,16 +67,21 @@ def test_the_cleaner_is_shown_once_it_has_worked(kafka_broker: Broker) -> None:
     kafka_broker.create_topic("table", config={"cleanup.policy": "compact"})
     kafka_broker.produce("table", b"v", key=b"k")
     kafka_broker.clock.advance(minutes=1)
-    text = kafka_broker.await_node(lambda node: Exposition(node).text())
-    found = samples(text)
+    found = samples(text_of(kafka_broker))
     assert of("kafka_log_logcleanermanager_max_dirty_percent") in found
     aside = [name for name in found if "uncleanable" in str(name)]
     assert [found[name] for name in aside] == [0, 0]
 
 
 def test_a_broker_that_compacts_nothing_shows_zeros(kafka_broker: Broker) -> None:
-    text = kafka_broker.await_node(lambda node: Exposition(node).text())
-    found = samples(text)
+    found = samples(text_of(kafka_broker))
     for name in ("max_clean_time_secs", "cleaner_recopy_percent", "deadthreadcount"):
         assert found[of(f"kafka_log_logcleaner_{name}")] == 0
     assert sum("uncleanable_bytes" in str(name) for name in found) == 1
+
+
+def test_a_killed_broker_says_that_it_is_down(control: Control) -> None:
+    with control.broker.faults.add(broker="killed"):
+        found = samples(control.raw("GET", "/metrics")[2])
+    assert found[of("minibroker_up")] == 0
+    assert not any(name.startswith("kafka_") for name, _ in found)

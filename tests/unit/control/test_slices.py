@@ -1,67 +1,103 @@
-"""`/metrics` as Prometheus' own parser reads it; long families in slices."""
+"""Others have their turn between two slices of a text, and a second text waits."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING
 
-from prometheus_client.parser import text_string_to_metric_families
+import pytest
+from confluent_kafka import Consumer, TopicPartition
 
-from minibroker.control import exposition
-from minibroker.control.exposition import Exposition
+from minibroker.control import slices
+from minibroker.control.families import families
+from minibroker.control.process_metrics import ProcessMetrics
+from minibroker.control.slices import Slices
+from minibroker.control.views import groups_of, requests_of, topics_of
+from minibroker.testing.request_log import SeenRequest
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Callable, Iterable, Iterator
 
     from minibroker.testing import Broker
-    from tests.unit.control.conftest import Control
+    from minibroker.testing.node import Node
+
+PARTITIONS = 31
+LISTS: dict[str, tuple[Callable[[Node], Iterable[str]], int]] = {
+    # A partition is counted for the cluster, and is in four families.
+    "metrics": (lambda node: families(node, ProcessMetrics()), 5 * PARTITIONS),
+    "topics": (lambda node: topics_of(node.app), PARTITIONS),
+    "groups": (lambda node: groups_of(node.app), PARTITIONS),
+    "requests": (lambda node: requests_of(node, {}), PARTITIONS),
+}
 
 
-def samples(text: bytes | bytearray) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """(Name, labels) → value. Every family comes once."""
-    found = list(text_string_to_metric_families(text.decode()))
-    names = [family.name for family in found]
-    assert len(names) == len(set(names))
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in found
-        for sample in family.samples
-    }
+class Turns:
+    """How often others had theirs."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self._task = asyncio.create_task(self._take())
+
+    async def _take(self) -> None:
+        while True:
+            self.taken += 1
+            await asyncio.sleep(0)
+
+    def stop(self) -> int:
+        self._task.cancel()
+        return self.taken
 
 
-def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
-    return name, frozenset(labels.items())
+@pytest.fixture
+def busy_broker(kafka_broker: Broker) -> Broker:
+    """A topic, a group and a client that make long lists."""
+    kafka_broker.create_topic("wide", PARTITIONS)
+    settings = {"bootstrap.servers": kafka_broker.bootstrap, "group.id": "g", "log_level": 0}
+    consumer = Consumer(settings)
+    commits = [TopicPartition("wide", index, 1) for index in range(PARTITIONS)]
+    consumer.commit(offsets=commits, asynchronous=False)
+    consumer.close()
+    seen = SeenRequest("Produce", 9, "mine", "127.0.0.1", 0, 0.0, None)
+    for _ in range(PARTITIONS):
+        kafka_broker.call(lambda: kafka_broker._node.seen.note(seen))
+    return kafka_broker
 
 
-def test_a_killed_broker_says_that_it_is_down(control: Control) -> None:
-    with control.broker.faults.add(broker="killed"):
-        found = samples(control.raw("GET", "/metrics")[2])
-    assert found[of("minibroker_up")] == 0
-    assert not any(name.startswith("kafka_") for name, _ in found)
-
-
-def test_many_partitions_are_shown_in_slices(
-    kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", list(LISTS))
+def test_a_list_that_is_long_gives_way_at_each_of_its_lines(
+    busy_broker: Broker, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(exposition, "SLICE_S", 0.0)
-    count = 31
-    kafka_broker.create_topic("wide", count)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    pieces_of, count = LISTS[name]
 
-    async def turns(node: object) -> tuple[bytearray, int]:
-        taken = 0
+    async def join(node: Node) -> int:
+        turns = Turns()
+        await Slices().join(pieces_of(node))
+        return turns.stop()
 
-        async def count_turns() -> None:
-            nonlocal taken
-            while True:
-                taken += 1
-                await asyncio.sleep(0)
+    assert busy_broker.await_node(join) >= count
 
-        counting = asyncio.create_task(count_turns())
-        text = await Exposition(kafka_broker._node).text()
-        counting.cancel()
-        return text, taken
 
-    text, taken = kafka_broker.await_node(turns)
-    ends = [name for name, _ in samples(text) if name == "kafka_log_log_logendoffset"]
-    assert len(ends) == count
-    assert taken >= 5 * count  # counted for the cluster, and in four families
+async def test_what_is_quick_is_done_in_one_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 60.0)
+    turns = Turns()
+    assert await Slices().join("ä" * 1000) == "ä".encode() * 1000
+    assert turns.stop() == 2  # behind the first piece, and before it is sent
+
+
+async def test_a_second_text_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    begun: list[str] = []
+
+    def pieces(name: str) -> Iterator[str]:
+        for number in itertools.count():
+            begun.append(name)
+            yield f"{name}{number}"
+            if number == 3:
+                return
+
+    joining = Slices()
+    texts = await asyncio.gather(joining.join(pieces("a")), joining.join(pieces("b")))
+    assert begun == ["a"] * 4 + ["b"] * 4
+    assert texts == [b"a0a1a2a3", b"b0b1b2b3"]
