@@ -1,43 +1,45 @@
 """Row `scrapes`: what Prometheus costs those who produce.
 
-Rounds of the same load, a client that keeps some Produce requests in flight, in turn beside
+Requests leave at a rate that fills no core, and rounds of three blocks, in changing order, have
 
-- a scraper that waits,
-- one that asks `/health/live`, which answers 15 bytes: what a third process and an HTTP request
-  cost on this machine, whatever the answer,
-- one that asks `/metrics`.
+- nothing beside them,
+- `/health/live` asked for, which answers 15 bytes: what any HTTP request costs here,
+- `/metrics` asked for.
 
-It asks as Prometheus does, over a connection that it keeps, but 10 times a second: Prometheus does
-every 15 s, the most eager settings every second. It runs all the time, so that its start is in no
-round. The figures are medians of the rounds' p99.
+It is asked over a connection that is kept, as Prometheus does, but 10 times a second: Prometheus
+does so every 15 s, the most eager settings every second. What counts is by how much a block's p99
+is above that of the quiet block of its round (`pairs`); the second kind is the control: what is
+within its interval of zero, this machine cannot tell from nothing.
 """
 
+import random
 import socket
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import Self
 
 from benchmarks import wire
 from benchmarks.children import Child, free_port
+from benchmarks.open_loop import Stream, http_size, kafka_size, run, spread
+from benchmarks.pairs import changes, median_interval
 from benchmarks.peers import START_PATIENCE_S, Minibroker, Peer
 from benchmarks.plan import Plan
 from benchmarks.results import Results
 from benchmarks.rows.session import RowError
 
-TOPICS, IN_FLIGHT, VALUE_BYTES = 50, 8, 1_000
-RATE_PER_S = 10
-ROUND_SCRAPES = 25
+TOPICS, VALUE_BYTES = 50, 1_000
+REQUESTS_PER_S = 1_000
+SCRAPES_PER_S = 10
+BLOCK_SCRAPES = 20
+BLOCK_REQUESTS = BLOCK_SCRAPES * REQUESTS_PER_S // SCRAPES_PER_S
 _TOPIC = "bench-scrapes"
-_KINDS = {"scrapes_alone": "", "scrapes_live": "/health/live", "scrapes_during": "/metrics"}
-"""Metric → what is asked beside the load."""
+_ALONE, _LIVE, _SCRAPED = "scrapes_alone", "scrapes_live", "scrapes_during"
+_PATHS = {_ALONE: "", _LIVE: "/health/live", _SCRAPED: "/metrics"}
+"""Metric → what is asked for beside the requests."""
 
 
 def measure(peer: Peer, scratch: Path, results: Results, plan: Plan) -> None:
-    """One broker with its control API. Raises RowError where a scrape fails."""
+    """One broker with its control API. Raises RowError, WireError."""
     if not isinstance(peer, Minibroker):
         results.note(peer.name, "scrapes", "not to be had: it has no such endpoint")
         return
@@ -48,132 +50,63 @@ def measure(peer: Peer, scratch: Path, results: Results, plan: Plan) -> None:
     try:
         wire.wait_for_metadata(port, timeout_s=START_PATIENCE_S, check=child.check)
         wire.wait_for_listener(control, timeout_s=START_PATIENCE_S, check=child.check)
-        _measure(port, control, results, peer.name, plan)
+        p99s_ms = _rounds(port, control, plan.scrapes // BLOCK_SCRAPES)
     finally:
         child.kill()
+    report(p99s_ms, peer.name, results)
 
 
-def _measure(port: int, control: int, results: Results, broker: str, plan: Plan) -> None:
+def report(p99s_ms: dict[str, list[float]], broker: str, results: Results) -> None:
+    """From the blocks of each kind, round by round, to the table."""
+    for name, values in p99s_ms.items():
+        for value in values:
+            results.add(broker, name, value)
+    for kind, name in ((_LIVE, "scrapes_control"), (_SCRAPED, "scrapes_cost")):
+        costs = [part * 100 for part in changes(p99s_ms[_ALONE], p99s_ms[kind])]
+        for cost in costs:
+            results.add(broker, name, cost)
+        for end, value in zip(("least", "most"), median_interval(costs), strict=True):
+            results.add(broker, f"{name}_{end}", value)
+
+
+def _rounds(port: int, control: int, count: int) -> dict[str, list[float]]:
+    """The p99s in ms of each kind's blocks, after a round that warms everything up."""
     connection = wire.Connection(port)
+    asking = socket.create_connection(("127.0.0.1", control), START_PATIENCE_S)
     try:
         for number in range(TOPICS):
             wire.create_topic(connection, f"{_TOPIC}-{number}")
         frame = wire.produce_frame(f"{_TOPIC}-0", wire.one_record_batch(b"x" * VALUE_BYTES))
-        with _Scraper(control) as scraper:
-            for path in _KINDS.values():  # connections are open, code is warm
-                _round(connection.socket, frame, scraper, path)
-            p99s_ms: dict[str, list[float]] = {name: [] for name in _KINDS}
-            for number in range(plan.scrapes // ROUND_SCRAPES):
-                for name in list(_KINDS)[:: -1 if number % 2 else 1]:
-                    taken = _round(connection.socket, frame, scraper, _KINDS[name])
-                    p99s_ms[name].append(statistics.quantiles(taken, n=100)[98] * 1000)
+        requests = Stream(connection.socket, frame, kafka_size)
+        scrapes = {name: _scrapes(asking, path) for name, path in _PATHS.items()}
+        p99s_ms: dict[str, list[float]] = {name: [] for name in _PATHS}
+        for number in range(-1, count):
+            order = random.Random(number).sample(list(_PATHS), len(_PATHS))
+            for name in order:
+                _block(requests, scrapes[name], number, is_quiet=name == _ALONE)
+                if number >= 0:
+                    p99 = statistics.quantiles(requests.taken_s, n=100)[98]
+                    p99s_ms[name].append(p99 * 1000)
+        return p99s_ms
     finally:
         connection.close()
-    p99_ms = {name: statistics.median(of_rounds) for name, of_rounds in p99s_ms.items()}
-    for name, value in p99_ms.items():
-        results.add(broker, name, value)
-    cost = p99_ms["scrapes_during"] / p99_ms["scrapes_alone"] - 1
-    results.add(broker, "scrapes_cost", cost * 100)
+        asking.close()
 
 
-def _round(peer: socket.socket, frame: bytes, scraper: "_Scraper", path: str) -> list[float]:
-    if path:
-        scraper.begin(path)
-    taken = _load(peer, frame, ROUND_SCRAPES / RATE_PER_S)
-    if path:
-        scraper.finish()
-    return taken
+def _scrapes(asking: socket.socket, path: str) -> Stream:
+    get = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    return Stream(asking, get, http_size, in_flight=1)
 
 
-class _Scraper:
-    """The process that asks; it waits on its input until it is told to."""
-
-    def __init__(self, control: int) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(control)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=START_PATIENCE_S)
-
-    def begin(self, path: str) -> None:
-        """Ask for `path`, `ROUND_SCRAPES` times."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{path}\n")
-        self._process.stdin.flush()
-
-    def finish(self) -> None:
-        """Wait for the last answer. Raises RowError."""
-        assert self._process.stdout is not None
-        if not self._process.stdout.readline():
-            raise RowError("a scrape failed")
-
-
-def _load(peer: socket.socket, frame: bytes, duration_s: float) -> list[float]:
-    """Seconds from sending to the answer, of each request of a client with `IN_FLIGHT` open."""
-    answers = bytearray()
-    begun = []
-    taken: list[float] = []
-    deadline = time.perf_counter() + duration_s
-    for _ in range(IN_FLIGHT):
-        begun.append(time.perf_counter())
-        peer.sendall(frame)
-    while len(taken) < len(begun):
-        part = peer.recv(1 << 16)
-        if not part:
-            raise wire.WireError("the broker closed the connection")
-        answers += part
-        while len(answers) >= 4:
-            size_bytes = 4 + int.from_bytes(answers[:4], "big")
-            if len(answers) < size_bytes:
-                break
-            del answers[:size_bytes]
-            now = time.perf_counter()
-            taken.append(now - begun[len(taken)])
-            if now < deadline:
-                begun.append(now)
-                peer.sendall(frame)
-    return taken
-
-
-def _scrape(peer: socket.socket, path: str) -> None:
-    """Raises RowError."""
-    peer.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-    answer = bytearray()
-    while (end := answer.find(b"\r\n\r\n")) < 0:
-        answer += _receive(peer)
-    head = bytes(answer[:end]).lower()
-    if not head.startswith(b"http/1.1 200"):
-        raise RowError(f"{path} answered {head[:50]!r}")
-    size_bytes = int(head.partition(b"content-length: ")[2].split()[0])
-    while len(answer) < end + 4 + size_bytes:
-        answer += _receive(peer)
-
-
-def _receive(peer: socket.socket) -> bytes:
-    part = peer.recv(1 << 16)
-    if not part:
-        raise RowError("the control API closed the connection")
-    return part
-
-
-def _main(control: int) -> None:
-    with socket.create_connection(("127.0.0.1", control), START_PATIENCE_S) as peer:
-        for path in sys.stdin:
-            next_at = time.perf_counter()
-            for _ in range(ROUND_SCRAPES):
-                _scrape(peer, path.strip())
-                next_at += 1 / RATE_PER_S
-                time.sleep(max(0.0, next_at - time.perf_counter()))
-            sys.stdout.write("done\n")
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    _main(int(sys.argv[1]))
+def _block(requests: Stream, scrapes: Stream, number: int, *, is_quiet: bool) -> None:
+    """The blocks of a round have the same times. Raises RowError for a wrong answer."""
+    requests.plan(spread(BLOCK_REQUESTS, REQUESTS_PER_S, seed=number))
+    scrapes.plan(() if is_quiet else spread(BLOCK_SCRAPES, SCRAPES_PER_S, seed=number))
+    run([requests, scrapes])
+    for answer in requests.answers:
+        error, _ = wire.produce_answer(answer[8:], f"{_TOPIC}-0")
+        if error:
+            raise RowError(f"Produce answered error {error}")
+    for answer in scrapes.answers:
+        if not answer.startswith(b"HTTP/1.1 200 "):
+            raise RowError(f"the control API answered {answer[:50]!r}")
