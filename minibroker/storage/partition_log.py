@@ -85,7 +85,7 @@ class PartitionLog(WritableLog):
         self._active = fresh
         self.is_preallocated = False
         self.preallocate()
-        self._directory_changed = True
+        self._names_changed += 1
         self.log_start_offset = offset
         self._ended_at(offset)
 
@@ -140,7 +140,7 @@ class PartitionLog(WritableLog):
                 )
                 self.segments.remove(segment.base_offset)
         finally:
-            self._directory_changed = True
+            self._names_changed += 1
             segment_files.remove_later(self._disk, paths, self.config.file_delete_delay_ms)
 
     def _ended_at(self, offset: int) -> None:
@@ -150,7 +150,7 @@ class PartitionLog(WritableLog):
         self.truncation_count += 1
         if self.clean_offset is not None:
             self.clean_offset = min(self.clean_offset, offset)
-        self._directory_changed = True
+        self._names_changed += 1
         self._forget_room()
         if self.epochs.truncate_from_end(offset):
             self._epochs_changed()
@@ -228,6 +228,10 @@ class PartitionLog(WritableLog):
         except OSError as error:
             raise self._failed("look for old segments of", error) from error
 
+    def flush(self) -> None:
+        """Everything appended is on the disk when this returns. Raises StorageError."""
+        self.flush_task()()
+
     def close(self) -> None:
         """Write and sync everything, as a clean stop does. An untouched log costs nothing.
 
@@ -248,7 +252,7 @@ class PartitionLog(WritableLog):
             raise self._failed("close", error) from error
         if (
             self.log_end_offset > self.recovery_point
-            or self.epochs_unsynced
+            or self.epochs_written > self.epochs_synced
             or self._snapshots_unsynced
         ):
             return self.flush_task()

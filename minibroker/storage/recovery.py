@@ -146,7 +146,7 @@ class _Loader:
             has_new_names=self.has_new_names or log_end == 0,
         )
         if self.has_new_epochs:
-            log.epochs_unsynced = True  # a power cut must not find the new name without content
+            log.epochs_written += 1  # a power cut must not find the new name without content
         if begins_empty:
             log.preallocate()
         if not self._is_clean and log_end > log_start:

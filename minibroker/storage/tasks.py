@@ -67,7 +67,7 @@ class EpochsTask:
             if content is None or log.is_deleted:
                 return
             log.files.write_atomically(log.epochs_path, content, sync=False)
-            log.epochs_unsynced = True
+            log.epochs_written += 1
             if log.epochs_content is content:
                 log.epochs_content = None
 
@@ -76,18 +76,20 @@ class FlushTask:
     """fsync of files (absent ones passed by), then the log's recovery point moves to `end`.
 
     Where names changed, the partition's directory is synced as well, and its parent where the
-    directory itself is new. Who flushes many logs takes the three steps apart and syncs a parent
-    once for all: `sync`, `sync_directory` of the parent where `has_new_directory`, `finish`.
+    directory itself is new. Two of one log may be under way, and either may end first: what counts
+    as synced is what has been, not what somebody is about to. Who flushes many logs takes the three
+    steps apart and syncs a parent once for all: `sync`, `sync_directory` of the parent where
+    `has_new_directory`, `finish`.
     """
 
-    __slots__ = ("_paths", "_with_directory", "end", "log")
+    __slots__ = ("_names_changed", "_paths", "_truncation_count", "end", "log")
 
-    def __init__(
-        self, log: "WritableLog", paths: list[str], end: int, with_directory: bool
-    ) -> None:
+    def __init__(self, log: "WritableLog", paths: list[str], end: int, names_changed: int) -> None:
+        """`names_changed`: the log's count of changes when `paths` were found."""
         self.log = log
         self._paths = paths
-        self._with_directory = with_directory
+        self._names_changed = names_changed
+        self._truncation_count = log.truncation_count
         self.end = end
 
     def __call__(self) -> None:
@@ -104,9 +106,11 @@ class FlushTask:
 
     def finish(self) -> None:
         """All of it is on the disk, the parent included."""
-        if not self.log.is_deleted:
-            self.log.has_new_directory = False
-            self.log.note_flushed(self.end)
+        log = self.log
+        if not log.is_deleted:
+            log.has_new_directory = False
+            if log.truncation_count == self._truncation_count:
+                log.note_flushed(self.end)
 
     def sync(self) -> None:
         """Everything but the parent. Raises StorageError, SyncError where an fsync failed."""
@@ -116,7 +120,7 @@ class FlushTask:
     def _guarded(
         self, kind: type[StorageError], step: Callable[..., None], *arguments: str
     ) -> None:
-        """Raises an error of this kind, and has the next flush sync names as well."""
+        """Raises an error of this kind."""
         log = self.log
         if log.is_deleted:
             return
@@ -125,8 +129,6 @@ class FlushTask:
         except OSError as error:
             if log.is_deleted:
                 return  # the directory went away underneath: nothing to keep
-            log.epochs_unsynced = True
-            log.note_flush_failed()
             raise kind(
                 f"cannot flush {log.name} in {log.directory}: {error}",
                 log_directory=log.log_directory,
@@ -134,19 +136,19 @@ class FlushTask:
 
     def _sync(self) -> None:
         log = self.log
-        paths, with_directory = self._paths, self._with_directory
-        if log.epochs_unsynced:
-            # The name is new as well. Unsynced again before the end: the next flush does it.
-            log.epochs_unsynced = False
+        paths, epochs_written = self._paths, log.epochs_written
+        with_epochs = epochs_written > log.epochs_synced
+        if with_epochs:
             paths = [*paths, log.epochs_path]
-            with_directory = True
         for path in paths:
             try:
                 log.files.sync_path(path)
             except FileNotFoundError:
                 continue  # a transaction index is rarely there
-        if with_directory:
+        if with_epochs or self._names_changed > log.names_synced:  # the epochs' name is new as well
             log.files.sync_directory(log.directory)
+            log.names_synced = max(log.names_synced, self._names_changed)
+            log.epochs_synced = max(log.epochs_synced, epochs_written)
 
 
 class SyncDirectoryTask:
@@ -161,7 +163,7 @@ class SyncDirectoryTask:
         """Raises StorageError."""
         log = self._log
         try:
-            if log.epochs_unsynced and log.files.exists(log.epochs_path):
+            if log.epochs_written > log.epochs_synced and log.files.exists(log.epochs_path):
                 # Its new name must not be durable before its content.
                 log.files.sync_path(log.epochs_path)
             log.files.sync_directory(log.directory)

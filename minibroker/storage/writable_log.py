@@ -67,8 +67,8 @@ class WritableLog(ReadableLog):
     """One partition's log. Made by `recovery.load_log` (also for a new, empty directory)."""
 
     __slots__ = (
-        "_directory_changed",
         "_index_room",
+        "_names_changed",
         "_next_offset",
         "_roll_after",
         "_room",
@@ -80,10 +80,12 @@ class WritableLog(ReadableLog):
         "_staged_bytes",
         "dropped_count",
         "epochs_content",
-        "epochs_unsynced",
+        "epochs_synced",
+        "epochs_written",
         "has_new_directory",
         "is_preallocated",
         "last_flush_ms",
+        "names_synced",
     )
 
     def __init__(
@@ -125,7 +127,9 @@ class WritableLog(ReadableLog):
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []
         self._staged_bytes = 0
-        self._directory_changed = has_new_names
+        # Names in the directory: how often they changed, and up to which change they are durable.
+        self._names_changed = int(has_new_names)
+        self.names_synced = 0
         self.has_new_directory = has_new_names
         """May the directory's own name not be durable yet?"""
         self.dropped_count = 0
@@ -134,8 +138,11 @@ class WritableLog(ReadableLog):
         """
         self.epochs_content: bytes | None = None
         """What `leader-epoch-checkpoint` has to become, None: it is that already."""
-        self.epochs_unsynced = has_new_names and log_end_offset > 0
-        """Was it replaced since the last flush? Before the first record it says nothing."""
+        self.epochs_written = int(has_new_names and log_end_offset > 0)
+        self.epochs_synced = 0
+        """How often it was replaced, and which of them is durable. Before the first record it says
+        nothing.
+        """
         self.is_preallocated = False
         """Is the active `.log` longer than what is written to it?"""
         self.last_flush_ms = clock.now_ms()
@@ -262,7 +269,7 @@ class WritableLog(ReadableLog):
         self._staged_bytes += header.size_bytes
         self.write_staged()
         if completed is not None and completed.is_aborted:
-            self._directory_changed = True  # the index may be a new file
+            self._names_changed += 1  # the index may be a new file
             try:
                 self._active.txn_index.append(aborted_transaction(completed))
             except OSError as error:
@@ -370,6 +377,8 @@ class WritableLog(ReadableLog):
                 used, room = 0, self._rules.segment_bytes
                 index_room = segment.index_room(config.segment_index_bytes)
                 age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
+            if used == 0:
+                self._names_changed += 1  # whatever was synced before, the file had no name then
             first = segment.first_timestamp if used else max_timestamp
         except (OSError, CorruptionError) as error:
             raise self._failed("append to", error) from error
@@ -399,7 +408,7 @@ class WritableLog(ReadableLog):
         self.segments.add(new)
         self._active = new
         self.preallocate()
-        self._directory_changed = True
+        self._names_changed += 1
         self._forget_room()
         new.begin_empty()
         self._disk.run_later(CreateTask(new))
@@ -451,9 +460,11 @@ class WritableLog(ReadableLog):
         """
         self.write_staged()
         end = self.log_end_offset if up_to is None else up_to
-        with_directory = self._directory_changed
+        names_changed = self._names_changed
         dirty: list[Segment] = []
-        if end > self.recovery_point or with_directory:
+        # What a deleted log has in memory would go to its namesake.
+        has_unsynced = end > self.recovery_point or names_changed > self.names_synced
+        if has_unsynced and not self.is_deleted:
             reached = self.segments.since(min(self.recovery_point, end))
             dirty = [one for one in reached if one.base_offset < end or one is self._active]
             if rolled is not None and rolled not in dirty:
@@ -466,16 +477,11 @@ class WritableLog(ReadableLog):
         paths = [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES]
         late, self._snapshots_unsynced = self._snapshots_unsynced, ()
         paths += [producer_files.snapshot_path(self.directory, offset) for offset in late]
-        self._directory_changed = False
-        return FlushTask(self, paths, end, with_directory)
+        return FlushTask(self, paths, end, names_changed)
 
     @property
     def files(self) -> Files:
         return self._disk.files
-
-    def note_flush_failed(self) -> None:
-        """The next flush syncs the directory as well."""
-        self._directory_changed = True
 
     def note_flushed(self, offset: int) -> None:
         """Everything below `offset` is on the disk. Called by `FlushTask`, from any thread."""
@@ -483,7 +489,3 @@ class WritableLog(ReadableLog):
         if reached > self.recovery_point:
             self.last_flush_ms = self._clock.now_ms()
         self.recovery_point = max(self.recovery_point, reached)
-
-    def flush(self) -> None:
-        """Everything appended is on the disk when this returns. Raises StorageError."""
-        self.flush_task()()

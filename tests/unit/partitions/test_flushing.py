@@ -174,6 +174,25 @@ async def test_a_sync_that_was_passed_by_is_none(
     assert partition.high_watermark == 0
 
 
+async def test_a_sync_that_was_to_follow_finds_the_topic_deleted(
+    world: World, worker: Worker
+) -> None:
+    """Entries of the index in memory find no file any more: no fault of the disk."""
+    told: list[StorageError] = []
+    world.manager.on_storage_error = told.append
+    answers = []
+    for _ in range(3):
+        answers.append(world.append(b"x" * 5000))
+        world.manager.commit()
+    waiting = _taken(world)
+    world.delete("t")
+    while worker.work:
+        worker.run_one()
+    assert waiting.future.done()
+    assert told == []
+    assert [one.error_code for one in answers] == [STORAGE_ERROR] * 3
+
+
 async def test_a_log_that_moved_meanwhile_is_synced_where_it_is(
     world: World, worker: Worker
 ) -> None:

@@ -18,8 +18,16 @@ from minibroker.storage.tasks import (
     RemoveDirectoryTask,
     RemoveTask,
 )
-from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
+from tests.support.faulty_files import FaultyFiles, PowerCut
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    abandon,
+    append,
+    config,
+    open_manager,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,9 +86,9 @@ def test_create_makes_nothing_in_a_namesake_of_its_partition(tmp_path: Path) -> 
 def test_a_flush_moves_the_recovery_point_not_beyond_the_end(new_log: NewLog) -> None:
     log = new_log()
     append(log, b"a", b"b")
-    FlushTask(log, [f"{log.directory}/absent"], 2, True)()
+    FlushTask(log, [f"{log.directory}/absent"], 2, 1)()
     assert log.recovery_point == 2
-    FlushTask(log, [], 100, False)()
+    FlushTask(log, [], 100, 0)()
     assert log.recovery_point == 2
 
 
@@ -128,6 +136,95 @@ def test_a_flush_of_a_deleted_log_does_nothing(new_log: NewLog, tmp_path: Path) 
     remove()
     task()
     assert log.recovery_point == 0
+
+
+@pytest.mark.parametrize("is_flushed_before", [False, True])
+def test_a_flush_that_overtakes_another_syncs_the_names_too(
+    tmp_path: Path, is_flushed_before: bool
+) -> None:
+    """The flush of a roll waits on the worker while a producer's is done by a thread of its own."""
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    tasks: list[Callable[[], None]] = []
+    manager = open_manager(str(tmp_path / "d"), files=files, run_later=tasks.append)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"a")
+    log.flush()
+    log.roll()
+    if is_flushed_before:
+        log.flush()  # the new segment has no file yet, and no name that could be synced
+    append(log, b"b")
+    log.flush()
+    assert log.recovery_point == 2
+    abandon(manager)
+    files.power_cut()
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    assert values_of(manager.logs[log.name]) == [b"a", b"b"]
+    abandon(manager)
+    files.forget_pins()
+
+
+class OvertakenFiles(FaultyFiles):
+    """Calls `meanwhile`, once, when something is about to be synced by name."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    def sync_path(self, path: str) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        super().sync_path(path)
+
+
+def test_epochs_count_as_synced_when_they_are(tmp_path: Path) -> None:
+    """A flush that ends before another one has synced them does not leave them to that."""
+    (tmp_path / "d").mkdir()
+    files = OvertakenFiles(str(tmp_path / "d"))
+    manager = open_manager(str(tmp_path / "d"), files=files, run_later=lambda _: None)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"a", leader_epoch=3)
+
+    def overtake() -> None:
+        log.flush()
+        manager.checkpoint_now()
+        raise PowerCut
+
+    files.meanwhile = overtake
+    with pytest.raises(PowerCut):
+        log.flush()
+    abandon(manager)
+    files.power_cut()
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    assert manager.logs[log.name].recovery_point == 1
+    assert manager.logs[log.name].epochs.entries == [(3, 0)]
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_a_flush_says_nothing_of_what_came_after_a_truncation(new_log: NewLog) -> None:
+    log = new_log()
+    append(log, b"a")
+    append(log, b"b")
+    task = log.flush_task()
+    log.truncate_to(1)
+    append(log, b"other")
+    task()
+    assert log.recovery_point == 0
+
+
+def test_what_a_deleted_log_has_in_memory_is_not_written(tmp_path: Path) -> None:
+    """Its index would be made in the directory of a namesake, or be taken for a disk's fault."""
+    manager = open_manager(str(tmp_path))
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    for _ in range(3):
+        append(log, b"x" * 5000)
+    assert log.active_segment.unwritten_entry_count
+    manager.delete("t", 0)
+    log.flush_task()()
+    namesake = manager.create_log("t", 0, TOPIC_ID, config())
+    log.flush_task()()
+    assert not list(Path(namesake.directory).glob("*index"))
+    abandon(manager)
 
 
 def test_the_newest_epochs_are_written_whichever_task_runs(new_log: NewLog) -> None:
