@@ -47,7 +47,7 @@ class Group:
         self.members: dict[str, GroupMember] = {}
         self.topic = "read-by-groups"
         admin = AdminClient({"bootstrap.servers": broker.address})
-        admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])[self.topic].result(30)
+        admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])[self.topic].result(60)
         self.written: list[str] = []
 
     def start(self, client: str, name: str, *arguments: str, topic: str = "") -> GroupMember:
@@ -70,7 +70,7 @@ class Group:
             value = f"r{len(self.written)}"
             producer.produce(self.topic, value.encode(), partition=len(self.written) % PARTITIONS)
             self.written.append(value)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
     def settle(self, *names: str) -> None:
         """Wait until these members have all partitions, each about the same number."""
@@ -167,7 +167,7 @@ def test_pattern_finds_topics_that_come_later(group: Group) -> None:
     member = group.start("confluent", "a", "consumer", topic="/read-by-.*")
     member.wait_until(lambda: len(member.has) == PARTITIONS, "the topic that is there")
     admin = AdminClient({"bootstrap.servers": group.broker.address})
-    admin.create_topics([NewTopic("read-by-others", 2, 1)])["read-by-others"].result(30)
+    admin.create_topics([NewTopic("read-by-others", 2, 1)])["read-by-others"].result(60)
     member.wait_until(lambda: len(member.has) == PARTITIONS + 2, "the topic that came")
 
 

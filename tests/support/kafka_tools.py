@@ -10,7 +10,7 @@ from tests.support import java
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECONDS = 100
+SECONDS = 200
 _END = "== "
 
 

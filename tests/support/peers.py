@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 
 # What one node needs, and minibroker is given too: everything else stays at Kafka's default.
 ONE_NODE = {

@@ -20,7 +20,7 @@ from tests.support.groups import NODE_MODULES
 from tests.support.java import JARS, JUNIT_5, KAFKA_44
 
 EXAMPLES = Path(__file__).parent
-TIMEOUT_S = 110
+TIMEOUT_S = 280
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
 IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imported
 
@@ -56,7 +56,7 @@ def skip_without(program: str, built: Path, advice: str) -> None:
 @pytest.mark.parametrize("project", ["orders_service", "dead_letters", "windowed_counter"])
 def test_a_project_in_python(project: str, tmp_path: Path) -> None:
     directory = copy_of(project, tmp_path)
-    options = ["-W", "error", "-W", IMPORT_WARNING, "-o", LOOP_SCOPE, "--timeout", "100"]
+    options = ["-W", "error", "-W", IMPORT_WARNING, "-o", LOOP_SCOPE, "--timeout", "240"]
     said = run([sys.executable, "-m", "pytest", *options], directory)
     assert " passed" in said
     assert "skipped" not in said

@@ -26,7 +26,7 @@ def producer_for(broker: Broker) -> Producer:
 def test_topics_groups_and_requests(control: Control) -> None:
     producer = producer_for(control.broker)
     producer.produce("orders", b"v", partition=1)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     assert control.ask("GET", "/groups") == (200, [])
     settings = {"bootstrap.servers": control.broker.bootstrap, "group.id": "g", **QUIET}
     consumer = Consumer(settings)
@@ -61,7 +61,7 @@ def test_a_fault_from_any_language(control: Control) -> None:
     assert (status, headers["Location"]) == (201, "/faults/1")
     producer = producer_for(control.broker)
     producer.produce("orders", b"v")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     assert control.ask("GET", "/faults/1") == (200, {"id": 1, "hits": 2, **rule})
     assert control.ask("GET", "/faults") == (200, [{"id": 1, "hits": 2, **rule}])
     assert control.ask("DELETE", "/faults/1")[0] == 200

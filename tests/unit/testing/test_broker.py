@@ -49,7 +49,7 @@ def sent(broker: Broker, topic: str, *values: bytes) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
     for value in values:
         producer.produce(topic, value, partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 def objects_now() -> int:
@@ -150,12 +150,12 @@ def test_log_append_time_follows_the_clock(broker: Broker) -> None:
 
 def test_aborted_records_are_seen_by_whom_wants_them(broker: Broker) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "t", **QUIET})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     for value, end in ((b"no", producer.abort_transaction), (b"yes", producer.commit_transaction)):
         producer.begin_transaction()
         producer.produce("orders", value, partition=1)
-        assert producer.flush(10) == 0
-        end(10)
+        assert producer.flush(60) == 0
+        end(60)
     everything = broker.records("orders", 1)
     assert [one.value for one in everything] == [b"no", b"yes"]
     assert broker.records("orders", 1, isolation="read_committed") == everything[1:]
@@ -194,7 +194,7 @@ def test_committed_offsets_and_groups(broker: Broker) -> None:
         }
     )
     consumer.subscribe(["orders"])
-    assert len(consumer.consume(2, 10)) == 2
+    assert len(consumer.consume(2, 60)) == 2
     assert broker.groups == {"g": "Stable"}
     consumer.commit(asynchronous=False)
     assert broker.committed("g")["orders", 0] == 2
@@ -226,7 +226,7 @@ def test_requests_are_written_down(broker: Broker) -> None:
     )
     producer.produce("orders", b"v", partition=0)
     producer.produce("orders", b"v", partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     seen = [one for one in broker.requests if one.client_id == "mine"]
     assert {"ApiVersions", "Metadata", "Produce"} <= {one.api for one in seen}
     assert all(one.error is None and one.duration_ms >= 0 for one in seen)
@@ -253,10 +253,10 @@ def test_after_a_reset_it_is_as_at_the_start(broker: Broker) -> None:
         ],
     )
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
-    admin.incremental_alter_configs([resource])[resource].result(10)
+    admin.incremental_alter_configs([resource])[resource].result(60)
     broker.reset()
     (described,) = admin.describe_configs([ConfigResource("broker", "0")]).values()
-    assert described.result(10)["log.retention.ms"].value != "5000"
+    assert described.result(60)["log.retention.ms"].value != "5000"
     broker.reset()
     assert broker.topics == {"orders": 3}
     assert broker.records("orders") == []

@@ -40,7 +40,7 @@ def producer(broker: Broker) -> Producer:
 def send(producer: Producer, topic: str, *values: bytes) -> None:
     for index, value in enumerate(values):
         producer.produce(topic, value, partition=index)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def errors_of(broker: Broker, api: str) -> list[str]:
@@ -101,7 +101,7 @@ def test_a_delay_is_on_the_brokers_clock(broker: Broker, producer: Producer) -> 
             producer.poll(0.01)
         assert broker.records("b") == []
         broker.clock.advance(seconds=20)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         assert not any(broker._node.dispatcher._held.values())
     assert [one.value for one in broker.records("b")] == [b"v"]
 
@@ -115,7 +115,7 @@ def test_a_connection_that_is_held_goes_on_when_the_rule_is_removed(
         producer.poll(0.01)
     assert broker.records("b") == []
     fault.remove()
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert len(broker.records("b")) == 1
 
 
@@ -132,10 +132,10 @@ def test_a_consumer_gets_the_other_partition_meanwhile(broker: Broker) -> None:
     )
     consumer.subscribe(["a"])
     with broker.faults.add("Fetch", error="NOT_LEADER_OR_FOLLOWER", topic="a", partition=0):
-        message = consumer.poll(20)
+        message = consumer.poll(60)
         assert message is not None
         assert message.value() == b"1"
-    message = consumer.poll(20)
+    message = consumer.poll(60)
     assert message is not None
     assert message.value() == b"0"
     consumer.close()

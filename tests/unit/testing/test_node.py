@@ -41,13 +41,13 @@ def test_a_full_disk_refuses_records_and_has_room_again(kafka_broker: Broker) ->
     once = producer_for(kafka_broker, retries=0)
     with kafka_broker.faults.add(broker="disk_full"):
         once.produce("orders", b"lost", on_delivery=lambda error, _: refusals.append(error))
-        once.flush(10)
+        once.flush(60)
         patient = producer_for(kafka_broker, retries=1_000)
         patient.produce("orders", b"late")
         while not any(one.client_id == "rdkafka" for one in kafka_broker.requests[2:]):
             patient.poll(0.01)
     assert [one.name() for one in refusals] == ["KAFKA_STORAGE_ERROR"]
-    assert patient.flush(10) == 0
+    assert patient.flush(60) == 0
     assert values(kafka_broker, "orders") == [b"late"]
 
 
@@ -75,7 +75,7 @@ async def test_a_paused_broker_does_nothing_until_it_goes_on(kafka_broker: Broke
         assert values(kafka_broker, "orders") == []
         fault.remove()
         await sent
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     assert sorted(values(kafka_broker, "orders")) == [b"1", b"2"]  # type: ignore[type-var]
 
 
@@ -97,7 +97,7 @@ def test_a_killed_broker_comes_back_with_what_it_acknowledged(kafka_broker: Brok
     address = kafka_broker.bootstrap
     producer = producer_for(kafka_broker, **{"enable.idempotence": True})
     producer.produce("orders", b"before", partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer({"bootstrap.servers": address, "group.id": "g", **QUIET})
     consumer.commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)
     with kafka_broker.faults.add(broker="killed"):
@@ -108,7 +108,7 @@ def test_a_killed_broker_comes_back_with_what_it_acknowledged(kafka_broker: Brok
             kafka_broker.records("orders")
         producer.produce("orders", b"after", partition=0)
     assert kafka_broker.bootstrap == address
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert values(kafka_broker, "orders") == [b"before", b"after"]
     (committed,) = consumer.committed([TopicPartition("orders", 0)], 10)
     assert committed.offset == 1
@@ -139,10 +139,10 @@ def test_the_zookeeper_session_is_lost_and_clients_go_on(zookeeper: ZooKeeper) -
         session = tree.session_id
         producer = producer_for(broker)
         producer.produce("orders", b"1")
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
         broker.faults.add(broker="zookeeper_session_lost")
         producer.produce("orders", b"2")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         while tree.session_id in (0, session):
             producer.poll(0.01)
         while not broker.call(lambda: broker._node.app.cluster.is_controller):
@@ -152,7 +152,7 @@ def test_the_zookeeper_session_is_lost_and_clients_go_on(zookeeper: ZooKeeper) -
         with broker.faults.add(broker="killed"):
             pass  # its session stands, and is taken up
         producer.produce("orders", b"3")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         assert values(broker, "orders") == [b"1", b"2", b"3"]
 
 

@@ -109,7 +109,7 @@ def test_a_test_that_fails_shows_what_the_broker_saw(pytester: pytest.Pytester) 
         def test_fails(kafka, kafka_topic):
             producer = Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
             producer.produce(kafka_topic, b"v")
-            assert producer.flush(10) == 0
+            assert producer.flush(60) == 0
             assert kafka.records(kafka_topic) == []
         """
     )

@@ -93,7 +93,7 @@ def test_an_answer_that_a_full_disk_made_an_error_is_noted_as_one(kafka_broker: 
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap, "retries": 0, "log_level": 0})
     with kafka_broker.faults.add(broker="disk_full"):
         producer.produce("t", b"v")
-        producer.flush(20)
+        producer.flush(60)
     (failed,) = kafka_broker.wait_for_requests("Produce", error="KAFKA_STORAGE_ERROR")
     assert failed.client_id == "rdkafka"
     with pytest.raises(TimeoutError, match="for 2 such requests, 1 came"):
