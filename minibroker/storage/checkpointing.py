@@ -4,7 +4,8 @@ Recovery points, log start offsets, high watermarks and how far compaction came 
 each, for all partitions at once. A file may name a partition that is gone. One of that name that is
 made again must not be taken for it: a start offset beyond its end would empty it at the next start,
 a recovery point would vouch for bytes that were never synced. So `LogDirectory.named` holds what
-the files may name, and who makes a log of such a name has them written first.
+the files may name, what one that is being written may, and who makes a log of such a name has them
+written first.
 
 Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDelete).
 """
@@ -64,11 +65,14 @@ class Checkpoints:
     ) -> None:
         """Those that changed. Two threads take turns: the second one knows the newer logs.
 
-        Raises StorageError.
+        A directory that failed before the logs were looked up has none of them any more, and its
+        files stay as they are. Raises StorageError.
         """
         with self._lock:
             logs = all_logs()
             for directory in directories:
+                if directory.is_offline:
+                    continue
                 prefix = directory.path + "/"
                 mine = [
                     (name, log)
@@ -81,15 +85,16 @@ class Checkpoints:
                 directory.named = now_named
 
     def _write_one(self, directory: LogDirectory, logs: Sequence[Named]) -> None:
-        directory.write_checkpoint(
-            names.RECOVERY_POINTS, {name: log.recovery_point for name, log in logs}
-        )
+        recovery_points = {name: log.recovery_point for name, log in logs}
         starts = {
             name: log.log_start_offset
             for name, log in logs
             if log.log_start_offset > log.segments.first.base_offset
         }
+        # The start first: DeleteRecords takes the recovery point along, over records that may
+        # never have been synced and are of no interest below it only.
         directory.write_checkpoint(names.LOG_START_OFFSETS, starts)
+        directory.write_checkpoint(names.RECOVERY_POINTS, recovery_points)
         watermarks = {name: self.high_watermark_of(log) for name, log in logs}
         directory.write_checkpoint(names.HIGH_WATERMARKS, watermarks)
         cleaned = {name: log.clean_offset for name, log in logs if log.clean_offset is not None}

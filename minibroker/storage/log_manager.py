@@ -266,6 +266,13 @@ class LogManager:
         if any(name in one.named for one in self.live_directories if one.path == path):
             self.checkpoint_now()
 
+    def _note_left(self, name: TopicPartition, path: str) -> None:
+        """A log is not in this directory any more; who writes its checkpoints may have seen it."""
+        self._log_counts[path] -= 1
+        for directory in self.directories:
+            if directory.path == path:
+                directory.named.add(name)
+
     def may_be_lost(self, name: TopicPartition) -> bool:
         """Of a partition that was there before: may its log be in an offline directory?
 
@@ -306,7 +313,7 @@ class LogManager:
         log.assign_topic_id(old.topic_id)
         log.clean_offset = old.clean_offset
         left = old.log_directory
-        self._log_counts[left] -= 1
+        self._note_left(old.name, left)
         marked = names.marked_directory(old.topic, old.partition, names.DELETE_DIRECTORY)
         try:
             remove: Callable[[], None] | None = old.mark_deleted(f"{left}/{marked}")
@@ -388,7 +395,7 @@ class LogManager:
         marked = names.marked_directory(topic, partition, names.DELETE_DIRECTORY)
         task = log.mark_deleted(f"{parent}/{marked}")
         del self.logs[name]
-        self._log_counts[parent] -= 1
+        self._note_left(name, parent)
         self.high_watermarks.pop(name, None)
         return task
 
@@ -437,7 +444,7 @@ class LogManager:
 
         Raises StorageError.
         """
-        self._checkpoints.write(self.live_directories, lambda: list(self.logs.items()))
+        self._checkpoints.write(self.directories, lambda: list(self.logs.items()))
         self.disk.windows.close_unused()
 
     def flush_all(self) -> None:

@@ -10,10 +10,13 @@ import pytest
 from minibroker.errors import StorageError
 from minibroker.ids import TopicPartition
 from minibroker.storage.files import Files
+from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import DEFAULTS, TOPIC_ID, append, open_manager
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from minibroker.storage.partition_log import PartitionLog
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 
@@ -86,3 +89,74 @@ def test_a_disk_that_refuses_makes_no_log(tmp_path: Path) -> None:
     files.refuses = False
     manager.create_log(*A, TOPIC_ID, DEFAULTS)
     manager.close()
+
+
+def test_one_that_knows_a_log_without_a_name_is_waited_for(tmp_path: Path) -> None:
+    """Of two directories the first is being written; the second one's logs are looked up already.
+
+    A log start that is not the namesake's would empty that at the next start.
+    """
+    files = SlowFiles()
+    manager = open_manager(str(tmp_path / "1"), str(tmp_path / "2"), files=files)
+    manager.create_log(*B, TOPIC_ID, DEFAULTS)
+    log = manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    assert log.log_directory == str(tmp_path / "2")
+    append(log, b"old")
+    append(log, b"old")
+    log.advance_log_start(1)
+    files.waits = True
+    writer = Thread(target=manager.checkpoint_now)
+    writer.start()
+    assert files.arrived.wait(60)
+    manager.delete(*A)
+    files.may_go_on.set()
+    namesake = manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    writer.join(60)
+    assert namesake.directory == log.directory.partition("/a-0.")[0] + "/a-0"
+    assert "a 0 1" not in (tmp_path / "2" / "log-start-offset-checkpoint").read_text()
+    manager.close()
+
+
+def test_a_directory_that_fails_meanwhile_keeps_its_checkpoints(tmp_path: Path) -> None:
+    """Its logs are gone from the list when the writer's turn comes: that says nothing of them."""
+    paths = str(tmp_path / "1"), str(tmp_path / "2")
+    manager = open_manager(*paths)
+    log = manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    manager.create_log(*B, TOPIC_ID, DEFAULTS)
+    append(log, b"a")
+    append(log, b"a")
+    log.advance_log_start(1)
+    manager.checkpoint_now()
+    known = (tmp_path / "1" / "log-start-offset-checkpoint").read_text()
+    assert "a 0 1" in known
+
+    def logs_after_the_failure() -> list[tuple[TopicPartition, PartitionLog]]:
+        manager.fail_directory(paths[0])
+        return list(manager.logs.items())
+
+    manager._checkpoints.write(manager.live_directories, logs_after_the_failure)
+    assert (tmp_path / "1" / "log-start-offset-checkpoint").read_text() == known
+    manager.close()
+
+
+def test_a_recovery_point_never_vouches_for_deleted_records_alone(tmp_path: Path) -> None:
+    """DeleteRecords moves both; what lies below was never synced."""
+    root = tmp_path / "d"
+    root.mkdir()
+    files = FaultyFiles(str(root))
+    manager = open_manager(str(root), files=files)
+    log = manager.create_log(*A, TOPIC_ID, DEFAULTS)
+    manager.checkpoint_now()
+    append(log, b"a")
+    log.advance_log_start(1)
+    for call in range(20):
+        files.fail_at = files.call_count + 1 + call
+        try:
+            manager.checkpoint_now()
+        except StorageError:
+            vouches = "a 0 1" in (root / "recovery-point-offset-checkpoint").read_text()
+            starts = "a 0 1" in (root / "log-start-offset-checkpoint").read_text()
+            assert starts or not vouches
+    files.fail_at = -1
+    manager.close()
+    files.forget_pins()
