@@ -124,7 +124,7 @@ class LogMoves:
         """The next round, or the end."""
         if self._moves.get(name) is not move:
             return
-        if move.log.is_deleted:
+        if move.log.is_deleted or not self._logs.is_live(move.destination):
             self._give_up(name)
             return
         before = move.size_bytes

@@ -107,6 +107,10 @@ class LogManager:
         """Those that have not failed."""
         return [one for one in self.directories if not one.is_offline]
 
+    def is_live(self, path: str) -> bool:
+        """Is this one of the directories, and has it not failed?"""
+        return any(one.path == path for one in self.live_directories)
+
     def fail_directory(self, path: str) -> list[TopicPartition] | None:
         """Serve nothing from this directory any more; the partitions that are lost with it.
 
@@ -138,12 +142,17 @@ class LogManager:
     def load(self) -> None:
         """Open every log in every directory. Raises StorageError."""
         deleted: list[tuple[TopicPartition, str]] = []
-        self._in_each(lambda one: self._load_directory(one, deleted))
+        copies: list[str] = []
+        self._in_each(lambda one: self._load_directory(one, deleted, copies))
         for name, path in deleted:
-            if name in self._futures and not self.may_be_lost(name) and name not in self.logs:
+            if self.may_be_lost(name):
+                _log.warning("%s is left alone: its log may be in an offline directory", path)
+            elif name in self._futures and name not in self.logs:
                 self._take_back(name, path)
             else:
                 self.disk.run_later(RemoveDirectoryTask(self.disk.files, path))
+        for path in copies:  # not before: a copy tells what is to be taken back
+            self.disk.run_later(self.remove_copy(path))
 
     def _take_back(self, name: TopicPartition, path: str) -> None:
         """A power cut left of a move's two renames only that of the old log, which is here and
@@ -154,14 +163,18 @@ class LogManager:
         _log.warning("%s is %s again: its move to another directory was cut off", path, original)
         try:
             self.disk.files.replace(path, original)
+            self.disk.files.sync_directory(directory)
         except OSError as error:
             raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
         self._load_one(name, original, Checkpointed())
 
     def _load_directory(
-        self, directory: LogDirectory, deleted: list[tuple[TopicPartition, str]]
+        self,
+        directory: LogDirectory,
+        deleted: list[tuple[TopicPartition, str]],
+        copies: list[str],
     ) -> None:
-        """`deleted`: gets the partitions' directories that are to be removed."""
+        """`deleted` and `copies` get the partitions' directories that are to be removed."""
         self.was_clean = self.was_clean and directory.was_clean
         checkpoints = self._checkpoints.read(directory)
         self.high_watermarks.update(checkpoints.high_watermarks)
@@ -172,7 +185,7 @@ class LogManager:
                 deleted.append((parsed[0], path))
             elif parsed is not None and parsed[1] == names.FUTURE_DIRECTORY:
                 self._futures[parsed[0]] = directory.path
-                self.disk.run_later(self.remove_copy(path))
+                copies.append(path)
             elif parsed is None or parsed[1] or parsed[0].topic.startswith("__cluster_metadata"):
                 self.strays.append(path)
                 _log.warning("%s is no partition of this broker and is left alone", path)
@@ -307,6 +320,8 @@ class LogManager:
         Raises StorageError; the partition stays where it is then.
         """
         old = move.log
+        if not self.is_live(move.destination):
+            raise StorageError(f"cannot move {old.name}: {move.destination} is offline")
         log = self._open_copy(move)
         log.recovery_point = recovery_point
         log.has_new_directory = True

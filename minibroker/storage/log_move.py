@@ -14,11 +14,10 @@ from Kafka: files are copied as they are instead of record by record.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from minibroker.errors import StorageError
 from minibroker.storage import names
-from minibroker.storage.files import Files
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.segment import Segment
 
@@ -27,6 +26,28 @@ ROUND_BYTES: Final = 8 << 20
 """One round copies about this much: the worker has others to serve in between."""
 FINISH_BYTES: Final = 1 << 20
 """As much may be left for the loop's thread to copy."""
+
+
+Found = TypeVar("Found")
+
+
+def _at_source(log: PartitionLog, step: Callable[..., Found], *arguments: object) -> Found:
+    """A step in the directory where the log is. Raises FileNotFoundError, and StorageError which
+    names that directory, not the one that is written to.
+    """
+    try:
+        return step(*arguments)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _refused(log, error) from error
+
+
+def _refused(log: PartitionLog, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot move {log.name} from {log.log_directory}: {error}",
+        log_directory=log.log_directory,
+    )
 
 
 class Piece:
@@ -41,15 +62,19 @@ class Piece:
         self.position = position
         self.size_bytes = size_bytes
 
-    def copy(self, files: Files) -> None:
-        """Raises OSError; FileNotFoundError where the source is gone."""
-        source = files.open_to_read(self.source)
+    def copy(self, log: PartitionLog) -> None:
+        """Raises OSError; FileNotFoundError where the source is gone, StorageError where it cannot
+        be read.
+        """
+        files = log.files
+        source = _at_source(log, files.open_to_read, self.source)
         try:
             target = files.open(self.target, create=True)
             try:
                 end = self.position + self.size_bytes
                 for at in range(self.position, end, _CHUNK_BYTES):
-                    content = files.pread(source, min(_CHUNK_BYTES, end - at), at)
+                    size = min(_CHUNK_BYTES, end - at)
+                    content = _at_source(log, files.pread, source, size, at)
                     files.write_all(target, [content], at)
             finally:
                 files.close(target)
@@ -104,7 +129,7 @@ class LogMove:
             gone = self._forget_changed()
             pieces, size = self._pieces(ROUND_BYTES)
         except OSError as error:
-            raise self._failed(error) from error
+            raise _refused(self.log, error) from error
         if not gone and size <= FINISH_BYTES and len(pieces) <= 1:
             return None
         self._count(pieces)
@@ -164,7 +189,7 @@ class LogMove:
         """Pieces of files that are gone by now are left out: the next look finds them changed."""
         for piece in pieces:
             try:
-                piece.copy(self.log.files)
+                piece.copy(self.log)
             except FileNotFoundError:
                 if not self.log.files.exists(self.directory):
                     raise
@@ -206,17 +231,22 @@ class LogMove:
         try:
             changed = self._forget_changed()
             pieces, size = self._pieces(FINISH_BYTES + 1)
-            if changed or size > FINISH_BYTES:
+            is_early = bool(changed) or size > FINISH_BYTES
+            if not is_early:
+                log.write_state()
+        except OSError as error:
+            raise _refused(log, error) from error
+        try:
+            if is_early:
                 self._remove(changed)
                 return None
             self._copy(pieces)
             self._count(pieces)
-            log.write_state()
             kept = [log.active_segment, *log.segments.since(self._synced_offset)]
             paths = {segment.path(suffix) for segment in kept for suffix in _BESIDE_LOG}
             others = [
                 name
-                for name in log.files.list_files(log.directory)
+                for name in _at_source(log, log.files.list_files, log.directory)
                 if name.endswith(names.SNAPSHOT)
                 or name in (names.LEADER_EPOCHS, names.PARTITION_METADATA)
             ]
@@ -240,11 +270,19 @@ class LogMove:
                     except FileNotFoundError:
                         continue  # retention was quicker
                 files.sync_directory(log.directory)
-                files.sync_directory(self.destination)
+            except OSError as error:
+                if not log.directory.endswith(names.DELETE_DIRECTORY):
+                    raise self._failed(error) from error
+            # In this order: where the power goes in between, a start finds the old log taken out
+            # and the copy, and takes that back. The other way round it would find two logs.
+            try:
                 files.sync_directory(left)
             except OSError as error:
-                if not log.is_deleted:
-                    raise self._failed(error) from error
+                raise _refused(self.log, error) from error
+            try:
+                files.sync_directory(self.destination)
+            except OSError as error:
+                raise self._failed(error) from error
 
         return run
 
@@ -253,7 +291,7 @@ class LogMove:
         files = self.log.files
         for path in paths:
             try:
-                content = files.read_all(path)
+                content = _at_source(self.log, files.read_all, path)
             except FileNotFoundError:
                 continue
             handle = files.open(self._target(path), create=True)

@@ -283,9 +283,11 @@ class PartitionLog(WritableLog):
         Raises StorageError. The log is of no use afterwards.
         """
         self.abandon()
+        # Before the rename: a worker that finds no directory any more sees why.
+        old, self.directory = self.directory, directory
         try:
-            self._disk.files.replace(self.directory, directory)
+            self._disk.files.replace(old, directory)
         except OSError as error:
+            self.directory = old
             raise self._failed("delete", error) from error
-        self.directory = directory
         return RemoveDirectoryTask(self._disk.files, directory)

@@ -62,7 +62,8 @@ class FaultyFiles(Files):
         self.fail_errno = errno.ENOSPC
         self._synced: dict[int, bytes] = {}
         self._pins: dict[int, int] = {}
-        self._names: dict[str, dict[str, int | None]] = {}
+        # Directories, too, go by their number: one that is renamed keeps what is in it.
+        self._names: dict[int, dict[str, int]] = {}
         self._remember_all()
 
     # --- what is durable ------------------------------------------------------------------------
@@ -72,19 +73,21 @@ class FaultyFiles(Files):
         self._synced, self._names = {}, {}
         for directory, _, _ in os.walk(self.root):
             self._note_names(directory)
-        for inode in self._pins:
+        for inode in self._pins.keys() - self._names.keys():
             self._synced[inode] = self._content(inode)
 
     def _note_names(self, directory: str) -> None:
         """The directory was synced: these names are durable; a file not seen yet is as it is."""
-        found: dict[str, int | None] = {}
+        found: dict[str, int] = {}
         with os.scandir(directory) as entries:
             for entry in entries:
-                found[entry.name] = None if entry.is_dir() else self._inode(entry.path)
-        self._names[directory] = found
+                found[entry.name] = self._inode(entry.path)
+                if entry.is_dir():
+                    self._names.setdefault(found[entry.name], {})
+        self._names[self._inode(directory)] = found
 
     def _inode(self, path: str) -> int:
-        """A file's number; the file is held open so that the number is not used again."""
+        """A file's or directory's number; it is held open so that the number is not used again."""
         inode = os.stat(path).st_ino
         if inode not in self._pins:
             self._pins[inode] = os.open(path, os.O_RDONLY)
@@ -105,26 +108,24 @@ class FaultyFiles(Files):
         first `keep(how many)` survive: a torn write.
         """
         survivors: list[tuple[str, bytes]] = []
-        for directory, found in self._names.items():
-            for name, inode in found.items():
-                if inode is None:
+        durable = [(self.root, self._inode(self.root))]
+        for directory, number in durable:
+            for name, inode in self._names[number].items():
+                path = f"{directory}/{name}"
+                if inode in self._names:
+                    durable.append((path, inode))
                     continue
                 synced, live = self._synced[inode], self._content(inode)
                 if live.startswith(synced):
                     extra = len(live) - len(synced)
                     synced = live[: len(synced) + (keep(extra) if extra else 0)]
-                survivors.append((f"{directory}/{name}", synced))
-        durable = [self.root]
-        for directory in durable:
-            found = self._names.get(directory, {})
-            durable += [f"{directory}/{name}" for name, inode in found.items() if inode is None]
+                survivors.append((path, synced))
         shutil.rmtree(self.root)
-        for directory in durable:
+        for directory, _ in durable:
             os.mkdir(directory)
         for path, content in survivors:
-            if path.rpartition("/")[0] in durable:
-                with open(path, "wb") as file:
-                    file.write(content)
+            with open(path, "wb") as file:
+                file.write(content)
         self.cut_at = self.fail_at = self.short_at = -1
         self._remember_all()
 
@@ -170,8 +171,6 @@ class FaultyFiles(Files):
     def replace(self, old: str, new: str) -> None:
         self._count()
         os.replace(old, new)
-        if old in self._names:  # a directory: what is in it moved along
-            self._names[new] = self._names.pop(old)
 
     def link(self, path: str, name: str) -> None:
         self._count()
@@ -184,7 +183,7 @@ class FaultyFiles(Files):
     def make_directory(self, path: str) -> None:
         self._count()
         super().make_directory(path)
-        self._names[path] = {}
+        self._names[self._inode(path)] = {}
 
     def remove_directory(self, path: str) -> None:
         self._count()

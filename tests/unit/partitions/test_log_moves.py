@@ -122,6 +122,14 @@ async def test_a_topic_that_is_deleted_ends_its_move(rig: Rig) -> None:
     assert rig.logs.logs == {}
 
 
+async def test_a_directory_that_fails_ends_the_moves_into_it(rig: Rig) -> None:
+    rig.moves.alter(NAME, rig.paths[1])
+    rig.logs.fail_directory(rig.paths[1])
+    await rig.settle()
+    assert rig.directory == rig.paths[0]
+    assert rig.moves.in_directory(rig.paths[1]) == []
+
+
 async def test_a_disk_that_refuses_keeps_the_partition_where_it_is(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
