@@ -22,6 +22,7 @@ from minibroker.protocol.messages.add_partitions_to_txn import (
 from minibroker.protocol.messages.end_txn import EndTxnRequest
 from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from minibroker.protocol.messages.list_transactions import ListTransactionsRequest
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -68,6 +69,12 @@ class World:
                 continue
         assert answer.error_code == 0, answer
         return answer.producer_id, answer.producer_epoch
+
+    async def load(self) -> None:
+        """Wait until the coordinator has loaded all of its partitions."""
+        async with asyncio.timeout(TIMEOUT_S):
+            while (await self.client.call(ListTransactionsRequest(), 0)).error_code in NOT_YET:
+                continue
 
     def add_request(
         self, producer: tuple[int, int], *indexes: int, transactional_id: str = "x"

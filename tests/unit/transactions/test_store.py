@@ -64,6 +64,7 @@ async def test_what_was_written_is_there_after_a_restart(world: World, tmp_path:
         await again.connect() as client,
     ):
         world.running, world.client = again, client
+        await world.load()
         assert (await world.begin("a"))[1] == 1
         after = {one.transactional_id: one for one in world.coordinator.all()}
         for name in ("b", "c", "d"):
