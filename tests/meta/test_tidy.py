@@ -45,7 +45,7 @@ CLOCK_READS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "
 
 # Inside minibroker: module → the only files that may import it.
 DOORS = {
-    "kazoo": ("minibroker/cluster/zookeeper.py",),
+    "kazoo": ("minibroker/cluster/zookeeper_session.py",),
     "sqlite3": ("minibroker/cluster/embedded.py",),
 }
 
