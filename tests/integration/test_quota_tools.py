@@ -1,0 +1,129 @@
+"""Kafka's ConfigCommand sets, lists and deletes quotas: over a broker, and through ZooKeeper."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import java
+from tests.support.broker import Minibroker
+from tests.support.kafka_tools import run_commands
+from tests.support.peers import KafkaPeer
+from tests.support.wire import WireClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.peers import ZooKeeper
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+CONFIGS = "kafka.admin.ConfigCommand"
+ALICE = ("--entity-type", "users", "--entity-name", "al ice")
+A_CLIENT = ("--entity-type", "clients", "--entity-name", "c 1")
+EVERY_USER = ("--entity-type", "users", "--entity-default")
+EVERY_CLIENT = ("--entity-type", "clients", "--entity-default")
+LOCALHOST = ("--entity-type", "ips", "--entity-name", "localhost")
+EVERY_IP = ("--entity-type", "ips", "--entity-default")
+
+
+def configs(broker: KafkaPeer, *arguments: str) -> str:
+    """What the tool printed."""
+    bootstrap = ("--bootstrap-server", broker.address)
+    return java.run_java(java.KAFKA_39, CONFIGS, *bootstrap, *arguments)
+
+
+def test_config_command_sets_lists_and_deletes(new_broker: Callable[..., Minibroker]) -> None:
+    """Users, client ids, both together, addresses, and the default of each."""
+    entities = [
+        (ALICE, "producer_byte_rate=1024,request_percentage=200", "request_percentage=200.0"),
+        (A_CLIENT, "consumer_byte_rate=2048", "client-id 'c 1' are consumer_byte_rate=2048.0"),
+        (ALICE + A_CLIENT, "controller_mutation_rate=2.5", "controller_mutation_rate=2.5"),
+        (EVERY_USER, "producer_byte_rate=1000000000", "default user-principal are producer_byte"),
+        (EVERY_CLIENT, "consumer_byte_rate=1000000000", "default client-id are consumer_byte_ra"),
+        (LOCALHOST, "connection_creation_rate=1000", "ip 'localhost' are connection_creation_r"),
+        (EVERY_IP, "connection_creation_rate=2000", "the default ip are connection_creation_rat"),
+    ]
+    base = (CONFIGS, "--bootstrap-server", new_broker().address)
+    types = (("users",), ("clients",), ("users", "clients"), ("ips",))
+    describe = [
+        (*base, "--describe", *(word for one in kind for word in ("--entity-type", one)))
+        for kind in types
+    ]
+    sets = [(*base, "--alter", "--add-config", config, *named) for named, config, _ in entities]
+    deletions = []
+    for named, config, _ in entities:
+        keys = ",".join(pair.partition("=")[0] for pair in config.split(","))
+        deletions.append((*base, "--alter", "--delete-config", keys, *named))
+    outcomes = run_commands(java.KAFKA_39, *sets, *describe, *deletions, *describe)
+    assert [one.failure for one in outcomes] == [None] * len(outcomes)
+    before = "\n".join(one.text for one in outcomes[len(sets) : len(sets) + len(types)])
+    after = "\n".join(one.text for one in outcomes[-len(types) :])
+    for _, _, shown in entities:
+        assert shown in before
+        assert shown not in after
+
+
+def test_config_command_in_zookeeper_mode(
+    zookeeper: ZooKeeper, new_broker: Callable[..., Minibroker]
+) -> None:
+    """What the tool writes into ZooKeeper we tell, and it reads there what we wrote.
+
+    In this mode Kafka 3.9 alters the credentials of users alone; quotas it only lists.
+    """
+    connect = f"{zookeeper.connect}/config-command"
+    ours = new_broker(zookeeper=connect)
+    broker = (CONFIGS, "--bootstrap-server", ours.address)
+    tree = (CONFIGS, "--zookeeper", connect)
+    scram = "SCRAM-SHA-512=[iterations=8192,password=secret]"
+    outcomes = run_commands(
+        java.KAFKA_39,
+        (*broker, "--alter", "--add-config", "producer_byte_rate=1024", *ALICE),
+        (*broker, "--alter", "--add-config", "SCRAM-SHA-256=[password=secret]", *ALICE),
+        (*broker, "--alter", "--add-config", "consumer_byte_rate=2048", *EVERY_USER),
+        (*tree, "--alter", "--add-config", scram, *ALICE),
+        (*tree, "--describe", *ALICE),
+        (*tree, "--describe", "--entity-type", "users"),
+        (*broker, "--describe", *ALICE),
+        (*tree, "--alter", "--delete-config", "SCRAM-SHA-256", *ALICE),
+        (*broker, "--describe", *ALICE),
+        (*tree, "--alter", "--add-config", "producer_byte_rate=1", *ALICE),
+        (*tree, "--describe", *A_CLIENT),
+    )
+    failed = [place for place, one in enumerate(outcomes) if one.failure]
+    assert failed == [9, 10]  # the tool's own refusals
+    in_tree, every_user, before, after = (outcomes[place].text for place in (4, 5, 6, 8))
+    assert "producer_byte_rate=1024" in in_tree
+    assert "SCRAM-SHA-256=salt=" in in_tree
+    assert "consumer_byte_rate=2048" in every_user
+    assert "producer_byte_rate=1024.0" in before
+    assert "SCRAM-SHA-256=iterations=4096" in before
+    assert "SCRAM-SHA-512=iterations=8192" in before
+    assert "SCRAM-SHA-256" not in after
+
+
+async def test_quotas_set_through_kafka_hold_on_minibroker(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """Both brokers on one ZooKeeper: set with Kafka's tool at Kafka, obeyed here at once."""
+    connect = f"{zookeeper.connect}/quotas"
+    kafka = KafkaPeer("3.9.1", tmp_path / "kafka", zookeeper=connect)
+    await asyncio.to_thread(kafka.start)
+    ours = Minibroker(
+        tmp_path / "data", tmp_path / "log", zookeeper=connect, settings={"broker.id": "5"}
+    )
+    try:
+        await asyncio.to_thread(ours.start)
+        await asyncio.to_thread(
+            configs, kafka, "--alter", "--add-config", "request_percentage=0.0001",
+            "--entity-type", "users", "--entity-default",
+        )  # fmt: skip
+        with WireClient(ours.host, ours.port, client_id="any") as client:
+            answer = await asyncio.to_thread(client.call, "api_versions", 3)
+            assert answer["throttle_time_ms"] == 1000
+    finally:
+        ours.kill()
+        await asyncio.to_thread(kafka.kill)
