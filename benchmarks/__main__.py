@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import machine, plan, table
-from benchmarks.metrics import LONG_ROWS, ROWS, USUAL_ROWS
+from benchmarks.metrics import EXTRA_ROWS, ROWS, USUAL_ROWS
 from benchmarks.peers import ROOT, all_peers
 from benchmarks.runner import Runner
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Choices(list(ROWS)),
         default=list(USUAL_ROWS),
         metavar="ROW,…",
-        help=f"of {', '.join(ROWS)}; without {', '.join(LONG_ROWS)} when none is named",
+        help=f"of {', '.join(ROWS)}; without {', '.join(EXTRA_ROWS)} when none is named",
     )
     parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
     parser.add_argument(

@@ -261,10 +261,13 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("suite_topics", "suites", "100 tests, a topic each (--quick: 10)", "s"),
     Metric("suite_brokers", "suites", "30 tests, a broker each (--quick: 3)", "s"),
+    Metric("fixture_first", "fixture", "a process' first broker for tests, start", "ms"),
+    Metric("fixture_start", "fixture", "each further one, start", "ms", must=(Bar(5),)),
+    Metric("fixture_reset", "fixture", "… reset between two tests", "ms", must=(Bar(2),)),
     *_scrape_metrics(),
     *_quota_metrics(),
 )
 ROWS = tuple(dict.fromkeys(metric.row for metric in METRICS))
-LONG_ROWS = ("quotas", "suites", "scrapes")
-USUAL_ROWS = tuple(row for row in ROWS if row not in LONG_ROWS)
-"""Those that are measured when none are asked for: the others take minutes each."""
+EXTRA_ROWS = ("quotas", "suites", "fixture", "scrapes")
+USUAL_ROWS = tuple(row for row in ROWS if row not in EXTRA_ROWS)
+"""Those that are measured when none are asked for: the others take minutes or compare nothing."""

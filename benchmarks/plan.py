@@ -24,6 +24,7 @@ class Plan(NamedTuple):
     quota_s: float
     suite_topics: int
     suite_brokers: int
+    fixtures: int
     scrapes: int
 
 
@@ -44,6 +45,7 @@ FULL = Plan(
     quota_s=30.0,
     suite_topics=100,
     suite_brokers=30,
+    fixtures=200,
     scrapes=1_000,
 )
 QUICK = Plan(
@@ -63,5 +65,6 @@ QUICK = Plan(
     quota_s=5.0,
     suite_topics=10,
     suite_brokers=3,
-    scrapes=50,
+    fixtures=10,
+    scrapes=60,
 )

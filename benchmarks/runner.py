@@ -15,6 +15,7 @@ from benchmarks.peers import Peer, PeerMissingError
 from benchmarks.plan import Plan
 from benchmarks.results import Results
 from benchmarks.rows import (
+    fixture,
     groups,
     latency,
     load,
@@ -30,6 +31,11 @@ from benchmarks.rows import (
 from benchmarks.rows.session import RowError, Session
 
 _LOAD_ROWS = frozenset({"produce", "consume", "assigned"})
+_WHOLE_ROWS = {
+    "suites": suites.measure,
+    "fixture": fixture.measure,
+    "scrapes": scrapes.measure,
+}
 _FAILURES = (
     ChildDiedError,
     KafkaException,
@@ -61,7 +67,7 @@ class Runner:
             try:
                 self._run_starts(Path(scratch))
                 self._run_whole(Path(scratch))
-                if self._rows - {"start", "offsets_start", "suites", "scrapes"}:
+                if self._rows - {"start", "offsets_start", *_WHOLE_ROWS}:
                     for number in range(self._plan.passes):
                         self._run_pass(Path(scratch), number)
             finally:
@@ -82,7 +88,7 @@ class Runner:
 
     def _run_whole(self, scratch: Path) -> None:
         """Rows that start brokers as they need them."""
-        for row, measure in (("suites", suites.measure), ("scrapes", scrapes.measure)):
+        for row, measure in _WHOLE_ROWS.items():
             for peer in self._present() if row in self._rows else ():
                 self._say(f"{peer.name}: {row}")
                 self._run_start(peer, row, partial(measure, plan=self._plan), scratch)
