@@ -229,9 +229,9 @@ class Broker:
             self.timers.close()
             self.housekeeping.close()
             await self.cluster.close()
-            self.logs.release()
             self.worker.close()
             self.flush_worker.close()
+            self.logs.release()
             raise
         self._server.start_accepting()
         loop.call_soon(self.coordinators.resume)

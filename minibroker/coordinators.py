@@ -115,6 +115,9 @@ class Coordinators:
             self._groups.close()
 
     async def close(self) -> None:
-        """No marker is sent any more; call it when no request is in hand."""
+        """No marker is sent any more, no journal read; call it when no request is in hand."""
+        if self._groups is not None:
+            self._groups.journal.close()
         if self._transactions is not None:
             await self._transactions.close()
+            self._transactions.journal.close()

@@ -58,6 +58,7 @@ class Timers:
         "_cancelled",
         "_clock",
         "_heap",
+        "_is_closed",
         "_is_held",
         "_next_number",
     )
@@ -69,6 +70,7 @@ class Timers:
         self._next_number = 0
         self._armed: asyncio.TimerHandle | None = None
         self._armed_for_s = 0.0
+        self._is_closed = False
         self._is_held = False
         clock.on_move(self.run_due)
 
@@ -77,11 +79,14 @@ class Timers:
         return len(self._heap) - self._cancelled
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` on the loop in `delay_ms` of the clock's time."""
+        """Call `callback` on the loop in `delay_ms` of the clock's time; after `close`, never."""
         # Sums of fractions come out a hair too late; what is due in 5 ms is due when 5 ms passed.
         deadline_s = round(self._clock.monotonic_s() + delay_ms / 1000, 6)
         self._next_number += 1
         timer = Timer(self, deadline_s, self._next_number, callback)
+        if self._is_closed:
+            timer.callback = None
+            return timer
         heappush(self._heap, timer)
         if self._armed is None or deadline_s < self._armed_for_s:
             self._arm()
@@ -128,7 +133,8 @@ class Timers:
             self._disarm()
 
     def close(self) -> None:
-        """Make no call any more."""
+        """Make no call any more, of those asked for later neither."""
+        self._is_closed = True
         for timer in self._heap:
             timer.callback = None
         self._heap = []

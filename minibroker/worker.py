@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from minibroker.errors import MinibrokerError, StorageError
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 
 class Worker:
@@ -49,10 +51,9 @@ class Worker:
     ) -> None:
         """Run what may block, then call `done` on the loop with what went wrong, None: nothing.
 
-        After `close` neither is called.
+        After `close` neither is called, not even of a task that had ended before.
         """
-        loop = self._loop
-        if loop is None:
+        if self._loop is None:
             return
 
         def run() -> None:
@@ -61,8 +62,7 @@ class Worker:
                 task()
             except (MinibrokerError, OSError) as error:
                 failure = error
-            if self._loop is not None:
-                loop.call_soon_threadsafe(done, failure)
+            self._tell(done, failure)
 
         self._submit(run)
 
@@ -94,6 +94,16 @@ class Worker:
             task()
         except (MinibrokerError, OSError) as error:
             logger.error("background work failed: %s", error)
-            loop = self._loop
-            if isinstance(error, StorageError) and loop is not None:
-                loop.call_soon_threadsafe(self._on_storage_error, error)
+            if isinstance(error, StorageError):
+                self._tell(self._on_storage_error, error)
+
+    def _tell(self, listener: Callable[[Found], None], found: Found) -> None:
+        """Have the loop call `listener`, unless the worker is closed by then."""
+
+        def tell() -> None:
+            if self._loop is not None:
+                listener(found)
+
+        loop = self._loop
+        if loop is not None:
+            loop.call_soon_threadsafe(tell)

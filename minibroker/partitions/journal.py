@@ -137,6 +137,10 @@ class Journal:
         if topic is not None:
             self.on_topic_created(topic)
 
+    def close(self) -> None:
+        """The logs are about to be closed: nothing is read any more, nobody told of anything."""
+        self._partitions.clear()
+
     # The topic.
 
     async def ensure_topic(self) -> TopicImage:

@@ -155,6 +155,24 @@ async def test_a_start_that_fails_leaves_no_timer(tmp_path: Path) -> None:
     assert len(broker.timers) == 0
 
 
+async def test_a_start_that_fails_gives_its_directories_back_when_its_work_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who serves them next must not meet a worker that still removes what an earlier run left."""
+    broker = Broker(config(tmp_path / "data"))
+    steps: list[str] = []
+    for one, step in (
+        (broker.worker, "close"),
+        (broker.flush_worker, "close"),
+        (broker.logs, "release"),
+    ):
+        call = getattr(one, step)
+        monkeypatch.setattr(one, step, lambda step=step, call=call: [steps.append(step), call()])
+    with pytest.raises(ConfigError):
+        await broker.start([TopicToCreate("a", 0, {})])
+    assert steps == ["close", "close", "release"]
+
+
 async def test_a_topic_that_is_not_made_in_time_is_named_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

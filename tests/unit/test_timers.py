@@ -118,5 +118,8 @@ async def test_closed_it_makes_no_call() -> None:
     timer = timers.after(1000, lambda: made.append(1))
     timers.close()
     timer.cancel()
+    timers.after(1000, lambda: made.append(2)).cancel()
+    timers.after(1000, lambda: made.append(3))
     clock.advance(2000)
     assert made == []
+    assert (len(timers), timers._armed) == (0, None)

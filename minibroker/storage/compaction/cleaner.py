@@ -107,8 +107,8 @@ class LogCleaner:
         self._forget_gone()
         compacted = [one for one in self._logs.logs.values() if one.config.compact]
         for log in compacted:
-            if log.name in self._uncleanable:
-                continue
+            if log.name in self._uncleanable or log.is_deleted:
+                continue  # deleted: its directory failed while another log was looked at
             try:
                 found = self._consider(log, settings, now_ms, again_ms)
             except (MinibrokerError, OSError) as error:
@@ -120,7 +120,7 @@ class LogCleaner:
             is_due = found.is_worth_it(log.config.min_cleanable_dirty_ratio)
             if is_due and (dirtiest is None or ratio > dirtiest[0]):
                 dirtiest = ratio, log, found
-        if dirtiest is None:
+        if dirtiest is None or dirtiest[1].is_deleted:
             if again_ms:
                 self._arm(min(again_ms))
             return
@@ -237,7 +237,9 @@ class LogCleaner:
         self._round.start()
 
     def _ended(self, end: RoundEnd) -> None:
-        """On the loop: the round is over."""
+        """On the loop: the round is over. What it did counts no more when the logs are closed."""
+        if self._is_closed:
+            return
         if self._round is not None:
             self._round.join()
             self._round = None
@@ -251,8 +253,7 @@ class LogCleaner:
             return
         if end.error is not None:
             self._judge(log, end.error)
-        if not self._is_closed:
-            self._arm(self._settings().backoff_ms)
+        self._arm(self._settings().backoff_ms)
 
     def _judge(self, log: PartitionLog, error: Exception) -> None:
         """What went wrong is the log's, and it is set aside; or its disk's, and passes or lasts."""

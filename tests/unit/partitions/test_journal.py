@@ -396,3 +396,18 @@ def test_added_partitions_are_served_and_other_topics_do_not_matter(world: World
     world.manager.on_partitions_added(grown, 1)
     bench.journal.on_partitions_added(grown, 1)
     assert bench.listener.events == ["loaded 0", "loaded 1"]
+
+
+async def test_a_journal_that_is_closed_while_it_loads_tells_nothing(world: World) -> None:
+    """What a coordinator does when it is loaded would be done to logs that are closed."""
+    world.create(TOPIC)
+    bench = Bench(world)
+    bench.journal.start()
+    bench.journal.append(0, [(b"k", b"v")])
+    again = Bench(world)
+    again.journal.start()
+    again.run_worker()
+    again.journal.close()
+    await again.load()
+    assert again.listener.events == []
+    assert again.later == []

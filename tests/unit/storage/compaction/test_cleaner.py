@@ -312,6 +312,49 @@ def test_after_close_nothing_is_begun(world: World) -> None:
     assert len(values_of(log)) == 10
 
 
+def test_a_round_that_ended_as_the_broker_stopped_writes_nothing(world: World) -> None:
+    """Its directories may be another broker's by the time the loop hears of it."""
+    log = world.log()
+    fill(log)
+    log.roll()
+    world.cleaner.look()
+    world.calls.get(timeout=WAIT_S)()  # the swap
+    ended = world.calls.get(timeout=WAIT_S)
+    world.cleaner.close()
+    checkpoint = Path(world.manager.directories[0].path, names.CLEANER_OFFSETS)
+    before = checkpoint.read_text()
+    ended()
+    assert checkpoint.read_text() == before
+    assert world.armed_ms == []
+
+
+def test_the_logs_of_a_directory_that_fails_in_a_look_are_left_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them finds out; the others' files are not changed any more."""
+    logs = [world.log(topic) for topic in ("a", "b")]
+    for log in logs:
+        fill(log)
+        log.roll()
+        log.advance_log_start(10)
+    directory = world.manager.directories[0].path
+    refusal = StorageError("gone", log_directory=directory)
+    refusal.__cause__ = OSError(5, "Input/output error")
+
+    def refuse(log: PartitionLog) -> int:
+        if log is logs[0]:
+            raise refusal
+        return log.log_end_offset
+
+    monkeypatch.setattr(world.manager, "high_watermark_of", refuse)
+    monkeypatch.setattr(
+        world.cleaner, "_on_failure", lambda _: world.manager.fail_directory(directory)
+    )
+    world.cleaner.look()
+    assert not world.cleaner.is_running
+    assert [log.segments.base_offsets for log in logs] == [[0, 10], [0, 10]]
+
+
 def test_retention_of_compacted_logs_is_done_here(tmp_path: Path) -> None:
     world = World(tmp_path / "data", retention_ms=-1)
     log = world.log()
