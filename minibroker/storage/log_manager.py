@@ -23,6 +23,7 @@ from minibroker.clock import Clock
 from minibroker.errors import StorageError
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.storage import names
+from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.checkpointing import Checkpoints
 from minibroker.storage.closing import close_logs
 from minibroker.storage.disk import Disk
@@ -30,7 +31,6 @@ from minibroker.storage.log_directory import LogDirectory
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.recovery import Checkpointed, load_log
 from minibroker.storage.tasks import RemoveCopyTask, RemoveDirectoryTask
-from minibroker.storage.validator import AppendRules
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig

@@ -53,7 +53,7 @@ from minibroker.records.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.storage.validator import AppendRules
+    from minibroker.storage.append_rules import AppendRules
 
 V2: Final = 2
 

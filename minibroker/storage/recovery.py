@@ -22,6 +22,7 @@ from minibroker.clock import Clock
 from minibroker.errors import CorruptionError, StorageError
 from minibroker.ids import TopicPartition
 from minibroker.storage import names, producer_files
+from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.checked_batches import checked_batches
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
@@ -32,7 +33,6 @@ from minibroker.storage.segment_files import finish_interrupted_work
 from minibroker.storage.segments import Segments
 from minibroker.storage.tasks import CreateTask
 from minibroker.storage.txn_recovery import rebuild_txn_indexes
-from minibroker.storage.validator import AppendRules
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig

@@ -34,7 +34,7 @@ costs 10 to 100 times the rest of an append, and only a broken client writes suc
 Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator (3.9 and 4.4); KIP-467, KIP-937.
 """
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
@@ -58,7 +58,7 @@ from minibroker.records.batch import (
     set_timestamps,
 )
 from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_IDS, CODEC_NAMES, NONE, ZSTD, decompress
+from minibroker.records.compression import CODEC_NAMES, NONE, ZSTD, decompress
 from minibroker.records.crc import crc32c
 from minibroker.records.produce_rules import InvalidRecordsError, RecordError
 from minibroker.records.record import (
@@ -67,66 +67,12 @@ from minibroker.records.record import (
     count_records,
     parse_records,
 )
-
-if TYPE_CHECKING:
-    from minibroker.config.topic import TopicConfig
+from minibroker.storage.append_rules import AppendRules
 
 Origin = Literal["client", "coordinator"]
 
-_LONG_MAX: Final = 2**63 - 1
 _NEWEST_MAGIC: Final = 2
 _RECORD_ERRORS_SHOWN: Final = 3
-
-
-class AppendRules:
-    """What a topic's configuration asks of its records; made once per configuration, shared by
-    logs."""
-
-    __slots__ = (
-        "after_max_ms",
-        "before_max_ms",
-        "codec",
-        "is_append_time",
-        "is_compacted",
-        "level",
-        "magic",
-        "max_message_bytes",
-        "reads_records",
-        "segment_bytes",
-    )
-
-    def __init__(self, config: "TopicConfig") -> None:
-        self.max_message_bytes = config.max_message_bytes
-        self.segment_bytes = config.segment_bytes
-        self.is_compacted = config.compact
-        self.is_append_time = config.is_append_time
-        self.before_max_ms = config.message_timestamp_before_max_ms
-        self.after_max_ms = config.message_timestamp_after_max_ms
-        # None: whatever the producer chose.
-        self.codec = _codec_of(config.compression_type)
-        self.level = _level_of(config)
-        # The format that is stored.
-        self.magic = config.message_magic
-        self.reads_records = (
-            self.is_compacted
-            or self.magic < _NEWEST_MAGIC
-            or (not self.is_append_time and self.before_max_ms < _LONG_MAX)
-        )
-
-
-def _codec_of(compression_type: str) -> int | None:
-    if compression_type == "producer":
-        return None
-    return NONE if compression_type == "uncompressed" else CODEC_IDS[compression_type]
-
-
-def _level_of(config: "TopicConfig") -> int | None:
-    """The level for the topic's own codec; None where it has none."""
-    if config.compression_type == "gzip":
-        return config.compression_gzip_level
-    if config.compression_type == "lz4":
-        return config.compression_lz4_level
-    return config.compression_zstd_level if config.compression_type == "zstd" else None
 
 
 def validate(  # noqa: PLR0917  positional: one call per produced batch

@@ -26,6 +26,7 @@ from minibroker.ids import TopicPartition
 from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
 from minibroker.storage import names, producer_files
+from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.files import BUFFERS_MAX, Files
@@ -35,7 +36,7 @@ from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
 from minibroker.storage.tasks import CreateTask, EpochsTask, FlushTask
 from minibroker.storage.txn_index import aborted_transaction
-from minibroker.storage.validator import AppendRules, validate
+from minibroker.storage.validator import validate
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig

@@ -29,9 +29,10 @@ from minibroker.records.compression import CODEC_NAMES, decompress
 from minibroker.records.control import TransactionMarker, build_marker, read_marker
 from minibroker.records.produce_rules import check_produce_version
 from minibroker.records.record import Record, count_records, decode_records
+from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.producer_state import ProducerState, parse_snapshot
-from minibroker.storage.validator import AppendRules, validate
+from minibroker.storage.validator import validate
 from tests.support.batches import batch, with_crc
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from minibroker.records.conversion import down_convert, is_readable_as
 from minibroker.records.legacy_lz4 import to_sound
 from minibroker.records.message_set import decode_message
 from minibroker.records.record import Record
-from minibroker.storage.validator import AppendRules, validate
+from minibroker.storage.append_rules import AppendRules
+from minibroker.storage.validator import validate
 from tests.support.logs import NOW_MS, config
 from tests.support.message_sets import GZIP, LZ4, SNAPPY, TIMESTAMP, plain, wrapper
 

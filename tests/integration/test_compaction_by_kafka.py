@@ -18,7 +18,7 @@ from minibroker.records.batch import iterate_headers, read_header
 from minibroker.records.compression import CODEC_NAMES, NONE
 from minibroker.records.conversion import read_records
 from minibroker.storage import names
-from minibroker.storage.validator import AppendRules
+from minibroker.storage.append_rules import AppendRules
 from tests.support import java
 from tests.support.check import broken_things
 from tests.support.compaction import DAY_MS, compact, end_transaction, facts_of, put

@@ -14,7 +14,8 @@ from minibroker.records.compression import CODEC_NAMES
 from minibroker.records.conversion import down_convert, read_records
 from minibroker.records.message_set import build_message_set, crc_is_valid
 from minibroker.records.record import Record
-from minibroker.storage.validator import AppendRules, validate
+from minibroker.storage.append_rules import AppendRules
+from minibroker.storage.validator import validate
 from tests.support.logs import NOW_MS, config
 from tests.support.message_sets import parse, unpack
 

@@ -12,8 +12,9 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.records.batch import iterate_headers
 from minibroker.records.conversion import read_records
+from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.lookups import TimestampOffset
-from minibroker.storage.validator import AppendRules, validate
+from minibroker.storage.validator import validate
 from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, abandon, batch, config, open_manager
 from tests.support.message_sets import (
     APPEND_TIME,

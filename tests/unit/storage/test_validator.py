@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from minibroker.config.topic_keys import TOPIC_KEYS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.records.batch import BatchHeader, crc_is_valid, read_header
@@ -17,7 +16,8 @@ from minibroker.records.compression import CODEC_NAMES
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.produce_rules import InvalidRecordsError
 from minibroker.records.record import Record, decode_records
-from minibroker.storage.validator import AppendRules, validate
+from minibroker.storage.append_rules import AppendRules
+from minibroker.storage.validator import validate
 from tests.support.batches import (
     APPEND_TIME,
     CONTROL,
@@ -388,11 +388,3 @@ def test_a_batch_flagged_append_time_with_a_time_out_of_range() -> None:
     applied = rules(message_timestamp_after_max_ms=10)
     error = refused(batch(b"x", attributes=APPEND_TIME, timestamp_ms=NOW + 11), applied)
     assert error.code == ErrorCode.INVALID_TIMESTAMP
-
-
-def test_every_compression_type_of_the_topic_key_is_understood() -> None:
-    allowed = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
-    assert "compression.type" in TOPIC_KEYS
-    found = [rules(compression_type=name) for name in allowed]
-    assert [applied.codec for applied in found] == [None, 0, 1, 2, 3, 4]
-    assert [applied.level for applied in found] == [None, None, -1, None, 9, 3]

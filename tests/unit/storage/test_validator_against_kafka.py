@@ -19,7 +19,8 @@ from minibroker.records.batch import assign, read_header, set_append_time
 from minibroker.records.builder import build_batch
 from minibroker.records.produce_rules import InvalidRecordsError, check_produce_version
 from minibroker.records.record import Record, decode_records
-from minibroker.storage.validator import AppendRules, validate
+from minibroker.storage.append_rules import AppendRules
+from minibroker.storage.validator import validate
 from tests.compat.dialogue import Dialogue
 from tests.support.batches import (
     CONTROL,
