@@ -26,6 +26,7 @@ class Plan(NamedTuple):
     suite_brokers: int
     fixtures: int
     scrapes: int
+    scrapes_most: int
 
 
 FULL = Plan(
@@ -47,6 +48,7 @@ FULL = Plan(
     suite_brokers=30,
     fixtures=200,
     scrapes=1_000,
+    scrapes_most=3_000,
 )
 QUICK = Plan(
     start_repeats=1,
@@ -67,4 +69,5 @@ QUICK = Plan(
     suite_brokers=3,
     fixtures=10,
     scrapes=60,
+    scrapes_most=60,
 )

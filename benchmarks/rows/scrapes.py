@@ -9,7 +9,8 @@ Requests leave at a rate that fills no core, and rounds of three blocks, in chan
 It is asked over a connection that is kept, as Prometheus does, but 10 times a second: Prometheus
 does so every 15 s, the most eager settings every second. What counts is by how much a block's p99
 is above that of the quiet block of its round (`pairs`); the second kind is the control: what is
-within its interval of zero, this machine cannot tell from nothing.
+within its interval of zero, this machine cannot tell from nothing. Rounds are added until the
+scrapes' interval is narrow enough to say something, or there are too many.
 """
 
 import random
@@ -31,6 +32,8 @@ TOPICS, VALUE_BYTES = 50, 1_000
 REQUESTS_PER_S = 1_000
 SCRAPES_PER_S = 10
 BLOCK_SCRAPES = 20
+WIDTH_MAX_PERCENT = 10.0
+"""Of an interval; the bar is as wide."""
 BLOCK_REQUESTS = BLOCK_SCRAPES * REQUESTS_PER_S // SCRAPES_PER_S
 _TOPIC = "bench-scrapes"
 _ALONE, _LIVE, _SCRAPED = "scrapes_alone", "scrapes_live", "scrapes_during"
@@ -50,7 +53,7 @@ def measure(peer: Peer, scratch: Path, results: Results, plan: Plan) -> None:
     try:
         wire.wait_for_metadata(port, timeout_s=START_PATIENCE_S, check=child.check)
         wire.wait_for_listener(control, timeout_s=START_PATIENCE_S, check=child.check)
-        p99s_ms = _rounds(port, control, plan.scrapes // BLOCK_SCRAPES)
+        p99s_ms = _rounds(port, control, plan)
     finally:
         child.kill()
     report(p99s_ms, peer.name, results)
@@ -62,14 +65,28 @@ def report(p99s_ms: dict[str, list[float]], broker: str, results: Results) -> No
         for value in values:
             results.add(broker, name, value)
     for kind, name in ((_LIVE, "scrapes_control"), (_SCRAPED, "scrapes_cost")):
-        costs = [part * 100 for part in changes(p99s_ms[_ALONE], p99s_ms[kind])]
-        for cost in costs:
+        of_rounds = costs(p99s_ms, kind)
+        for cost in of_rounds:
             results.add(broker, name, cost)
-        for end, value in zip(("least", "most"), median_interval(costs), strict=True):
+        for end, value in zip(("least", "most"), median_interval(of_rounds), strict=True):
             results.add(broker, f"{name}_{end}", value)
 
 
-def _rounds(port: int, control: int, count: int) -> dict[str, list[float]]:
+def costs(p99s_ms: dict[str, list[float]], kind: str) -> list[float]:
+    """By how many percent each round's block is above its quiet one."""
+    return [part * 100 for part in changes(p99s_ms[_ALONE], p99s_ms[kind])]
+
+
+def is_enough(p99s_ms: dict[str, list[float]], plan: Plan) -> bool:
+    """Whether no further round is needed, or wanted."""
+    scrapes = len(p99s_ms[_SCRAPED]) * BLOCK_SCRAPES
+    if not plan.scrapes <= scrapes < plan.scrapes_most:
+        return scrapes >= plan.scrapes_most
+    least, most = median_interval(costs(p99s_ms, _SCRAPED))
+    return most - least <= WIDTH_MAX_PERCENT
+
+
+def _rounds(port: int, control: int, plan: Plan) -> dict[str, list[float]]:
     """The p99s in ms of each kind's blocks, after a round that warms everything up."""
     connection = wire.Connection(port)
     asking = socket.create_connection(("127.0.0.1", control), START_PATIENCE_S)
@@ -80,13 +97,14 @@ def _rounds(port: int, control: int, count: int) -> dict[str, list[float]]:
         requests = Stream(connection.socket, frame, kafka_size)
         scrapes = {name: _scrapes(asking, path) for name, path in _PATHS.items()}
         p99s_ms: dict[str, list[float]] = {name: [] for name in _PATHS}
-        for number in range(-1, count):
-            order = random.Random(number).sample(list(_PATHS), len(_PATHS))
-            for name in order:
+        number = -1
+        while number < 0 or not is_enough(p99s_ms, plan):
+            for name in random.Random(number).sample(list(_PATHS), len(_PATHS)):
                 _block(requests, scrapes[name], number, is_quiet=name == _ALONE)
                 if number >= 0:
                     p99 = statistics.quantiles(requests.taken_s, n=100)[98]
                     p99s_ms[name].append(p99 * 1000)
+            number += 1
         return p99s_ms
     finally:
         connection.close()

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.metrics import METRICS, SUBJECT
 from benchmarks.peers import all_peers
-from benchmarks.plan import QUICK
+from benchmarks.plan import FULL, QUICK
 from benchmarks.results import Results
 from benchmarks.rows import scrapes
 
@@ -53,12 +53,24 @@ def test_a_cost_that_may_be_above_the_bar_is_short_of_it() -> None:
     assert (verdicts["scrapes_cost"], verdicts["scrapes_cost_most"]) == ("must", "SHORT")
 
 
+@pytest.mark.parametrize(
+    ("rounds", "scatter", "is_enough"),
+    [(49, 0.0, False), (50, 0.02, True), (50, 0.2, False), (149, 0.2, False), (150, 0.2, True)],
+)
+def test_rounds_go_on_until_the_interval_is_narrow_or_time_is_up(
+    rounds: int, scatter: float, is_enough: bool
+) -> None:
+    during = [1.0 + scatter * (number % 2 * 2 - 1) for number in range(rounds)]
+    p99s_ms = {"scrapes_alone": [1.0] * rounds, "scrapes_during": during}
+    assert scrapes.is_enough(p99s_ms, FULL) == is_enough
+
+
 def test_it_measures_minibroker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scrapes, "BLOCK_REQUESTS", 100)
     monkeypatch.setattr(scrapes, "BLOCK_SCRAPES", 2)
     monkeypatch.setattr(scrapes, "TOPICS", 2)
     results = Results([SUBJECT])
     peer = next(one for one in all_peers() if one.name == SUBJECT)
-    scrapes.measure(peer, tmp_path, results, QUICK._replace(scrapes=4))
+    scrapes.measure(peer, tmp_path, results, QUICK._replace(scrapes=4, scrapes_most=4))
     assert {name for name in NAMES if results.values(name)} == NAMES
     assert value(results, "scrapes_alone") > 0
