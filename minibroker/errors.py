@@ -75,6 +75,16 @@ class SyncError(StorageError):
         return is_full or super().is_lasting
 
 
+class HalfChangedError(StorageError):
+    """Of several files that change together some have: nothing can be served out of them before a
+    start has brought them in order, whatever refused the others.
+    """
+
+    @property
+    def is_lasting(self) -> bool:
+        return True
+
+
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _PASSING: Final = _FULL | frozenset(
     {

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CorruptionError, KafkaError
+from minibroker.errors import CorruptionError, HalfChangedError, KafkaError
 from minibroker.storage import producer_files, retention, segment_files
 from minibroker.storage.segment import Segment
 from minibroker.storage.tasks import (
@@ -107,7 +107,8 @@ class PartitionLog(WritableLog):
         `cleaned`: base offsets of the files, which are synced; the first is that of the first old
         segment. Readers see the new ones when this returns, the old files go after
         `file.delete.delay.ms`. False, and nothing but the `.cleaned` files goes, where one of the
-        old segments is not in service any more. Raises StorageError: a start completes it then.
+        old segments is not in service any more. Raises StorageError; everything is as it was then.
+        Raises HalfChangedError where it is not, and a start has to complete it.
         """
         assert self._active not in old, f"{self.name}: the active segment is not compacted"
         in_service = set(map(id, self.segments))
@@ -117,14 +118,24 @@ class PartitionLog(WritableLog):
             if not all(id(segment) in in_service for segment in old):
                 segment_files.remove_cleaned(disk, directory, cleaned)
                 return False
-            segment_files.cleaned_to_swap(disk.files, directory, cleaned)
+            try:
+                segment_files.cleaned_to_swap(disk.files, directory, cleaned)
+            except OSError:
+                segment_files.remove_cleaned(disk, directory, cleaned)
+                raise
+        except OSError as error:
+            raise self._failed("replace segments of", error) from error
+        try:
             replaced = [one for one in old if one.base_offset in cleaned]
             merged = [one for one in old if one.base_offset not in cleaned]
             paths = segment_files.mark_deleted(disk, directory, replaced, with_snapshots=False)
             paths += segment_files.mark_deleted(disk, directory, merged)
             segment_files.swap_to_service(disk.files, directory, cleaned)
         except OSError as error:
-            raise self._failed("replace segments of", error) from error
+            raise HalfChangedError(
+                f"segments of {self.name} in {directory} are replaced in part: {error}",
+                log_directory=self.log_directory,
+            ) from error
         self.segments.replace(old, fresh)
         disk.run_later(SyncDirectoryTask(self))
         segment_files.remove_later(disk, paths, self.config.file_delete_delay_ms)

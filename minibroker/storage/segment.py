@@ -216,14 +216,21 @@ class Segment(ReadableSegment):
         self._disk.windows.forget(self.log_path)
 
     def mark_deleted(self) -> list[str]:
-        """Rename the files to `….deleted`; the new paths are returned. Raises OSError."""
+        """Rename the files to `….deleted`; the new paths are returned. Raises OSError; the files
+        have their names then, if the disk lets them.
+        """
         self.release()
-        marked = []
+        files = self._disk.files
+        marked: list[str] = []
         for suffix in names.SEGMENT_SUFFIXES:
             path = self.path(suffix)
             try:
-                self._disk.files.replace(path, path + names.DELETED)
+                files.replace(path, path + names.DELETED)
             except FileNotFoundError:
                 continue  # a transaction index is rarely there
+            except OSError:
+                for renamed in marked:
+                    files.replace(renamed, renamed.removesuffix(names.DELETED))
+                raise
             marked.append(path + names.DELETED)
         return marked

@@ -39,11 +39,11 @@ def mark_deleted(
     """
     marked = []
     for segment in segments:
-        marked += segment.mark_deleted()
-        if with_snapshots:
+        if with_snapshots:  # the one file that may as well be missing goes first
             path = producer_files.snapshot_path(directory, segment.base_offset)
             if _rename(disk.files, path, path + names.DELETED):
                 marked.append(path + names.DELETED)
+        marked += segment.mark_deleted()
     return marked
 
 
@@ -73,11 +73,14 @@ def swap_to_service(files: Files, directory: str, base_offsets: Sequence[int]) -
 
 
 def remove_cleaned(disk: Disk, directory: str, base_offsets: Sequence[int]) -> None:
-    """Remove `.cleaned` files that are not wanted any more. Raises OSError."""
+    """Remove `.cleaned` files that are not wanted any more, also such as are `.swap` already; what
+    they were to replace is in service. Raises OSError.
+    """
     for base_offset in base_offsets:
         for suffix in names.SEGMENT_SUFFIXES:
-            name = names.segment_file(base_offset, suffix + names.CLEANED)
-            disk.remove(f"{directory}/{name}")
+            path = f"{directory}/{names.segment_file(base_offset, suffix)}"
+            disk.remove(path + names.CLEANED)
+            disk.remove(path + names.SWAP)
 
 
 def finish_interrupted_work(disk: Disk, directory: str) -> None:

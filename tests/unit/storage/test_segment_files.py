@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.errors import StorageError
 from minibroker.storage import segment_files
 from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, values_of
@@ -151,6 +153,62 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
     else:
         pytest.fail("200 steps and no end")
     assert len(seen) == 2
+
+
+def test_a_replacement_without_room_is_undone_or_ends_the_directory(tmp_path: Path) -> None:
+    """Names that were changed half-way are no log that could be served on."""
+    outcomes = []
+    for step in range(1, 200):
+        root = tmp_path / str(step)
+        root.mkdir()
+        files = FaultyFiles(str(root))
+        manager = open_manager(str(root), files=files)
+        log = manager.create_log("t", 0, TOPIC_ID, config())
+        _fill(log, 4)
+        _clean(log, {0: [0], 2: [2, 3]})
+        refusal = None
+        files.fail_at = files.call_count + step
+        try:
+            log.replace_segments([0, 2], list(log.segments)[:4])
+        except StorageError as error:
+            refusal = error
+        files.fail_at = -1
+        if refusal is not None and not refusal.is_lasting:
+            assert values_of(log) == [b"0", b"1", b"2", b"3"]
+            assert not _names(log, ".cleaned") + _names(log, ".swap") + _names(log, ".deleted")
+        abandon(manager)
+        manager = open_manager(str(root), files=files)
+        values = values_of(manager.logs[log.name])
+        assert values in ([b"0", b"1", b"2", b"3"], [b"0", b"2", b"3"])
+        abandon(manager)
+        files.forget_pins()
+        outcomes.append(None if refusal is None else refusal.is_lasting)
+        if refusal is None:
+            break
+    assert outcomes[0] is False
+    assert outcomes[-2:] == [True, None]
+
+
+def test_segments_that_cannot_be_renamed_stay_in_service(tmp_path: Path) -> None:
+    """A full disk may have room again: until then nothing of them is missing."""
+    for step in range(1, 20):
+        root = tmp_path / str(step)
+        root.mkdir()
+        files = FaultyFiles(str(root))
+        manager = open_manager(str(root), files=files)
+        log = manager.create_log("t", 0, TOPIC_ID, config())
+        _fill(log, 3)
+        gone = list(log.segments)[:2]
+        files.fail_at = files.call_count + step
+        with contextlib.suppress(StorageError):
+            log.remove_segments(gone)
+        files.fail_at = -1
+        left = [segment.base_offset for segment in log.segments]
+        assert values_of(log, left[0]) == [b"%d" % offset for offset in range(left[0], 3)]
+        log.remove_segments([one for one in gone if one in list(log.segments)])
+        assert log.segments.first.base_offset == 2
+        abandon(manager)
+        files.forget_pins()
 
 
 def test_a_cleaned_file_that_is_missing_is_named(new_log: NewLog) -> None:
