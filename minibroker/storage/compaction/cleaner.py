@@ -232,6 +232,7 @@ class LogCleaner:
             clock=self._clock,
             files=self._logs.disk.files,
             call_soon=self._call_soon,
+            run_later=self._logs.disk.run_later,
             on_end=self._ended,
         )
         self._round.start()

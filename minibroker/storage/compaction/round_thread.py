@@ -16,6 +16,7 @@ from minibroker.storage.compaction.cleaner_settings import CleanerSettings
 from minibroker.storage.compaction.cleaning import Cleaning, CleaningAborted, Round, RoundStats
 from minibroker.storage.compaction.offset_map import OffsetMap
 from minibroker.storage.compaction.pace import BoundedPace, napper, quick_switches
+from minibroker.storage.disk import RunLater
 from minibroker.storage.files import Files
 from minibroker.storage.segment import Segment
 
@@ -49,6 +50,7 @@ class RoundThread:
         "_clock",
         "_files",
         "_on_end",
+        "_run_later",
         "_settings",
         "_stop",
         "_thread",
@@ -63,14 +65,18 @@ class RoundThread:
         clock: Clock,
         files: Files,
         call_soon: CallSoon,
+        run_later: RunLater,
         on_end: Callable[[RoundEnd], None],
     ) -> None:
-        """`on_end` is called on the loop, unless that is gone."""
+        """`run_later`: where the log has its directory synced. `on_end` is called on the loop,
+        unless that is gone.
+        """
         self._work = work
         self._settings = settings
         self._clock = clock
         self._files = files
         self._call_soon = call_soon
+        self._run_later = run_later
         self._on_end = on_end
         self._stop = Event()
         self._call: _Swap | None = None
@@ -135,7 +141,9 @@ class RoundThread:
 
     def _swap(self, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
         """Have the loop swap, wait for it. Raises StorageError, CleaningAborted."""
-        call = self._call = _Swap(lambda: self._work.replace_segments(cleaned, old))
+        call = self._call = _Swap(
+            lambda: self._work.replace_segments(cleaned, old), self._run_later
+        )
         if self._stop.is_set():  # `stop` may have missed the call
             raise CleaningAborted("the broker stops")
         try:
@@ -155,12 +163,18 @@ def _give_up() -> None:
 
 
 class _Swap:
-    """A swap that the thread asks the loop for, and waits for."""
+    """A swap that the thread asks the loop for, and waits for.
 
-    __slots__ = ("_function", "done", "error", "is_cancelled", "result")
+    It is done when the worker has come to what the log gave it, the sync of the new names: how far
+    the log is compacted must not be on the disk before them. A key that was deleted would be back
+    for good, in a part of the log that counts as clean.
+    """
 
-    def __init__(self, function: Callable[[], bool]) -> None:
+    __slots__ = ("_function", "_run_later", "done", "error", "is_cancelled", "result")
+
+    def __init__(self, function: Callable[[], bool], run_later: RunLater) -> None:
         self._function = function
+        self._run_later = run_later
         self.done = Event()
         self.is_cancelled = False
         self.result = False
@@ -175,7 +189,7 @@ class _Swap:
         except StorageError as error:
             self.error = error
         finally:
-            self.done.set()
+            self._run_later(self.done.set)
 
     def cancel(self) -> None:
         """On the loop: it will not be made any more."""

@@ -11,6 +11,7 @@ from minibroker.storage.compaction.cleaner import plan_round
 from minibroker.storage.compaction.cleaner_settings import CleanerSettings
 from minibroker.storage.compaction.round_thread import RoundEnd, RoundThread
 from minibroker.storage.compaction.selection import candidate_of
+from minibroker.storage.disk import run_now
 from tests.support.compaction import facts_of, put
 from tests.support.logs import NOW_MS, ManualClock, values_of
 
@@ -33,6 +34,7 @@ class Loop:
     def __init__(self) -> None:
         self.calls: queue.Queue[Callable[[], None]] = queue.Queue()
         self.ends: list[RoundEnd] = []
+        self.run_later: Callable[[Callable[[], None]], object] = run_now
         self.is_gone = False
 
     def call_soon(self, call: Callable[[], None]) -> None:
@@ -51,6 +53,7 @@ class Loop:
             clock=ManualClock(),
             files=log.files,
             call_soon=self.call_soon,
+            run_later=self.run_later,
             on_end=self.ends.append,
         )
         made.start()
@@ -80,6 +83,23 @@ def test_the_loop_swaps_and_hears_of_the_end(new_log: NewLog) -> None:
     (end,) = loop.ends
     assert (end.end_offset, end.error) == (10, None)
     assert (end.stats.read_count, end.stats.kept_count) == (10, 1)
+
+
+def test_a_swap_is_done_when_its_names_are_synced(new_log: NewLog) -> None:
+    """The worker comes to it in the order of what it was given: the sync is before."""
+    log, loop = dirty(new_log), Loop()
+    later: list[Callable[[], None]] = []
+    loop.run_later = later.append
+    thread = loop.begin(log)
+    loop.turn()
+    assert thread._call is not None
+    assert not thread._call.done.is_set()
+    assert values_of(log) == [b"9"]
+    for task in later:
+        task()
+    loop.turn()
+    thread.join()
+    assert [end.end_offset for end in loop.ends] == [10]
 
 
 def test_a_stop_ends_a_wait_for_the_loop(new_log: NewLog) -> None:
