@@ -10,12 +10,15 @@ worker thread in the broker): unmapping megabytes on the loop would put that tim
 Used by the loop thread only; `run_later` gets closures that may run on any thread.
 """
 
+import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final
 
 from minibroker.storage.files import MAP_GRANULARITY, REAL_FILES, Files, Map
 from minibroker.storage.partition_metadata import MetadataWriter
+
+_log = logging.getLogger(__name__)
 
 RunLater = Callable[[Callable[[], None]], object]
 RunAfter = Callable[[int, Callable[[], None]], object]
@@ -62,18 +65,27 @@ class Handles:
     def _add(self, path: str, handle: int) -> int:
         self._open[path] = handle
         if len(self._open) > self.limit:
-            self._files.close(self._open.popitem(last=False)[1])
+            self._close(*self._open.popitem(last=False))
         return handle
+
+    def _close(self, path: str, handle: int) -> None:
+        """What a disk refuses here is not the fault of who wants another file, nor anything that
+        the next fsync of the file does not tell; the handle is free in any case.
+        """
+        try:
+            self._files.close(handle)
+        except OSError as error:
+            _log.warning("%s was closed with an error: %s", path, error)
 
     def forget(self, path: str) -> None:
         """Close the handle of a file that is renamed, removed or no longer used."""
         handle = self._open.pop(path, None)
         if handle is not None:
-            self._files.close(handle)
+            self._close(path, handle)
 
     def close(self) -> None:
         while self._open:
-            self._files.close(self._open.popitem()[1])
+            self._close(*self._open.popitem())
 
     def __len__(self) -> int:
         return len(self._open)

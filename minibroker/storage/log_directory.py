@@ -179,6 +179,9 @@ class LogDirectory:
     def release(self) -> None:
         """Give the lock back."""
         if self._lock is not None:
-            self._files.close(self._lock)
+            try:
+                self._files.close(self._lock)
+            except OSError as error:  # of a disk that failed: the lock is gone all the same
+                _log.warning("the lock of %s was closed with an error: %s", self.path, error)
             self._lock = None
             self.held.discard(self._files.real_path(self.path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.storage.disk import WINDOW_BYTES, WINDOW_STRIDE, Disk
-from minibroker.storage.files import REAL_FILES
+from minibroker.storage.files import REAL_FILES, Files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +39,30 @@ def test_a_forgotten_file_is_opened_anew(tmp_path: Path) -> None:
     (tmp_path / "a").unlink()
     with pytest.raises(FileNotFoundError):
         handles.get(path)
+
+
+class ClosingBadlyFiles(Files):
+    """Closes a file, and says that the disk refused what was still to be written."""
+
+    def close(self, fd: int) -> None:  # type: ignore[override]
+        os.close(fd)
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_file_that_closes_badly_is_nobody_else_s_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who opens a file on one disk must not hear of the other disk's, which made room for it."""
+    handles = Disk(ClosingBadlyFiles(), handles_max=1).handles
+    handles.get(f"{tmp_path}/a", create=True)
+    handles.get(f"{tmp_path}/b", create=True)
+    handles.forget(f"{tmp_path}/b")
+    handles.get(f"{tmp_path}/c", create=True)
+    handles.close()
+    assert len(handles) == 0
+    assert [f"{tmp_path}/{name} was closed with an error" in caplog.text for name in "abc"] == [
+        True
+    ] * 3
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import TopicId, TopicPartition
+from minibroker.storage.files import Files
 from minibroker.storage.log_manager import LogManager
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
@@ -197,6 +200,33 @@ def test_without_any_usable_directory_there_is_no_start(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     with pytest.raises(StorageError, match="b is not a directory"):
         open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+
+
+def test_a_directory_fails_whole_though_its_files_close_badly(tmp_path: Path) -> None:
+    """Every log of it is out of service, and its lock is given back."""
+
+    class ClosingBadlyFiles(Files):
+        def close(self, fd: int) -> None:  # type: ignore[override]
+            os.close(fd)
+            if is_dead:
+                raise OSError(errno.EIO, "Input/output error")
+
+    is_dead = False
+    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"), files=ClosingBadlyFiles())
+    logs = [manager.create_log("t", index, TOPIC_ID, DEFAULTS) for index in range(4)]
+    for log in logs:
+        append(log, b"v")
+    is_dead = True
+    lost = manager.fail_directory(str(tmp_path / "a"))
+    assert lost is not None
+    assert len(lost) == 2
+    assert sorted(manager.logs) == sorted(log.name for log in logs if log.name not in lost)
+    assert [log.is_deleted for log in logs] == [log.name in lost for log in logs]
+    is_dead = False
+    manager.close()
+    again = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+    assert len(again.logs) == 4
+    again.close()
 
 
 def test_a_directory_that_cannot_be_read_while_loading_is_offline(tmp_path: Path) -> None:
