@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 from http import HTTPStatus
 from importlib.resources import files
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -127,8 +127,8 @@ class ControlApi:
         return json_response({"ready": not reasons, "reasons": reasons}, status)
 
     async def _metrics(self, _: Request) -> Response:
-        text = await self._slices.join(families(self._node, self._process))
-        return Response(HTTPStatus.OK, text, CONTENT_TYPE_LATEST)
+        pieces = chain([await self._process.text()], families(self._node))
+        return Response(HTTPStatus.OK, await self._slices.join(pieces), CONTENT_TYPE_LATEST)
 
     async def _topics(self, _: Request) -> Response:
         self._check_running()

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from minibroker.app import Broker
-    from minibroker.control.process_metrics import ProcessMetrics
     from minibroker.storage.partition_log import PartitionLog
     from minibroker.testing.node import Node
 
@@ -41,9 +40,8 @@ _OF_LOG: Final[tuple[tuple[str, str, Callable[[PartitionLog], int]], ...]] = (
 GROUP_STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
 
 
-def families(node: Node, process: ProcessMetrics) -> Iterator[str]:
-    """Of the process, then everything of the broker; of one that does not run only that."""
-    yield process.text()
+def families(node: Node) -> Iterator[str]:
+    """Everything of the broker, piece by piece; of one that does not run only that."""
     yield head("minibroker_info", "gauge", "Its version")
     yield sample("minibroker_info", 1, labels(version=__version__))
     yield gauge("minibroker_up", "1: it is running", node.is_running)

@@ -1,11 +1,12 @@
 """What the kernel tells of this process, by prometheus-client, at most once a second.
 
-Its collector lists every open file and connection, 0.2 ms and more in one go: too long to be done
-for each of many scrapes.
+Its collector lists every open file and connection: 0.2 ms at rest, 10 ms with 9,000 of them. That
+is done in a thread, and the kernel's part of it holds nobody up.
 """
 
 from __future__ import annotations
 
+import asyncio
 from time import monotonic
 from typing import Final
 
@@ -20,13 +21,17 @@ class ProcessMetrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
+        self._one_at_a_time = asyncio.Lock()
         self._text = ""
         self._gathered_s = -FRESH_S
 
-    def text(self) -> str:
+    async def text(self) -> str:
         """In the text format."""
-        now_s = monotonic()
-        if now_s - self._gathered_s >= FRESH_S:
-            self._text = generate_latest(self._registry).decode()
-            self._gathered_s = now_s
-        return self._text
+        async with self._one_at_a_time:
+            if monotonic() - self._gathered_s >= FRESH_S:
+                self._text = await asyncio.to_thread(self._gather)
+                self._gathered_s = monotonic()
+            return self._text
+
+    def _gather(self) -> str:
+        return generate_latest(self._registry).decode()

@@ -23,10 +23,10 @@ class Slices:
         self._one_at_a_time = asyncio.Lock()
 
     async def join(self, pieces: Iterable[str]) -> bytearray:
-        """All pieces as UTF-8. Each has to be made in less than a slice; the first may be long."""
+        """All pieces as UTF-8. Each has to be made in less than a slice."""
         async with self._one_at_a_time:
             text = bytearray()
-            until = 0.0  # the first was a slice, and so is sending the answer
+            until = 0.0  # reading the request was a slice, and so is sending the answer
             for piece in pieces:
                 text += piece.encode()
                 if perf_counter() >= until:

@@ -9,7 +9,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
 from minibroker.control.families import families
-from minibroker.control.process_metrics import ProcessMetrics
 
 if TYPE_CHECKING:
     from minibroker.testing import Broker
@@ -34,7 +33,7 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 def text_of(broker: Broker) -> bytes:
     """What is shown, in one go."""
-    return broker.call(lambda: "".join(families(broker._node, ProcessMetrics()))).encode()
+    return broker.call(lambda: "".join(families(broker._node))).encode()
 
 
 @pytest.mark.kafka(topics=["orders:2"])

@@ -11,7 +11,6 @@ from confluent_kafka import Consumer, TopicPartition
 
 from minibroker.control import slices
 from minibroker.control.families import families
-from minibroker.control.process_metrics import ProcessMetrics
 from minibroker.control.slices import Slices
 from minibroker.control.views import groups_of, requests_of, topics_of
 from minibroker.testing.request_log import SeenRequest
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 PARTITIONS = 31
 LISTS: dict[str, tuple[Callable[[Node], Iterable[str]], int]] = {
     # A partition is counted for the cluster, and is in four families.
-    "metrics": (lambda node: families(node, ProcessMetrics()), 5 * PARTITIONS),
+    "metrics": (families, 5 * PARTITIONS),
     "topics": (lambda node: topics_of(node.app), PARTITIONS),
     "groups": (lambda node: groups_of(node.app), PARTITIONS),
     "requests": (lambda node: requests_of(node, {}), PARTITIONS),
