@@ -166,7 +166,10 @@ class LogManager:
             self.disk.files.sync_directory(directory)
         except OSError as error:
             raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
-        self._load_one(name, original, Checkpointed())
+        (found,) = (one for one in self.directories if one.path == directory)
+        checkpoints = self._checkpoints.read(found)
+        self._load_one(name, original, checkpoints.of(name, was_clean=False))
+        self.logs[name].clean_offset = checkpoints.clean_offsets.get(name)
 
     def _load_directory(
         self,
@@ -340,7 +343,12 @@ class LogManager:
                 "%s is served from %s now; remove %s by hand before the next start: %s",
                 *(old.name, log.directory, old.directory, error),
             )
-        settle = move.settle(log)
+        reached = [one for one in self.directories if one.path == move.destination]
+
+        def checkpoint() -> None:
+            self._checkpoints.write(reached, lambda: list(self.logs.items()))
+
+        settle = move.settle(log, checkpoint)
 
         def run() -> None:
             settle()

@@ -255,9 +255,12 @@ class LogMove:
             raise self._failed(error) from error
         return self._synced_offset
 
-    def settle(self, log: PartitionLog) -> Callable[[], None]:
+    def settle(self, log: PartitionLog, checkpoint: Callable[[], None]) -> Callable[[], None]:
         """A task that syncs `log`, the copy in its place, with its name, and the old one's new
         name: then that may go, where all of it was durable. It raises StorageError.
+
+        `checkpoint` says in the new place where the log starts; no record that was deleted is back
+        when a start finds it there.
         """
         files = log.files
         left = self.log.log_directory
@@ -279,6 +282,7 @@ class LogMove:
                 files.sync_directory(left)
             except OSError as error:
                 raise _refused(self.log, error) from error
+            checkpoint()
             try:
                 files.sync_directory(self.destination)
             except OSError as error:

@@ -253,6 +253,43 @@ def test_a_power_cut_after_a_move_takes_nothing_that_was_durable(
     manager.close()
 
 
+def test_where_the_log_starts_outlives_a_move_that_is_cut_off(tmp_path: Path) -> None:
+    """Records that were deleted are not back, whichever of the two logs a start finds."""
+    cut_at = 0
+    is_cut = True
+    places = set()
+    while is_cut:
+        cut_at += 1
+        is_cut = False
+        root = tmp_path / str(cut_at)
+        root.mkdir()
+        (root / "a").mkdir()
+        (root / "b").mkdir()
+        files = FaultyFiles(str(root))
+        moving = Move(root, files)
+        moving.log.advance_log_start(1)
+        moving.log.flush()
+        moving.manager.checkpoint_now()
+        moving.rounds()
+        recovery_point = moving.move.finish()
+        assert recovery_point is not None
+        _, settle = moving.manager.complete_move(moving.move, recovery_point)
+        files.cut_at = files.call_count + cut_at
+        try:
+            settle()
+        except PowerCut:
+            is_cut = True
+        abandon(moving.manager)
+        files.power_cut()
+        manager = open_manager(str(root / "a"), str(root / "b"), files=files)
+        log = manager.logs[moving.log.name]
+        places.add(Path(log.log_directory).name)
+        assert values_of(log) == expected(10, 1)
+        abandon(manager)
+        files.forget_pins()
+    assert places == {"a", "b"}
+
+
 @pytest.mark.parametrize("is_kill", [False, True])
 def test_a_move_is_taken_back_whenever_the_broker_ends_again(tmp_path: Path, is_kill: bool) -> None:
     """The copy stays until the old log has its name for good: it is what tells of the move."""
