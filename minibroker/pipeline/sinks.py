@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.schemas import ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.sink_columns import COLUMNS, check_columns
@@ -79,8 +80,8 @@ def stream_to_topic(
     writer = chosen.writeStream.format(FORMAT).options(**_with_topic(options, topic))
     if tasks:
         writer = writer.option("tasks", str(tasks))
-    writer = writer.outputMode(output_mode)
-    return _start(writer, checkpoint, query_name, available_now, trigger)
+    writer = _timed(writer.outputMode(output_mode), query_name, available_now, trigger)
+    return start_query(frame.sparkSession, writer, checkpoint)
 
 
 def stream_to_files(
@@ -122,7 +123,8 @@ def stream_to_files(
         writer = writer.options(**_CSV)
     if partition_by:
         writer = writer.partitionBy(*partition_by)
-    return _start(writer, checkpoint, query_name, available_now, trigger)
+    writer = _timed(writer, query_name, available_now, trigger)
+    return start_query(frame.sparkSession, writer, checkpoint, directory)
 
 
 def _for_topic(frame: DataFrame, topic: str | None) -> DataFrame:
@@ -137,17 +139,13 @@ def _with_topic(options: Mapping[str, str], topic: str | None) -> dict[str, str]
     return {**options, "topic": topic} if topic is not None else dict(options)
 
 
-def _start(
-    writer: DataStreamWriter,
-    checkpoint: str,
-    query_name: str | None,
-    available_now: bool,
-    trigger: str | None,
-) -> StreamingQuery:
+def _timed(
+    writer: DataStreamWriter, query_name: str | None, available_now: bool, trigger: str | None
+) -> DataStreamWriter:
     if available_now:
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
     if query_name is not None:
         writer = writer.queryName(query_name)
-    return writer.option("checkpointLocation", checkpoint).start()
+    return writer

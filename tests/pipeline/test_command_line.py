@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,16 +70,20 @@ def test_a_dry_run_says_what_would_be_done(
 def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
     minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """What was told as done is in the archive, and the next run has nothing to do twice."""
+    """What was told as done is in the archive, and the next run has nothing to do twice. And no
+    batch starts `readlink`, which Hadoop would do for each file of a checkpoint."""
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 50)
     words = ("archive", "--topic", topic, "--to", str(tmp_path / "out"), "--follow")
+    asked = tmp_path / "asked"
+    programs = program_that_tells("readlink", asked, tmp_path / "bin")
     with subprocess.Popen(
         command(*words, "--bootstrap", minibroker_address, "--master", "local[1]"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         process_group=0,
+        env={**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -89,6 +94,7 @@ def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
     assert (process.returncode, errors) == (130, "")
     assert [json.loads(line)["rows"] for line in rest.splitlines()] in ([], [0])
     assert (tmp_path / "out" / "_minibroker" / "checkpoint" / "commits" / "0").exists()
+    assert not asked.exists(), asked.read_text()
 
 
 def test_a_person_gets_one_line_and_a_last_sentence(
@@ -122,6 +128,15 @@ def test_no_java_is_one_sentence(minibroker_address: str, topic: str, tmp_path: 
     assert done.stderr.startswith("minibroker pipeline archive: no Java: Spark needs Java 17")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def program_that_tells(name: str, log: Path, directory: Path) -> Path:
+    """`directory`, with a program `name` in it that tells of each call before it does its work."""
+    directory.mkdir()
+    script = directory / name
+    script.write_text(f'#!/bin/sh\necho "$@" >>{log}\nexec {shutil.which(name)} "$@"\n')
+    script.chmod(0o755)
+    return directory
 
 
 def on_a_terminal(words: list[str], directory: Path) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.sources import stream_topics
 from tests.pipeline import topics
 
@@ -41,13 +42,10 @@ class Archive:
             "startingOffsets": "earliest",
             **options,
         }
-        self.last = (
-            stream_topics(self.spark, given, source=source)
-            .writeStream.format("parquet")
-            .option("checkpointLocation", str(self.directory / "checkpoint"))
-            .trigger(availableNow=True)
-            .start(str(self.directory / "files"))
-        )
+        rows = stream_topics(self.spark, given, source=source)
+        writer = rows.writeStream.format("parquet").option("path", str(self.directory / "files"))
+        writer = writer.trigger(availableNow=True)
+        self.last = start_query(self.spark, writer, str(self.directory / "checkpoint"))
         assert self.last.awaitTermination(ENDED_WITHIN_S), "the query goes on"
         rows = self.spark.read.parquet(str(self.directory / "files"))
         return sorted(tuple(row) for row in rows.select("topic", "partition", "offset").collect())

@@ -24,6 +24,7 @@ from minibroker.pipeline import (
     preflight,
     replay_writer,
 )
+from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
@@ -161,12 +162,12 @@ def _start(
         .option("speed", "" if plan.speed is None else str(plan.speed))
         .load()
     )
-    stream = ranges.writeStream.foreachBatch(writer.write).option(
-        "checkpointLocation", join(plan.checkpoint, "checkpoint")
-    )
+    stream = ranges.writeStream.foreachBatch(writer.write)
     if plan.speed is None:
-        return stream.trigger(availableNow=True).start()
-    return stream.trigger(processingTime=_PACED_TRIGGER).start()
+        stream = stream.trigger(availableNow=True)
+    else:
+        stream = stream.trigger(processingTime=_PACED_TRIGGER)
+    return start_query(spark, stream, join(plan.checkpoint, "checkpoint"))
 
 
 def _check_checkpoint(plan: ReplayPlan, checkpoints: Files) -> None:
