@@ -13,6 +13,8 @@ KAFKA_PYTHON_OLD := build/kafka-python-2.0.2
 JARS := build/jars
 JAR_SETS := kafka-3.9.1 kafka-4.4.0 kafka-tools-4.3.1 kafka-streams-3.9.1 junit-5.13.4 spark-connector-4.2.0
 MVN := $(shell command -v mvn)
+# Spark's classes as Java maps them, since the tests start Spark a dozen times; without it they only take longer.
+SPARK_CLASSES := build/spark-classes.jsa
 
 # The wheels that the image is made of; the tests make its files from them, without Docker.
 IMAGE_WHEELS := build/image-wheels
@@ -33,8 +35,19 @@ help: ## what can be made
 run: $(VENV)/.runtime ## serve on 127.0.0.1:9092 (LISTEN=HOST:PORT: there), data in ./minibroker-data
 	$(BIN)/minibroker serve --listen $(LISTEN)
 
-test: $(VENV)/.test $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(OTHER_CLIENTS) ## run every test
+# All in two parts: Spark's tests wait more than they compute, so two processes share those, and what the others
+# measure stays undisturbed. A part that fails does not keep the next from running. ARGS: one pytest with these.
+test: $(VENV)/.test $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES)) $(OTHER_CLIENTS) ## run every test (ARGS='tests/unit -k x': these)
+ifeq ($(strip $(ARGS)),)
+	@trap 'exit 130' INT; status=0; \
+	echo 'make test: everything but tests/pipeline'; \
+	$(BIN)/python -m pytest --ignore tests/pipeline || status=$$?; \
+	echo 'make test: tests/pipeline, in two processes'; \
+	$(BIN)/python -m pytest tests/pipeline -n 2 --dist loadfile --no-loadscope-reorder || status=$$?; \
+	exit $$status
+else
 	$(BIN)/python -m pytest $(ARGS)
+endif
 
 crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 10 minutes
 	MINIBROKER_CRASHES=500 $(BIN)/python -m pytest tests/crash --timeout 0 $(ARGS)
@@ -42,7 +55,7 @@ crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 10 minu
 fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 times, 10 minutes
 	MINIBROKER_FIRE_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
 
-pipeline-fire: $(VENV)/.test java ## the pipeline's jobs, brokers and workers killed 30 times each, an hour
+pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, an hour
 	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
 
 lint: $(VENV)/.test ## format check, lint, types, import contracts
@@ -107,6 +120,12 @@ $(JARS)/%/.done: tests/support/java/%/pom.xml
 	  -DoutputDirectory=$(abspath $(@D)).part
 	mv $(@D).part $(@D)
 	touch $@
+
+$(SPARK_CLASSES): tests/pipeline/spark_classes.py $(VENV)/.test
+	rm -f $@ $@.part
+	mkdir -p $(@D)
+	$(BIN)/python -m tests.pipeline.spark_classes $@.part >$@.log 2>&1 || { cat $@.log; exit 1; }
+	mv $@.part $@
 
 kafkajs: $(NODE_MODULES) ## fetch the client that the tests run with Node
 

@@ -21,7 +21,8 @@ import pytest
 
 from minibroker.pipeline.session import session
 from minibroker.testing import Broker
-from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS, SPARK_OPTIONS_VARIABLE
+from tests.pipeline.spark_classes import spark_options
+from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS_VARIABLE
 from tests.support.peers import ONE_NODE
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ SPARK_SETTINGS = {
 def quick_java() -> Iterator[None]:
     """Whatever starts Spark from here on, in this process or below it, has these options."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(SPARK_OPTIONS_VARIABLE, SPARK_OPTIONS)
+        patch.setenv(SPARK_OPTIONS_VARIABLE, spark_options())
         yield
 
 

@@ -14,13 +14,13 @@ import minibroker
 from minibroker.pipeline import archive, inspect, replay, rollup
 from minibroker.pipeline.session import session
 from minibroker.pipeline.sources import read_topics
-from tests.support.java import SPARK_OPTIONS
+from tests.pipeline.spark_classes import spark_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SETTINGS = {
-    "spark.executor.extraJavaOptions": SPARK_OPTIONS,
+    "spark.executor.extraJavaOptions": spark_options(),
     "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "512m",
 }

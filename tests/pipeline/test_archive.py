@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from minibroker.pipeline import PipelineError, archive, schemas
+from minibroker.pipeline import PipelineError, archive, preflight, schemas
 from minibroker.pipeline.archived_files import all_rows
 from minibroker.pipeline.transforms.archived import from_text
 from tests.pipeline import topics
@@ -164,7 +164,11 @@ def test_a_pattern_follows_until_it_is_told_to_stop(
 
 
 def test_what_cannot_work_is_one_sentence_and_writes_nothing(
-    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+    spark: SparkSession,
+    minibroker_address: str,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address, here = minibroker_address, tmp_path / "archive"
     topics.create(address, topic)
@@ -175,8 +179,10 @@ def test_what_cannot_work_is_one_sentence_and_writes_nothing(
         archive("nowhere", to=here, **common)
     with pytest.raises(PipelineError, match=r"no topic matches 'nowhere.*'"):
         archive(pattern="nowhere.*", to=here, **common)
-    with pytest.raises(PipelineError, match=r"no broker answers at 127.0.0.1:1 "):
-        archive(topic, to=here, spark=spark, bootstrap="127.0.0.1:1")
+    with monkeypatch.context() as patch:
+        patch.setattr(preflight, "ANSWER_TIMEOUT_S", 1)  # nobody will: 15 s would show no more
+        with pytest.raises(PipelineError, match=r"no broker answers at 127.0.0.1:1 "):
+            archive(topic, to=here, spark=spark, bootstrap="127.0.0.1:1")
     assert not here.exists()
 
     foreign = tmp_path / "foreign"

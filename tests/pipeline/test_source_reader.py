@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline import options
+from minibroker.pipeline import options, reader
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.reader import read_range
@@ -12,6 +12,12 @@ from minibroker.pipeline.source_batch import plan
 from tests.pipeline import topics
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def soon_suspicious(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker is asked after 0.1, 0.2 and 0.4 s of silence, not after 1, 2 and 4."""
+    monkeypatch.setattr(reader, "SUSPICION_S", 0.1)
 
 
 def parsed(address: str, topic: str, **more: str) -> options.SourceOptions:
@@ -105,6 +111,7 @@ def test_deleted_records_are_data_loss_or_left_out(address: str, topic: str) -> 
     assert offsets_read(tolerant, OffsetRange(topic, 0, 20, 25)) == []
 
 
+@pytest.mark.usefixtures("soon_suspicious")
 def test_a_topic_that_is_gone_is_data_loss_or_left_out(address: str, topic: str) -> None:
     one = OffsetRange(f"{topic}-never", 0, 0, 5)
 
@@ -124,6 +131,7 @@ def test_an_end_that_does_not_come_is_not_waited_for_longer_than_told(
         offsets_read(wanted, OffsetRange(topic, 0, 0, 7))
 
 
+@pytest.mark.usefixtures("soon_suspicious")
 def test_the_tasks_ask_for_no_topic_to_be_made(minibroker_address: str, topic: str) -> None:
     name = f"{topic}-not-there"
     wanted = parsed(minibroker_address, name, failOnDataLoss="false")

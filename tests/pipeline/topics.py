@@ -63,8 +63,12 @@ def producer(address: str, **settings: str) -> Producer:
 
 
 def send(address: str, topic: str, count: int, *, partition: int = 0, codec: str = "none") -> None:
-    """`count` records with keys and values of their own."""
-    client = producer(address, compression_type=codec)
+    """`count` records with keys and values of their own, in one batch: `flush` waits for no linger.
+
+    In batches of one record each, which a busy machine makes of them otherwise, librdkafka would
+    leave them uncompressed, since that is smaller.
+    """
+    client = producer(address, compression_type=codec, linger_ms="5000")
     for number in range(count):
         client.produce(
             topic, f"{codec}-{number}".encode() * 3, f"key-{number}".encode(), partition=partition

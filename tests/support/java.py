@@ -30,7 +30,11 @@ TOOL_SECONDS = 200
 # Small and quick to start: one compiler tier, the simplest collector, a bounded heap.
 JVM_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
-SPARK_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
+SPARK_OPTIONS = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m -Djdk.lang.Process.launchMechanism=VFORK"
+)
+"""VFORK: Hadoop starts `readlink` and `chmod` thirty times for each batch of a stream, and Java
+puts a program of its own in between unless it is told otherwise."""
 SPARK_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
 """Where Spark's own start script looks for such options."""
 

@@ -1,0 +1,83 @@
+"""Spark's classes as Java maps them, so that each of its many starts in the tests is a short one.
+
+    python -m tests.pipeline.spark_classes FILE
+
+A start of Spark loads and checks some fifteen thousand classes. Java can write what it has made of
+them to a file when it ends (class data sharing, JEP 350) and map that at later starts. The file is
+of this Java and these jars; Java does without it where either has changed, and so do the tests
+where nobody has made it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark import SparkContext
+
+from minibroker.pipeline import archive, rollup
+from minibroker.pipeline.session import session
+from minibroker.testing import Broker
+from tests.pipeline import topics
+from tests.support.java import ROOT, SPARK_OPTIONS, SPARK_OPTIONS_VARIABLE
+from tests.support.peers import ONE_NODE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CLASSES: Final = ROOT / "build" / "spark-classes.jsa"
+END_SECONDS: Final = 300
+
+_SILENT: Final = "-Xlog:disable"
+"""That a file is not of these classes Java would say on stdout, where the jobs' own words are."""
+
+
+def spark_options() -> str:
+    """Options of Java for Spark: quick to start, and with the file where there is one."""
+    if not CLASSES.exists():
+        return SPARK_OPTIONS
+    return f"{SPARK_OPTIONS} {_SILENT} -XX:SharedArchiveFile={CLASSES}"
+
+
+def write(path: Path) -> None:
+    """Have Java write the classes that two small jobs need."""
+    os.environ[SPARK_OPTIONS_VARIABLE] = (
+        f"{SPARK_OPTIONS} {_SILENT} -XX:ArchiveClassesAtExit={path}"
+    )
+    with tempfile.TemporaryDirectory() as scratch, Broker(config=ONE_NODE) as broker:
+        settings = {"spark.local.dir": scratch, "spark.sql.shuffle.partitions": "2"}
+        spark = session(master="local[2]", app_name="classes", conf=settings)
+        _work(spark, broker.bootstrap, Path(scratch))
+        spark.stop()
+        gateway = SparkContext._gateway
+        assert gateway is not None
+        # Java ends with its stdin, and writes the file then.
+        gateway.proc.stdin.close()
+        gateway.proc.wait(END_SECONDS)
+
+
+def _work(spark: SparkSession, address: str, directory: Path) -> None:
+    """Python's sources, streams, windows and files."""
+    topics.create(address, "numbers")
+    client = topics.producer(address)
+    for number in range(10):
+        client.produce("numbers", b'{"number": %d}' % number, partition=0)
+    assert client.flush(topics.SECONDS) == 0
+    common = {"bootstrap": address, "spark": spark}
+    archive("numbers", to=directory / "archive", **common)
+    rollup(
+        "numbers",
+        window="1m",
+        agg="sum(number) AS total",
+        schema="number BIGINT",
+        to=directory / "windows",
+        **common,
+    )
+    assert spark.read.parquet(str(directory / "archive")).count() == 10
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]).absolute())
