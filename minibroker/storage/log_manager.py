@@ -17,6 +17,7 @@ Source: Kafka LogManager.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import Clock
@@ -325,29 +326,35 @@ class LogManager:
         old = move.log
         if not self.is_live(move.destination):
             raise StorageError(f"cannot move {old.name}: {move.destination} is offline")
-        log = self._open_copy(move)
+        original, left = old.directory, old.log_directory
+        marked = names.marked_directory(old.topic, old.partition, names.DELETE_DIRECTORY)
+        remove: Callable[[], None] | None = None
+        refusal: StorageError | None = None
+        try:
+            # First, and durable, so that a start never finds two: it takes this one back.
+            remove = old.mark_deleted(f"{left}/{marked}")
+            self.disk.files.sync_directory(left)
+        except StorageError as error:
+            refusal = error
+        except OSError as error:
+            _log.error("cannot sync %s: %s", left, error)  # the task will say so, too
+        try:
+            log = self._open_copy(move)
+        except StorageError:
+            old.take_back(original)
+            raise
+        if refusal is not None:
+            _log.error(
+                "%s is served from %s now; remove %s by hand before the next start: %s",
+                *(old.name, log.directory, original, refusal),
+            )
         log.recovery_point = recovery_point
         log.has_new_directory = True
         log.assign_topic_id(old.topic_id)
         log.clean_offset = old.clean_offset
-        left = old.log_directory
         self._note_left(old.name, left)
-        marked = names.marked_directory(old.topic, old.partition, names.DELETE_DIRECTORY)
-        try:
-            remove: Callable[[], None] | None = old.mark_deleted(f"{left}/{marked}")
-            refusal = None
-        except StorageError as error:
-            # The new one is served from here on. Two of them are found at the next start.
-            remove, refusal = None, error
-            _log.error(
-                "%s is served from %s now; remove %s by hand before the next start: %s",
-                *(old.name, log.directory, old.directory, error),
-            )
         reached = [one for one in self.directories if one.path == move.destination]
-
-        def checkpoint() -> None:
-            self._checkpoints.write(reached, lambda: list(self.logs.items()))
-
+        checkpoint = partial(self._checkpoints.write, reached, lambda: list(self.logs.items()))
         settle = move.settle(log, checkpoint)
 
         def run() -> None:
@@ -382,10 +389,7 @@ class LogManager:
         """Where a new log is made."""
         counts, live = self._log_counts, self.live_directories
         preferred = self._preferred.pop(name, None)
-        for directory in live:
-            if directory.path == preferred:
-                return directory
-        return min(live, key=lambda one: counts[one.path])
+        return min(live, key=lambda one: (one.path != preferred, counts[one.path]))
 
     def update_config(self, topic: str, config: "TopicConfig") -> None:
         """The topic's configuration changed: its logs follow."""
@@ -431,10 +435,7 @@ class LogManager:
 
     def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
         """The logs in one of `directories`."""
-        prefix = directory.path + "/"
-        return [
-            log for log in self.logs.values() if log.directory.rpartition("/")[0] + "/" == prefix
-        ]
+        return [log for log in self.logs.values() if log.log_directory == directory.path]
 
     def space_of(self, directory: LogDirectory) -> tuple[int, int]:
         """Total and usable bytes of the file system under a directory. Raises StorageError."""

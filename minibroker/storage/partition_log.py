@@ -302,3 +302,15 @@ class PartitionLog(WritableLog):
             self.directory = old
             raise self._failed("delete", error) from error
         return RemoveDirectoryTask(self._disk.files, directory)
+
+    def take_back(self, directory: str) -> None:
+        """After `mark_deleted`, whether that could rename or not: in service in `directory`, where
+        it was. Raises StorageError.
+        """
+        try:
+            if self.directory != directory:
+                self._disk.files.replace(self.directory, directory)
+        except OSError as error:
+            raise self._failed("take back", error) from error
+        self.directory = directory
+        self.is_deleted = False

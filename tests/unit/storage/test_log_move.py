@@ -9,15 +9,11 @@ import pytest
 
 from minibroker.errors import StorageError
 from minibroker.storage import log_manager, log_move
-from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES, Files
-from minibroker.storage.log_manager import LogManager
 from minibroker.storage.log_move import LogMove
 from minibroker.storage.partition_log import PartitionLog
-from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import (
     TOPIC_ID,
-    ManualClock,
     abandon,
     append,
     config,
@@ -223,134 +219,6 @@ def test_a_copy_that_cannot_be_opened_is_a_copy_again(
     moving.manager.close()
 
 
-@pytest.mark.parametrize("is_settled", [False, True])
-def test_a_power_cut_after_a_move_takes_nothing_that_was_durable(
-    tmp_path: Path, is_settled: bool
-) -> None:
-    """Neither before the new log is synced, whatever renames survive, nor when the old is gone."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    files = FaultyFiles(str(tmp_path))
-    moving = Move(tmp_path, files)
-    moving.rounds()
-    for _ in range(5):
-        moving.append(1)
-    moving.log.flush()
-    recovery_point = moving.move.finish()
-    assert recovery_point is not None
-    _, settle = moving.manager.complete_move(moving.move, recovery_point)
-    if is_settled:
-        settle()
-    else:
-        files.sync_directory(str(tmp_path / "a"))  # the worst: only the old name is durable
-    abandon(moving.manager)
-    files.power_cut()
-    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"), files=files)
-    (log,) = manager.logs.values()
-    assert values_of(log) == expected(15)
-    assert log.log_directory == str(tmp_path / ("b" if is_settled else "a"))
-    assert log.topic_id == TOPIC_ID
-    manager.close()
-
-
-def test_where_the_log_starts_outlives_a_move_that_is_cut_off(tmp_path: Path) -> None:
-    """Records that were deleted are not back, whichever of the two logs a start finds."""
-    cut_at = 0
-    is_cut = True
-    places = set()
-    while is_cut:
-        cut_at += 1
-        is_cut = False
-        root = tmp_path / str(cut_at)
-        root.mkdir()
-        (root / "a").mkdir()
-        (root / "b").mkdir()
-        files = FaultyFiles(str(root))
-        moving = Move(root, files)
-        moving.log.advance_log_start(1)
-        moving.log.flush()
-        moving.manager.checkpoint_now()
-        moving.rounds()
-        recovery_point = moving.move.finish()
-        assert recovery_point is not None
-        _, settle = moving.manager.complete_move(moving.move, recovery_point)
-        files.cut_at = files.call_count + cut_at
-        try:
-            settle()
-        except PowerCut:
-            is_cut = True
-        abandon(moving.manager)
-        files.power_cut()
-        manager = open_manager(str(root / "a"), str(root / "b"), files=files)
-        log = manager.logs[moving.log.name]
-        places.add(Path(log.log_directory).name)
-        assert values_of(log) == expected(10, 1)
-        abandon(manager)
-        files.forget_pins()
-    assert places == {"a", "b"}
-
-
-@pytest.mark.parametrize("is_kill", [False, True])
-def test_a_move_is_taken_back_whenever_the_broker_ends_again(tmp_path: Path, is_kill: bool) -> None:
-    """The copy stays until the old log has its name for good: it is what tells of the move."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    paths = str(tmp_path / "a"), str(tmp_path / "b")
-    files = FaultyFiles(str(tmp_path))
-    moving = Move(tmp_path, files)
-    moving.rounds()
-    moving.log.flush()
-    recovery_point = moving.move.finish()
-    assert recovery_point is not None
-    moving.manager.complete_move(moving.move, recovery_point)
-    files.sync_directory(paths[0])
-    abandon(moving.manager)
-    files.power_cut()
-    cut_at = 0
-    is_cut = True
-    while is_cut:
-        cut_at += 1
-        manager = LogManager(
-            paths, clock=ManualClock(), config_of=lambda _: SMALL, disk=Disk(files)
-        )
-        manager.open()
-        manager.claim(0, "test-cluster-id-000000")
-        files.cut_at = files.call_count + cut_at
-        try:
-            manager.load()
-        except PowerCut:
-            abandon(manager)
-            if not is_kill:
-                files.power_cut()
-        else:
-            is_cut = False
-    assert cut_at > 4
-    assert values_of(manager.logs[moving.log.name]) == expected(10)
-    files.cut_at = -1
-    manager.close()
-
-
-def test_an_old_log_is_kept_while_the_new_one_is_out_of_reach(tmp_path: Path) -> None:
-    """The start that removes it is one that knows its partition."""
-    moving = Move(tmp_path)
-    moving.rounds()
-    recovery_point = moving.move.finish()
-    assert recovery_point is not None
-    moving.manager.complete_move(moving.move, recovery_point)
-    moving.manager.close()
-    (tmp_path / "b").rename(tmp_path / "away")
-    (tmp_path / "b").write_text("a disk that is gone")
-    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
-    assert len(list((tmp_path / "a").glob("t-0.*-delete"))) == 1
-    manager.close()
-    (tmp_path / "b").unlink()
-    (tmp_path / "away").rename(tmp_path / "b")
-    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
-    assert values_of(manager.logs[moving.log.name]) == expected(10)
-    assert list((tmp_path / "a").glob("t-0*")) == []
-    manager.close()
-
-
 def test_an_old_log_stays_where_the_new_one_could_not_be_synced(tmp_path: Path) -> None:
     """Also where somebody else's error took the new one's directory offline before."""
 
@@ -387,38 +255,6 @@ def test_a_move_does_not_end_in_a_directory_that_failed(moving: Move, tmp_path: 
     assert moving.manager.get("t", 0) is moving.log
     assert append(moving.log, b"v10") == 10
     moving.manager.close()
-
-
-def test_a_power_cut_while_a_move_settles_leaves_one_log(tmp_path: Path) -> None:
-    """A start refuses to choose between two; the power may go at every step."""
-    cut_at = 0
-    is_cut = True
-    while is_cut:
-        cut_at += 1
-        is_cut = False
-        root = tmp_path / str(cut_at)
-        root.mkdir()
-        (root / "a").mkdir()
-        (root / "b").mkdir()
-        files = FaultyFiles(str(root))
-        moving = Move(root, files)
-        moving.rounds()
-        moving.log.flush()
-        recovery_point = moving.move.finish()
-        assert recovery_point is not None
-        _, settle = moving.manager.complete_move(moving.move, recovery_point)
-        files.cut_at = files.call_count + cut_at
-        try:
-            settle()
-        except PowerCut:
-            is_cut = True
-        abandon(moving.manager)
-        files.power_cut()
-        manager = open_manager(str(root / "a"), str(root / "b"), files=files)
-        assert values_of(manager.logs[moving.log.name]) == expected(10)
-        abandon(manager)
-        files.forget_pins()
-    assert cut_at > 10
 
 
 class DyingFiles(Files):
