@@ -18,7 +18,7 @@ import logging
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from minibroker.errors import CorruptionError, StorageError
+from minibroker.errors import CorruptionError, StorageError, SyncError
 from minibroker.ids import TopicPartition
 from minibroker.storage import names
 from minibroker.storage.checkpoint import encode_offsets, read_offsets
@@ -168,8 +168,13 @@ class LogDirectory:
             ) from error
 
     def sync(self) -> None:
-        """Make new and removed names in the directory durable. Any thread. Raises OSError."""
-        self._files.sync_directory(self.path)
+        """Make new and removed names in the directory durable: that there is no marker any more.
+        Any thread. Raises SyncError: after a power cut the next start might trust the old one.
+        """
+        try:
+            self._files.sync_directory(self.path)
+        except OSError as error:
+            raise SyncError(f"cannot sync {self.path}: {error}", log_directory=self.path) from error
 
     def fail(self) -> None:
         """Nothing is done here any more; what fails is the caller's to say."""

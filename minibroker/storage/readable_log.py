@@ -8,7 +8,6 @@ to the socket as it lies on disk. `PartitionLog` adds the writing half.
 Source: Kafka UnifiedLog.read, LocalLog.read.
 """
 
-import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.clock import Clock
@@ -26,8 +25,6 @@ from minibroker.storage.txn_index import AbortedTransaction
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
-
-_log = logging.getLogger(__name__)
 
 _NOTHING: Final = memoryview(b"")
 
@@ -144,13 +141,14 @@ class ReadableLog:
         self._disk.run_later(self._write_topic_id)
 
     def _write_topic_id(self) -> None:
+        """On the worker. Raises StorageError."""
         if self._topic_id is None or self.is_deleted:
             return
         try:
             self._disk.metadata.write(self.directory, self._topic_id)
         except OSError as error:
             if not self.is_deleted:
-                _log.error("%s", self._failed("write partition.metadata of", error))
+                raise self._failed("write partition.metadata of", error) from error
 
     @property
     def is_empty(self) -> bool:

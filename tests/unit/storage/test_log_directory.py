@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.errors import StorageError
+from minibroker.errors import StorageError, SyncError
 from minibroker.ids import TopicPartition
 from minibroker.storage import names
 from minibroker.storage.files import REAL_FILES, Files
@@ -54,6 +55,17 @@ def test_open_makes_it_and_takes_the_marker(tmp_path: Path) -> None:
     assert (again.properties.broker_id, again.properties.cluster_id) == (1, "c")
     assert not REAL_FILES.exists(f"{again.path}/{names.CLEAN_SHUTDOWN}")
     again.release()
+
+
+def test_a_marker_that_may_come_back_is_the_directory_s_failure(tmp_path: Path) -> None:
+    class Unsynced(Files):
+        def sync_directory(self, path: str) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(SyncError) as caught:
+        LogDirectory(Unsynced(), str(tmp_path)).sync()
+    assert caught.value.log_directory == str(tmp_path)
+    assert caught.value.is_lasting
 
 
 def test_a_checkpoint_is_written_when_it_says_something_new(tmp_path: Path) -> None:

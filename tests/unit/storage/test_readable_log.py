@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import read_header
+from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
+    DEFAULTS,
     NOW_MS,
+    TOPIC_ID,
+    abandon,
     append,
     batch,
+    open_manager,
     values_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from minibroker.storage.partition_log import PartitionLog
 
@@ -137,3 +144,21 @@ def test_aborted_transactions_are_kept_per_segment(new_log: NewLog) -> None:
     found = log.aborted_transactions(0, 3)
     assert [(one.producer_id, one.first_offset, one.last_offset) for one in found] == [(7, 1, 2)]
     assert log.aborted_transactions(0, 1) == []
+
+
+def test_a_topic_id_that_cannot_be_written_is_the_disks_failure(tmp_path: Path) -> None:
+    """Who runs the worker's tasks hears of it, but not of a topic that was deleted meanwhile."""
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    tasks: list[Callable[[], None]] = []
+    manager = open_manager(str(tmp_path / "d"), files=files, run_later=tasks.append)
+    manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    (write,) = tasks
+    files.fail_at, files.fail_errno = files.call_count + 1, errno.EIO
+    with pytest.raises(StorageError, match=r"write partition\.metadata of t-0") as caught:
+        write()
+    assert caught.value.is_lasting
+    manager.delete("t", 0)
+    write()
+    abandon(manager)
+    files.forget_pins()
