@@ -250,6 +250,9 @@ class ConsumerMembership:
 
     def on_shard_unloaded(self, shard: GroupShard) -> None:
         """The partition is led elsewhere, or the broker stops."""
+        for group in shard.groups.values():
+            if isinstance(group, ConsumerGroup):
+                group.is_resolving = False
         deadlines = self._deadlines.pop(shard.index, None)
         if deadlines is not None:
             deadlines.clear()
@@ -322,6 +325,8 @@ class ConsumerMembership:
             matched.update(match_topics(regexes, names))
 
         def take(failure: MinibrokerError | OSError | None) -> None:
+            if not group.is_resolving:
+                return  # the shard was unloaded: the journal may be another one's by now
             group.is_resolving = False
             if failure is not None:
                 logger.error("%s: cannot look up %s: %s", group, regexes, failure)

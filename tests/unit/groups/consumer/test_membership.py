@@ -57,6 +57,19 @@ def test_sessions_end_with_the_shard() -> None:
     assert rig.group.member_count == 1
 
 
+def test_a_look_up_ends_with_the_shard() -> None:
+    """The partition may be led here again when the worker is done: its journal is another
+    shard's state now, which must not find records in it that it has not made.
+    """
+    rig = ConsumerRig()
+    rig.play("topic a 1")
+    rig.play("join m regex=a")
+    written = len(rig.journal.records)
+    rig.consumer.on_shard_unloaded(rig.shard)
+    rig.play("resolve")
+    assert len(rig.journal.records) == written
+
+
 def test_a_look_up_that_fails_is_asked_for_again() -> None:
     rig = ConsumerRig()
     rig.play("topic a 1")
