@@ -39,8 +39,7 @@ OPERATION_TIMEOUT_S: Final = 5.0
 RECONNECT_DELAY_S: Final = 0.1
 RECONNECT_DELAY_MAX_S: Final = 1.0
 CLOSE_TIMEOUT_S: Final = 5.0
-CONNECT_TIMEOUT_MIN_MS: Final = 2_000
-CONNECTS_MAX: Final = 3
+NOWHERE: Final = "127.0.0.1:1"
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +101,7 @@ class ZooKeeperSession:
         quiet.setLevel(logging.CRITICAL)
         try:
             self._client = kazoo.client.KazooClient(
-                _tries(self._hosts, self._session_timeout_ms),
+                self._hosts,
                 timeout=self._session_timeout_ms / 1000,
                 client_id=load_session(self._session_file) if self._session_file else None,
                 connection_retry={
@@ -164,15 +163,20 @@ class ZooKeeperSession:
 
         For tests. Raises CoordinationError while not connected.
         """
-        client_id = self._client.client_id if self._client is not None else None
+        client = self._client
+        client_id = client.client_id if client is not None else None
         if client_id is None or not self._connected.is_set():
             raise self._away()
 
         def take_over_and_end() -> None:
             thief = self._kazoo.client.KazooClient(self._hosts, client_id=client_id)
-            thief.start(OPERATION_TIMEOUT_S)
-            thief.stop()
-            thief.close()
+            client.set_hosts(NOWHERE)  # or it takes its session back before the thief ended it
+            try:
+                thief.start(OPERATION_TIMEOUT_S)
+                thief.stop()
+                thief.close()
+            finally:
+                client.set_hosts(self._hosts)
 
         await asyncio.to_thread(take_over_and_end)
 
@@ -319,14 +323,6 @@ class ZooKeeperSession:
     ) -> Any:
         name = "get_children_async" if of_children else "exists_async"
         return self._client_method(name)(self._full(path), on_event)
-
-
-def _tries(hosts: str, session_timeout_ms: int) -> str:
-    """What kazoo is told to try in turn: a lonely server several times."""
-    # One that starts takes connections that it never answers. kazoo waits for an answer as long as
-    # a session divided by the number of hosts: with one the session would be over by then.
-    count = min(session_timeout_ms // CONNECT_TIMEOUT_MIN_MS, CONNECTS_MAX)
-    return hosts if "," in hosts else ",".join([hosts] * max(count, 1))
 
 
 def _settle(future: asyncio.Future[Any], done: Any) -> None:
