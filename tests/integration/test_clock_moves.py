@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.reacting import READERS, WRITERS, Client, opened_clients, settle, wait_until
+from tests.support.reacting import (
+    PATIENT,
+    READERS,
+    WRITERS,
+    Client,
+    opened_clients,
+    settle,
+    wait_until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,8 +119,7 @@ def test_who_used_his_quota_up_waits(
 ) -> None:
     limit = {"producer_byte_rate": "1000"}
     kafka.await_node(lambda node: node.app.cluster.alter_config("clients", client, limit))
-    patient = {"confluent": "socket_timeout_ms", "aiokafka": "request_timeout_ms"}[client]
-    writer = opened(WRITERS[client](kafka.bootstrap, **{patient: 60_000}))
+    writer = opened(WRITERS[client](kafka.bootstrap, **PATIENT[client]))
     assert settle(writer.send(kafka_topic, b"v" * 20_000)) == "done"
     waiting = writer.send(kafka_topic, b"next")
     kafka.clock.advance(minutes=1)

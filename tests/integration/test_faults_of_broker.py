@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.testing import Broker
-from tests.support.reacting import DEADLINE_S, READERS, WRITERS, Client, opened_clients, settle
+from tests.support.reacting import (
+    DEADLINE_S,
+    PATIENT,
+    READERS,
+    WRITERS,
+    Client,
+    opened_clients,
+    settle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +50,7 @@ def test_a_slow_sync_is_waited_for(
     kafka: Broker, opened: Callable[[Client], Any], client: str
 ) -> None:
     kafka.create_topic("synced", config={"flush.messages": 1})
-    writer = opened(WRITERS[client](kafka.bootstrap))
+    writer = opened(WRITERS[client](kafka.bootstrap, **PATIENT[client]))
     assert settle(writer.send("synced", b"1")) == "done"
     with kafka.faults.add(broker="slow_sync", delay_ms=300):
         assert settle(writer.send("synced", b"2")) == "done"

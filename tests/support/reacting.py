@@ -36,8 +36,15 @@ with warnings.catch_warnings():
 
 DEADLINE_S = 60.0
 BACKOFF_MS = 20
-REQUEST_TIMEOUT_MS = 1_000
+REQUEST_TIMEOUT_MS = 2_000
 """Clients that wait for a broker that does not read give up so soon, and try again."""
+
+PATIENT: dict[str, dict[str, int]] = {
+    "confluent": {"socket_timeout_ms": 60_000},
+    "kafka-python": {"request_timeout_ms": 60_000},
+    "aiokafka": {"request_timeout_ms": 60_000},
+}
+"""What a writer is told that gives nothing up, however slow the answer."""
 
 
 class RefusedError(Exception):
@@ -227,8 +234,7 @@ class KafkaPythonWriter(Writer):
             retry_backoff_ms=BACKOFF_MS,
             reconnect_backoff_ms=BACKOFF_MS,
             reconnect_backoff_max_ms=BACKOFF_MS,
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
-            **other,
+            **{"request_timeout_ms": REQUEST_TIMEOUT_MS, **other},
         )
         if transactional_id is not None:
             self._do(self._producer.init_transactions)

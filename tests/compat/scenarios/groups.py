@@ -17,7 +17,7 @@ from tests.compat.scenarios.group_members import (
 if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue
 
-EXPIRING_MS = 600
+EXPIRING_MS = 2_000
 
 # JoinGroup.
 

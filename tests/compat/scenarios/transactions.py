@@ -218,7 +218,7 @@ def end_of_an_overdue_transaction(talk: Dialogue) -> None:
     """The broker aborts it; whoever had it open is fenced. It may recover (KIP-360) in a cluster of
     the second protocol, which Kafka 3.9 is not."""
     topic = talk.make_topic("t")
-    producer = Producer(talk, timeout_ms=300).begin_session()
+    producer = Producer(talk, timeout_ms=1_000).begin_session()
     producer.add(topic, 0)
     producer.produce(topic, b"a")
     talk.wait_until(
