@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import functions as f
 
 from minibroker.pipeline import inspect
 from minibroker.pipeline.errors import PipelineError
@@ -74,6 +75,16 @@ def test_partitions_are_counted(spark: SparkSession) -> None:
         "keys": 2,
     }
     assert (second["records"], second["bytes"], second["keys"]) == (1, 0, 0)
+
+
+def test_there_are_no_more_keys_than_records_with_one(spark: SparkSession) -> None:
+    """Each partition has a hundred keys; Spark's estimate says more for some of them."""
+    of_each, estimated = 100, 0.02
+    rows = [(at // of_each, at, 0, b"%d" % at, None) for at in range(30 * of_each)]
+    facts = inspected.facts(records(spark, *rows, (0, 10_000, 0, None, None)))
+    raw = facts.groupBy("partition").agg(f.approx_count_distinct("keyHash", estimated).alias("n"))
+    assert max(row.n for row in raw.collect()) > of_each
+    assert max(row["keys"] for row in inspected.by_partition(facts).collect()) == of_each
 
 
 def test_sizes_and_times_fall_into_their_slices(spark: SparkSession) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import Row
 
 from minibroker.pipeline import inspect
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.jobs.inspect import _partition, _slice_ms, check, slice_of
+from minibroker.pipeline.jobs.inspect import _slice_ms, check, slice_of
 from minibroker.pipeline.plan import InspectPlan, Kafka, UsageError
 from minibroker.storage import names
 from tests.support.batches import batch
@@ -33,13 +33,6 @@ def test_what_is_missing_is_told_before_spark_starts(tmp_path: Path) -> None:
         check(plan(tmp_path / "nowhere"))
     with pytest.raises(PipelineError, match=r"page\.html cannot be written"):
         inspect(log_dir=tmp_path, report=tmp_path / "nowhere" / "page.html")
-
-
-def test_there_are_no_more_keys_than_records_with_one() -> None:
-    """Spark's estimate may be some percent too high."""
-    names = ("records", "bytes", "firstOffset", "lastOffset", "firstMs", "lastMs", "tombstones")
-    row = Row(**dict.fromkeys(names, 100), withoutKey=10, keys=92)
-    assert _partition(0, row, None).keys == 90
 
 
 def test_time_is_cut_for_each_topic_by_its_own_span() -> None:
