@@ -66,11 +66,6 @@ class Node:
         """Serve. Raises MinibrokerError."""
         self.failure = asyncio.get_running_loop().create_future()
         await self._start(self._topics)
-        ports = self.app.ports
-        listeners = [
-            str(one._replace(port=ports[one.name])) for one in self._config.listeners
-        ]  # the same ones after a kill
-        self._config = self._config.with_overrides({"listeners": ",".join(listeners)})
 
     async def _start(self, topics: Sequence[TopicToCreate]) -> None:
         self.clock.forget_listeners()
@@ -144,7 +139,14 @@ class Node:
         async with self._changing:
             if self.is_running:
                 self.is_running = False
+                self._keep_ports()
                 await self.app.abandon()
+
+    def _keep_ports(self) -> None:
+        """Clients know where the broker was, whoever chose that: so will the next one be there."""
+        ports = self.app.ports
+        listeners = [str(one._replace(port=ports[one.name])) for one in self._config.listeners]
+        self._config = self._config.with_overrides({"listeners": ",".join(listeners)})
 
     async def _start_again(self) -> None:
         async with self._changing:
