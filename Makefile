@@ -55,7 +55,7 @@ crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 10 minu
 fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 times, 10 minutes
 	MINIBROKER_FIRE_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
 
-pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, an hour
+pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, 15 minutes
 	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
 
 lint: $(VENV)/.test ## format check, lint, types, import contracts
