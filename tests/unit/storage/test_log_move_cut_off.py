@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +14,28 @@ from minibroker.storage.log_manager import LogManager
 from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import TOPIC_ID, ManualClock, abandon, open_manager, values_of
 from tests.unit.storage.test_log_move import SMALL, Move, expected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def place(root: Path) -> tuple[Path, FaultyFiles]:
+    """Two log directories, `a` and `b`, of a disk that can lose its power."""
+    for name in ("a", "b"):
+        (root / name).mkdir(parents=True)
+    return root, FaultyFiles(str(root))
+
+
+def is_cut_off(files: FaultyFiles, cut_at: int, step: Callable[[], object]) -> bool:
+    """Whether the power went, with the step's call number `cut_at`; if not, it is done."""
+    files.cut_at = files.call_count + cut_at
+    try:
+        step()
+    except PowerCut:
+        return True
+    finally:
+        files.cut_at = -1
+    return False
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
@@ -49,27 +74,15 @@ def test_the_exchange_of_two_logs_may_be_cut_off_anywhere(tmp_path: Path, is_kil
 
     The worst of a power cut: what somebody else had synced meanwhile, the new place is durable.
     """
-    cut_at = 0
-    is_cut = True
-    while is_cut:
-        cut_at += 1
-        is_cut = False
-        root = tmp_path / str(cut_at)
-        root.mkdir()
-        (root / "a").mkdir()
-        (root / "b").mkdir()
-        files = FaultyFiles(str(root))
+    for cut_at in count(1):
+        root, files = place(tmp_path / str(cut_at))
         moving = Move(root, files)
         moving.rounds()
         moving.log.flush()
         recovery_point = moving.move.finish()
         assert recovery_point is not None
-        files.cut_at = files.call_count + cut_at
-        try:
-            moving.manager.complete_move(moving.move, recovery_point)
-        except PowerCut:
-            is_cut = True
-        files.cut_at = -1
+        exchange = partial(moving.manager.complete_move, moving.move, recovery_point)
+        is_cut = is_cut_off(files, cut_at, exchange)
         abandon(moving.manager)
         if not is_kill:
             files.sync_directory(str(root / "b"))
@@ -78,22 +91,16 @@ def test_the_exchange_of_two_logs_may_be_cut_off_anywhere(tmp_path: Path, is_kil
         assert values_of(manager.logs[moving.log.name]) == expected(10)
         abandon(manager)
         files.forget_pins()
+        if not is_cut:
+            break
     assert cut_at > 3
 
 
 def test_where_the_log_starts_outlives_a_move_that_is_cut_off(tmp_path: Path) -> None:
     """Records that were deleted are not back, whichever of the two logs a start finds."""
-    cut_at = 0
-    is_cut = True
     places = set()
-    while is_cut:
-        cut_at += 1
-        is_cut = False
-        root = tmp_path / str(cut_at)
-        root.mkdir()
-        (root / "a").mkdir()
-        (root / "b").mkdir()
-        files = FaultyFiles(str(root))
+    for cut_at in count(1):
+        root, files = place(tmp_path / str(cut_at))
         moving = Move(root, files)
         moving.log.advance_log_start(1)
         moving.log.flush()
@@ -102,11 +109,7 @@ def test_where_the_log_starts_outlives_a_move_that_is_cut_off(tmp_path: Path) ->
         recovery_point = moving.move.finish()
         assert recovery_point is not None
         _, settle = moving.manager.complete_move(moving.move, recovery_point)
-        files.cut_at = files.call_count + cut_at
-        try:
-            settle()
-        except PowerCut:
-            is_cut = True
+        is_cut = is_cut_off(files, cut_at, settle)
         abandon(moving.manager)
         files.power_cut()
         manager = open_manager(str(root / "a"), str(root / "b"), files=files)
@@ -115,6 +118,8 @@ def test_where_the_log_starts_outlives_a_move_that_is_cut_off(tmp_path: Path) ->
         assert values_of(log) == expected(10, 1)
         abandon(manager)
         files.forget_pins()
+        if not is_cut:
+            break
     assert places == {"a", "b"}
 
 
@@ -181,31 +186,21 @@ def test_an_old_log_is_kept_while_the_new_one_is_out_of_reach(tmp_path: Path) ->
 
 def test_a_power_cut_while_a_move_settles_leaves_one_log(tmp_path: Path) -> None:
     """A start refuses to choose between two; the power may go at every step."""
-    cut_at = 0
-    is_cut = True
-    while is_cut:
-        cut_at += 1
-        is_cut = False
-        root = tmp_path / str(cut_at)
-        root.mkdir()
-        (root / "a").mkdir()
-        (root / "b").mkdir()
-        files = FaultyFiles(str(root))
+    for cut_at in count(1):
+        root, files = place(tmp_path / str(cut_at))
         moving = Move(root, files)
         moving.rounds()
         moving.log.flush()
         recovery_point = moving.move.finish()
         assert recovery_point is not None
         _, settle = moving.manager.complete_move(moving.move, recovery_point)
-        files.cut_at = files.call_count + cut_at
-        try:
-            settle()
-        except PowerCut:
-            is_cut = True
+        is_cut = is_cut_off(files, cut_at, settle)
         abandon(moving.manager)
         files.power_cut()
         manager = open_manager(str(root / "a"), str(root / "b"), files=files)
         assert values_of(manager.logs[moving.log.name]) == expected(10)
         abandon(manager)
         files.forget_pins()
+        if not is_cut:
+            break
     assert cut_at > 10
