@@ -26,7 +26,7 @@ SARAMA_MEMBER := build/sarama-member
 COMPOSE_READER := build/compose-go/cmd
 OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama compose-reader)
 
-.PHONY: help run test crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
+.PHONY: help run quick test crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -34,6 +34,10 @@ help: ## what can be made
 
 run: $(VENV)/.runtime ## serve on 127.0.0.1:9092 (LISTEN=HOST:PORT: there), data in ./minibroker-data
 	$(BIN)/minibroker serve --listen $(LISTEN)
+
+# What needs neither Java nor a fetched peer: quick enough to run before each commit.
+quick: $(VENV)/.test ## unit tests, lint and types, without Java, about a minute
+	$(BIN)/python -m pytest tests/unit tests/meta tests/scenario -m 'not java and not slow' -n 2 --dist loadfile $(ARGS)
 
 # All in two parts: Spark's tests wait more than they compute, so two processes share those, and what the others
 # measure stays undisturbed. A part that fails does not keep the next from running. ARGS: one pytest with these.

@@ -62,6 +62,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_nobody_there_is_one_sentence() -> None:
     words = ("--topic", "t", "--to", "nowhere", "--bootstrap", "127.0.0.1:1")
     for more in ((), ("--dry-run",)):
