@@ -159,7 +159,7 @@ class GroupCoordinator:
     # Finding.
 
     def shard(self, group_id: str | None, *, may_be_empty: bool = False) -> GroupShard:
-        """Where a group is kept, with everything in it that was accepted so far.
+        """Return the shard that keeps the group, with every accepted commit applied.
 
         The empty id is one that OffsetCommit, OffsetFetch, DescribeGroups and DeleteGroups take.
 
@@ -170,7 +170,7 @@ class GroupCoordinator:
         return shard
 
     def shard_to_commit(self, group_id: str | None, *, may_be_empty: bool = False) -> GroupShard:
-        """As `shard`, for who only writes: offsets that are not in the file yet are not in it."""
+        """Like `shard`, but without flushing the journal: for callers that only write."""
         if group_id is None or not (group_id or may_be_empty):
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         index = self.journal.partition_of(group_id)

@@ -242,7 +242,10 @@ class QuotaManager:
         return delay
 
     def fetch_bytes_max(self, client: Client) -> int | None:
-        """What fits into the windows of this client at most: more would be delayed for ever."""
+        """Return the most bytes that one fetch of this client may carry, None for no limit.
+
+        A larger fetch would be delayed for ever.
+        """
         if not self._fetch.limits:
             return None
         limit = self._fetch.sensor(client, self._clock.now_ms()).limit

@@ -385,7 +385,7 @@ class TransactionCoordinator:
         self._fence_overdue(found, new_producer_id)
 
     def _fence_overdue(self, found: TransactionMetadata, new_producer_id: int) -> None:
-        """What cannot be done now is tried at the next look."""
+        """Fence one overdue transaction; on an error the next check tries again."""
         index = self._store.journal.partition_of(found.transactional_id)
         if not self._store.is_current(index, found):
             return

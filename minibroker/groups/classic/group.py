@@ -103,7 +103,7 @@ class ClassicGroup(Group):
         self.static_members: dict[str, str] = {}
         """Instance id → member id."""
         self.pending_join: dict[str, None] = {}
-        """Ids that were given out and with which nobody has joined yet."""
+        """Member ids that the coordinator gave out and that have not joined yet."""
         self.pending_sync: dict[str, None] = {}
         """Members that have not asked for their share of this generation yet."""
         self.awaiting_join_count = 0

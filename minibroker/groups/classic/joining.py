@@ -61,7 +61,10 @@ def on_join(group: ClassicGroup, step: Step, join: Join, waiter: JoinWaiter) -> 
 
 
 def _refusal(group: ClassicGroup, step: Step, join: Join) -> ErrorCode:
-    """Why this join is refused whoever it is; NONE if it is not. Who is one too many is out."""
+    """Return the error for a join that any member would get, or NONE.
+
+    If the group is full, also remove the joining member.
+    """
     if not _has_room(group, step, join.member_id):
         group.remove(join.member_id)
         step.stop_timer(TimerKind.SESSION, join.member_id)
@@ -82,8 +85,12 @@ def _refusal(group: ClassicGroup, step: Step, join: Join) -> ErrorCode:
 
 
 def _has_room(group: ClassicGroup, step: Step, member_id: str) -> bool:
-    """While everybody joins again those count who did, so that the last ones are left out when
-    `group.max.size` became smaller; otherwise members stay and strangers count."""
+    """Return whether the group has room for this member.
+
+    During a rebalance only members that joined again count, so that a smaller `group.max.size`
+    refuses those that come last. At other times every member counts, and only a new member can
+    be refused.
+    """
     max_size = step.settings.max_size
     member = group.members.get(member_id)
     if group.state is State.PREPARING_REBALANCE:
@@ -95,7 +102,7 @@ def _has_room(group: ClassicGroup, step: Step, member_id: str) -> bool:
 
 
 def _join_new(group: ClassicGroup, step: Step, join: Join, waiter: JoinWaiter) -> None:
-    """Somebody without a member id: a static member that is back, or a newcomer."""
+    """Join a member that has no member id: a static member that came back, or a new one."""
     member_id = step.new_member_id(join.client_id if join.instance_id is None else join.instance_id)
     if join.instance_id is not None:
         if join.instance_id in group.static_members:

@@ -259,7 +259,7 @@ class ConsumerGroup(Group):
     def preferred_assignor(
         self, default: str, leaving: Member | None = None, coming: Member | None = None
     ) -> str:
-        """What most members ask for, were `leaving` replaced by `coming`."""
+        """Return the assignor that most members ask for once `coming` has replaced `leaving`."""
         counts = self.assignor_counts.copy()
         if leaving is not None and leaving.assignor_name is not None:
             discount(counts, [leaving.assignor_name])

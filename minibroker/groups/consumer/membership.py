@@ -273,7 +273,7 @@ class ConsumerMembership:
         self.topics.note_changed()
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Who leads a partition does not matter to who reads it."""
+        """Do nothing: an assignment does not depend on leaders."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         """A group's keys are read with every request."""
