@@ -1,7 +1,9 @@
 """Fetch: key 1, versions 0-18.
 
 Behaviour: reads from each partition in turn until `max_bytes` are together; with less than
-`min_bytes` it waits up to `max_wait_ms`. Records go out as slices of mapped segments, untouched.
+`min_bytes` it waits up to `max_wait_ms`, unless the reader is behind the newest segment:
+`partitions/waiters` counts as Kafka's DelayedFetch does. Records go out as slices of mapped
+segments, untouched.
 Versions: 3 max_bytes and a first batch that is always whole (KIP-74); 4 isolation level, last
 stable offset, aborted transactions; 5 log start offset; 7 sessions (KIP-227); 9 leader epochs
 (KIP-320); 11 rack; 12 flexible, diverging epochs; 13 topic ids (KIP-516); 16 current leader
@@ -25,7 +27,7 @@ from minibroker.partitions.fetch_session import (
     PartitionKey,
     PartitionResult,
 )
-from minibroker.partitions.waiters import DelayedFetch, FetchPosition
+from minibroker.partitions.waiters import DelayedFetch, FetchPosition, has_enough
 from minibroker.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -77,26 +79,25 @@ def _answer(
     return _wait(fetch, bytes_min)
 
 
-def _wait(fetch: FetchPass, bytes_min: int) -> Awaitable[FetchResponse]:
+def _wait(fetch: FetchPass, bytes_min: int) -> FetchResponse | Awaitable[FetchResponse]:
+    """The answer when there is enough in the partitions: now, if that is more than was read."""
     request = fetch.request
     partitions = fetch.context.services.partitions
     positions = []
-    for _, asked, _ in fetch.results:
-        partition = partitions.find(asked.topic or "", asked.index)
-        if partition is not None:
-            positions.append(
-                FetchPosition(
-                    partition, asked.fetch_offset, asked.max_bytes, request.isolation_level
-                )
-            )
+    for _, asked, _ in fetch.results[: fetch.readable_count]:
+        partition = partitions.get(asked.topic or "", asked.index)
+        positions.append(
+            FetchPosition(partition, asked.fetch_offset, asked.max_bytes, request.isolation_level)
+        )
+    if has_enough(positions, bytes_min):
+        return _respond(fetch)
 
     def read_again() -> FetchResponse:
         read_all(fetch)
         return _respond(fetch)
 
-    bytes_wanted = bytes_min - fetch.bytes_read
     loop = asyncio.get_running_loop()
-    return DelayedFetch(loop, positions, bytes_wanted, request.max_wait_ms, read_again).future
+    return DelayedFetch(loop, positions, bytes_min, request.max_wait_ms, read_again).future
 
 
 def _session(context: RequestContext, request: FetchRequest) -> FetchContext:

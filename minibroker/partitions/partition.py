@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minibroker.storage.lookups import TimestampOffset
     from minibroker.storage.partition_log import AppendInfo, PartitionLog
     from minibroker.storage.producer_state import ProducerEntry
-    from minibroker.storage.readable_log import LogRead
+    from minibroker.storage.readable_log import LogPosition, LogRead
     from minibroker.storage.txn_index import AbortedTransaction
 
 READ_UNCOMMITTED: Final = 0
@@ -32,7 +32,6 @@ class Partition:
     """A leader on this broker; made and dropped by the `PartitionManager`."""
 
     __slots__ = (
-        "bytes_appended",
         "high_watermark",
         "index",
         "isr_size",
@@ -64,8 +63,6 @@ class Partition:
         self.isr_size = isr_size
         self.log = log
         self.high_watermark = log.log_end_offset
-        self.bytes_appended = 0
-        """Grows with every append and never shrinks: what waiting fetches count by."""
         self.waiters: set[Waiter] | None = None
         self.unverified: dict[int, Pending] = {}
         """Producer id → its transactional batches that the coordinator was asked about
@@ -139,7 +136,6 @@ class Partition:
         except StorageError as error:
             self.manager.drop_lost(self)
             raise self._failed(error) from error
-        self.bytes_appended += len(records)
         self.manager.staged.append((self, answer, appended.last_offset))
         return appended
 
@@ -186,6 +182,13 @@ class Partition:
                 end_offset=self.end_offset_for(isolation_level),
                 min_one_batch=min_one_batch,
             )
+        except StorageError as error:
+            raise self._failed(error) from error
+
+    def position_of(self, offset: int) -> LogPosition:
+        """Where in the files the batch of `offset` begins, or the log ends (bytes)."""
+        try:
+            return self.log.position_of(offset)
         except StorageError as error:
             raise self._failed(error) from error
 

@@ -2,7 +2,8 @@
 
 A waiting fetch hangs on each of its partitions and on one timer. Progress on a partition makes it
 count what could be sent now; it ends when that is enough, when its time is over, when a partition
-goes away, or when the broker stops. It holds no data: at the end everything is read again.
+goes away or has a new leader epoch, or when the broker stops. It holds no data: at the end
+everything is read again.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
+from minibroker.errors import KafkaError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minibroker.partitions.partition import Partition
 
@@ -27,49 +30,89 @@ class Waiter(Protocol):
 
 
 class FetchPosition:
-    """Where in one partition a waiting fetch stands."""
+    """Where in one partition a waiting fetch stands; what it could be sent is counted in bytes of
+    the files, from there to where reading ends."""
 
-    __slots__ = ("_end_offset", "_size_bytes", "isolation_level", "max_bytes", "partition")
+    __slots__ = (
+        "_end",
+        "_end_offset",
+        "_start",
+        "isolation_level",
+        "max_bytes",
+        "offset",
+        "partition",
+    )
 
     def __init__(
         self, partition: Partition, offset: int, max_bytes: int, isolation_level: int
     ) -> None:
+        """`offset` is in the log. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self.partition = partition
+        self.offset = offset
         self.max_bytes = max_bytes
         self.isolation_level = isolation_level
-        # Where the readable part ended when the wait began: what came since counts.
-        self._end_offset = max(offset, partition.end_offset_for(isolation_level))
-        self._size_bytes = partition.bytes_appended
-        if self._end_offset < partition.log_end_offset:
-            # Behind an open transaction, or what is not synced yet, lies more than was counted:
-            # its end is enough to look.
-            self._size_bytes -= max_bytes
+        self._start = partition.position_of(offset)
+        # An end before the log's stays where it is while a transaction is open: looked up once.
+        self._end_offset = offset
+        self._end = self._start
 
-    def bytes_available(self) -> int:
-        """How many bytes could be sent now; 0 while the readable end stays where it was."""
-        if self.partition.end_offset_for(self.isolation_level) <= self._end_offset:
+    def bytes_available(self) -> int | None:
+        """How many bytes could be sent now, as Kafka counts them; None: answer at once.
+
+        At once where reading ends in a later segment than the fetch begins (what one segment has
+        left is all that an answer can hold), and where it ends before the offset. Raises
+        KafkaError(KAFKA_STORAGE_ERROR).
+        """
+        end_offset = self.partition.end_offset_for(self.isolation_level)
+        if end_offset == self.offset:
             return 0
-        return min(self.partition.bytes_appended - self._size_bytes, self.max_bytes)
+        if end_offset < self.offset:
+            return None
+        if end_offset != self._end_offset:
+            self._end = self.partition.position_of(end_offset)
+            self._end_offset = end_offset
+        start, end = self._start, self._end
+        if start.segment_base_offset < end.segment_base_offset:
+            return None
+        return min(end.position - start.position, self.max_bytes)
+
+
+def has_enough(positions: Sequence[FetchPosition], bytes_min: int) -> bool:
+    """Whether a fetch that waits for `bytes_min` bytes in these places has to be answered.
+
+    True also where the disk refuses to tell: reading again says what is wrong. Source: Kafka
+    DelayedFetch.tryComplete.
+    """
+    available = 0
+    for position in positions:
+        try:
+            size = position.bytes_available()
+        except KafkaError:
+            return True
+        if size is None:
+            return True
+        available += size
+    return available >= bytes_min
 
 
 class DelayedFetch:
     """One waiting fetch; `future` gives what `read_again` returned when the wait was over."""
 
-    __slots__ = ("_bytes_wanted", "_positions", "_read_again", "_timer", "future")
+    __slots__ = ("_bytes_min", "_positions", "_read_again", "_timer", "future")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         positions: list[FetchPosition],
-        bytes_wanted: int,
+        bytes_min: int,
         wait_ms_max: int,
         read_again: Callable[[], Any],
     ) -> None:
-        """Start to wait for `bytes_wanted` more bytes than were readable, `wait_ms_max` at most."""
+        """Start to wait until these places have `bytes_min` bytes, `wait_ms_max` at most."""
         self.future: asyncio.Future[Any] = loop.create_future()
         self._read_again = read_again
         self._positions = positions
-        self._bytes_wanted = bytes_wanted
+        self._bytes_min = bytes_min
         self._timer = loop.call_later(wait_ms_max / 1000, self.complete)
         for position in positions:
             partition = position.partition
@@ -80,10 +123,7 @@ class DelayedFetch:
 
     def on_progress(self) -> None:
         """A partition has more to read: end the wait if all together have enough."""
-        available = 0
-        for position in self._positions:
-            available += position.bytes_available()
-        if available >= self._bytes_wanted:
+        if has_enough(self._positions, self._bytes_min):
             self.complete()
 
     def complete(self) -> None:

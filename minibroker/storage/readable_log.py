@@ -42,6 +42,13 @@ class LogRead(NamedTuple):
     is_first_batch_cut: bool
 
 
+class LogPosition(NamedTuple):
+    """A place in the files: the base offset of the segment, and bytes from its start."""
+
+    segment_base_offset: int
+    position: int
+
+
 class ReadableLog:
     """A log as a reader sees it. `log_end_offset` is one beyond the last written record."""
 
@@ -206,14 +213,9 @@ class ReadableLog:
             size = segment.size_bytes - position
             if size <= max_bytes:
                 return LogRead(segment.read(position, size), segment.base_offset, position, False)
-        segment = self.segments.floor(offset) or self.segments.first
-        found = segment.find_batch(offset)
-        while found is None:
-            higher = self.segments.higher(segment.base_offset)
-            if higher is None:
-                return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)
-            segment = higher
-            found = segment.find_batch(offset)
+        segment, found = self._find(offset)
+        if found is None:
+            return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)
         position, first_bytes, _ = found
         limit = segment.size_bytes
         if end_offset < self.log_end_offset:
@@ -223,6 +225,34 @@ class ReadableLog:
         size = max(min(wanted, limit - position), 0)
         records = segment.read(position, size) if size else _NOTHING
         return LogRead(records, segment.base_offset, position, size < first_bytes)
+
+    def _find(self, offset: int) -> tuple[Segment, tuple[int, int, int] | None]:
+        """The first batch that ends at `offset` or later, as `Segment.find_batch` gives it, and
+        its segment; the last segment and None where compaction took every such batch.
+        """
+        segment = self.segments.floor(offset) or self.segments.first
+        found = segment.find_batch(offset)
+        while found is None:
+            higher = self.segments.higher(segment.base_offset)
+            if higher is None:
+                break
+            segment = higher
+            found = segment.find_batch(offset)
+        return segment, found
+
+    def position_of(self, offset: int) -> LogPosition:
+        """Where the first batch begins that ends at `offset` or later; the end of the log where
+        there is none. Raises StorageError.
+
+        Source: Kafka LocalLog.convertToOffsetMetadataOrThrow.
+        """
+        if offset >= self.log_end_offset:
+            return LogPosition(self._active.base_offset, self._active.size_bytes)
+        try:
+            segment, found = self._find(offset)
+        except (OSError, CorruptionError) as error:
+            raise self._failed("read", error) from error
+        return LogPosition(segment.base_offset, segment.size_bytes if found is None else found[0])
 
     @property
     def last_stable_offset(self) -> int:

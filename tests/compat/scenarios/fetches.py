@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.compat.scenarios import scenario
 from tests.compat.scenarios.produces import UNKNOWN_ID
+from tests.compat.transactional import Producer
 from tests.support.batches import batch, describe
 
 if TYPE_CHECKING:
@@ -127,6 +128,45 @@ def fetch_waits(talk: Dialogue) -> None:
     fetch.ask("error at once", fetch.topic(topic, at(99)), max_wait_ms=10_000, min_bytes=1)
     fetch.ask("enough at once", fetch.topic(topic, at(0)), max_wait_ms=10_000, min_bytes=1)
     fetch.ask("negative wait", fetch.topic(topic, at(6)), max_wait_ms=-1, min_bytes=1)
+
+
+NEVER = 60_000
+"""A wait longer than a dialogue's patience: the answer has to come at once."""
+SEGMENT_BYTES = 1 << 20  # the smallest that Kafka 4 takes
+
+
+@scenario("fetch", since=4)
+def fetch_waits_by_segment(talk: Dialogue) -> None:
+    """Behind the newest segment nothing is worth waiting for; in it bytes count from the offset."""
+    fetch = Fetcher(talk)
+    topic = talk.make_topic("rolling", configs={"segment.bytes": str(SEGMENT_BYTES)})
+    large = batch(bytes(270_000))
+    talk.produce(topic, *[large] * 5)  # three and two
+    slow = {"max_wait_ms": NEVER, "min_bytes": 2 * SEGMENT_BYTES}
+    for offset in range(3):
+        fetch.ask(f"older segment from {offset}", fetch.topic(topic, at(offset)), **slow)
+    capped = at(0, max_bytes=len(large))
+    fetch.ask("older segment, one batch", fetch.topic(topic, capped), **slow)
+    enough = {"max_wait_ms": NEVER, "min_bytes": 2 * len(large)}
+    fetch.ask("newest segment, enough", fetch.topic(topic, at(3)), **enough)
+    over = {"max_wait_ms": 100, "min_bytes": 2 * len(large) + 1}
+    fetch.ask("newest segment, one byte more", fetch.topic(topic, at(3)), **over)
+
+
+@scenario("fetch", since=4)
+def fetch_waits_beyond_the_stable_offset(talk: Dialogue) -> None:
+    """An offset that read_committed may not see yet is answered at once, the first one waits."""
+    fetch = Fetcher(talk)
+    topic = three_batches(talk)
+    producer = Producer(talk).begin_session()
+    producer.add(topic, 0)
+    producer.produce(topic, b"open")
+    talk.produce(topic, batch(b"behind"))
+    wanted = {"min_bytes": 1, "isolation_level": 1}
+    fetch.ask("beyond", fetch.topic(topic, at(7)), max_wait_ms=NEVER, **wanted)
+    fetch.ask("the end", fetch.topic(topic, at(8)), max_wait_ms=NEVER, **wanted)
+    fetch.ask("the stable offset", fetch.topic(topic, at(6)), max_wait_ms=100, **wanted)
+    producer.end(committed=False)
 
 
 @scenario("fetch", since=4)

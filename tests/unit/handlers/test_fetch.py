@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -243,6 +244,26 @@ async def test_min_bytes_is_at_most_max_bytes(client: RawClient) -> None:
 async def test_min_bytes_0_needs_no_wait(client: RawClient) -> None:
     request = asking(part(), max_wait_ms=60_000, min_bytes=0)
     assert told(await client.call(request, 11)) == {0: (0, 0, 0)}
+
+
+async def test_what_an_older_segment_has_left_is_answered_at_once(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    """A consumer behind the newest segment never gets `min_bytes` by waiting: Kafka's
+    DelayedFetch does not have it wait."""
+    await running.create_topic("rolling", segment_bytes="1000")
+    for _ in range(5):
+        await client.call(produce(batch_of(b"x" * 400), topic="rolling"), 9)
+    waits: list[Any] = []
+    offset = 0
+    while offset < 4:  # the last segment is the one that is written to
+        request = asking(part(offset=offset), topic="rolling", max_wait_ms=60_000, min_bytes=10_000)
+        client.send(request, 11)
+        async with asyncio.timeout(10):
+            offset += len(offsets_in(first(await client.receive()).records))
+        waits += running.partitions.get("rolling", 0).waiters or ()
+    assert offset == 4
+    assert not waits
 
 
 async def test_a_topic_deleted_meanwhile_is_told(

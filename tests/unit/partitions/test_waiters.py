@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from os import truncate
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
-from minibroker.partitions.waiters import DelayedFetch, FetchPosition
+from minibroker.partitions.waiters import DelayedFetch, FetchPosition, has_enough
 from minibroker.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
 from tests.unit.partitions.conftest import Claim, partition_image
@@ -55,7 +56,7 @@ class Wait:
         self,
         world: World,
         *indexes: int,
-        bytes_wanted: int = 1,
+        bytes_min: int = 1,
         max_bytes: int = 10_000,
         isolation_level: int = READ_UNCOMMITTED,
     ) -> None:
@@ -74,7 +75,7 @@ class Wait:
         self.fetch = DelayedFetch(
             self.loop,  # type: ignore[arg-type]
             positions,
-            bytes_wanted,
+            bytes_min,
             500,
             self._read_again,
         )
@@ -111,7 +112,7 @@ async def test_one_byte_is_enough_when_one_is_wanted(two: World) -> None:
 
 
 async def test_less_than_wanted_waits_on(two: World) -> None:
-    wait = Wait(two, 0, bytes_wanted=2 * BATCH_BYTES + 1)
+    wait = Wait(two, 0, bytes_min=2 * BATCH_BYTES + 1)
     for _ in range(2):
         two.append(b"x")
         two.manager.commit()
@@ -123,7 +124,7 @@ async def test_less_than_wanted_waits_on(two: World) -> None:
 
 
 async def test_bytes_of_several_partitions_count_together(two: World) -> None:
-    wait = Wait(two, 0, 1, bytes_wanted=2 * BATCH_BYTES)
+    wait = Wait(two, 0, 1, bytes_min=2 * BATCH_BYTES)
     two.append(b"x", index=0)
     two.manager.commit()
     assert not wait.is_over
@@ -133,7 +134,7 @@ async def test_bytes_of_several_partitions_count_together(two: World) -> None:
 
 
 async def test_a_partitions_bytes_count_up_to_its_limit(two: World) -> None:
-    wait = Wait(two, 0, 1, bytes_wanted=200, max_bytes=110)
+    wait = Wait(two, 0, 1, bytes_min=200, max_bytes=110)
     two.append(b"x" * 500, index=0)
     two.manager.commit()
     assert not wait.is_over
@@ -211,7 +212,7 @@ async def test_the_end_of_a_transaction_shows_all_that_lay_behind_it(two: World)
     batch = batch_of(b"x" * 1000, base_sequence=0, **header)
     partition.append(memoryview(batch), -1, START_MS, Claim())
     two.manager.commit()
-    wait = Wait(two, 0, bytes_wanted=500, isolation_level=READ_COMMITTED)
+    wait = Wait(two, 0, bytes_min=500, isolation_level=READ_COMMITTED)
     two.append(b"x")
     two.manager.commit()
     assert not wait.is_over
@@ -224,6 +225,72 @@ async def test_the_end_of_a_transaction_shows_all_that_lay_behind_it(two: World)
     partition.log.append(memoryview(marker), 0, START_MS, origin="coordinator")
     partition.written()
     assert wait.is_over
+
+
+# Where the fetch begins, and where reading ends.
+
+
+def standing(
+    world: World, offset: int, *, max_bytes: int = 10_000, isolation_level: int = READ_UNCOMMITTED
+) -> list[FetchPosition]:
+    return [FetchPosition(world.partition(), offset, max_bytes, isolation_level)]
+
+
+def write(world: World, *values: bytes) -> None:
+    for value in values:
+        world.append(value)
+        world.manager.commit()
+
+
+def test_an_offset_in_an_older_segment_needs_no_wait(two: World) -> None:
+    write(two, b"a", b"b")
+    two.partition().log.roll()
+    write(two, b"c")
+    assert has_enough(standing(two, 0), 10_000)
+    assert not has_enough(standing(two, 2), 10_000)
+
+
+async def test_a_segment_that_begins_meanwhile_ends_the_wait(two: World) -> None:
+    write(two, b"a")
+    wait = Wait(two, 0, bytes_min=10_000)
+    two.partition().log.roll()
+    write(two, b"b")
+    assert wait.is_over
+
+
+def test_bytes_count_from_the_offset_to_the_end(two: World) -> None:
+    write(two, b"a", b"b", b"c")
+    assert has_enough(standing(two, 1), 2 * BATCH_BYTES)
+    assert not has_enough(standing(two, 1), 2 * BATCH_BYTES + 1)
+    assert not has_enough(standing(two, 1, max_bytes=BATCH_BYTES), 2 * BATCH_BYTES)
+
+
+def test_bytes_behind_an_open_transaction_do_not_count(two: World) -> None:
+    write(two, b"a")
+    batch = batch_of(b"x", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    two.partition().append(memoryview(batch), -1, START_MS, Claim())
+    write(two, b"b")
+    committed = standing(two, 0, isolation_level=READ_COMMITTED)
+    assert has_enough(committed, BATCH_BYTES)
+    assert not has_enough(committed, BATCH_BYTES + 1)
+
+
+def test_an_offset_beyond_what_is_readable_needs_no_wait(two: World) -> None:
+    batch = batch_of(b"x", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    two.partition().append(memoryview(batch), -1, START_MS, Claim())
+    write(two, b"b")
+    assert has_enough(standing(two, 1, isolation_level=READ_COMMITTED), 1)
+    assert not has_enough(standing(two, 0, isolation_level=READ_COMMITTED), 1)
+
+
+def test_a_disk_that_does_not_tell_ends_the_wait(two: World) -> None:
+    write(two, b"a")
+    positions = standing(two, 0, isolation_level=READ_COMMITTED)
+    batch = batch_of(b"x", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    two.partition().append(memoryview(batch), -1, START_MS, Claim())
+    two.manager.commit()
+    truncate(two.partition().log.segments.last.log_path, 0)
+    assert has_enough(positions, 10_000)
 
 
 async def test_a_failed_write_wakes_nobody(two: World) -> None:
