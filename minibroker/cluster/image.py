@@ -100,7 +100,8 @@ class PartitionImage:
 class TopicImage:
     """One topic; `partitions[n]` is partition n."""
 
-    __slots__ = ("is_internal", "name", "partitions", "topic_id")
+    # `__weakref__`: what is derived from a topic is kept beside it and goes with it.
+    __slots__ = ("__weakref__", "is_internal", "name", "partitions", "topic_id")
 
     def __init__(self, name: str, topic_id: TopicId, partitions: list[PartitionImage]) -> None:
         self.name = name

@@ -23,21 +23,23 @@ from minibroker.cluster.topics import check_topic_name
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from minibroker.handlers.leaders import endpoint_of, visible_leader
+from minibroker.handlers.leaders import endpoint_of
+from minibroker.handlers.metadata_topics import EncodedTopic, encoded_topic
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
-    MetadataResponsePartition,
     MetadataResponseTopic,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
-    from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
+    from minibroker.cluster.image import TopicImage
     from minibroker.handlers.context import RequestContext
+
+    AnsweredTopic = MetadataResponseTopic | EncodedTopic
 
 
 def handle(
@@ -46,7 +48,9 @@ def handle(
     """Answer from the image, or create what is missing first."""
     image = context.services.cluster.image
     if request.topics is None or (context.version == 0 and not request.topics):
-        return _respond(context, request, [_describe(context, t) for t in image.topics.values()])
+        return _respond(
+            context, request, [_known(context, request, t) for t in image.topics.values()]
+        )
     if context.version < 12:
         for topic in request.topics:
             if topic.name is None:
@@ -61,7 +65,7 @@ def handle(
                 )
     topic_ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != ZERO_TOPIC_ID)
     if topic_ids:
-        return _respond(context, request, _by_id(context, image, topic_ids))
+        return _respond(context, request, _by_id(context, request, topic_ids))
     names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
     may_create = context.services.config.auto_create_topics_enable and (
         context.version < 4 or request.allow_auto_topic_creation
@@ -69,7 +73,7 @@ def handle(
     missing = [name for name in names if name not in image.topics]
     if missing and may_create:
         return _create_and_respond(context, request, list(names), missing)
-    topics = [_by_name(context, image, name, {}) for name in names]
+    topics = [_by_name(context, request, name, {}) for name in names]
     return _respond(context, request, topics)
 
 
@@ -94,16 +98,21 @@ async def _create_and_respond(
                 failures[name] = error.code
         except CoordinationError:
             failures[name] = ErrorCode.LEADER_NOT_AVAILABLE
-    image = cluster.image
-    return _respond(context, request, [_by_name(context, image, name, failures) for name in names])
+    topics = [_by_name(context, request, name, failures) for name in names]
+    return _respond(context, request, topics)
+
+
+def _known(context: RequestContext, request: MetadataRequest, topic: TopicImage) -> EncodedTopic:
+    with_operations = context.version >= 8 and request.include_topic_authorized_operations
+    return encoded_topic(context, topic, with_operations=with_operations)
 
 
 def _by_name(
-    context: RequestContext, image: MetadataImage, name: str, failures: dict[str, ErrorCode]
-) -> MetadataResponseTopic:
-    topic = image.topics.get(name)
+    context: RequestContext, request: MetadataRequest, name: str, failures: dict[str, ErrorCode]
+) -> AnsweredTopic:
+    topic = context.services.cluster.image.topics.get(name)
     if topic is not None:
-        return _describe(context, topic)
+        return _known(context, request, topic)
     code = failures.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         check_topic_name(name)
@@ -115,62 +124,29 @@ def _by_name(
 
 
 def _by_id(
-    context: RequestContext, image: MetadataImage, topic_ids: dict[bytes, None]
-) -> list[MetadataResponseTopic]:
-    known, unknown = [], []
+    context: RequestContext, request: MetadataRequest, topic_ids: dict[bytes, None]
+) -> list[AnsweredTopic]:
+    topic_by_id = context.services.cluster.image.topic_by_id
+    known: list[AnsweredTopic] = []
+    unknown: list[AnsweredTopic] = []
     for topic_id in topic_ids:
-        topic = image.topic_by_id.get(topic_id)
+        topic = topic_by_id.get(topic_id)
         if topic is not None:
-            known.append(_describe(context, topic))
+            known.append(_known(context, request, topic))
         else:
             code = int(ErrorCode.UNKNOWN_TOPIC_ID)
             unknown.append(MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id))
     return unknown + known
 
 
-def _describe(context: RequestContext, topic: TopicImage) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.is_internal,
-        partitions=[
-            _describe_partition(context, index, state)
-            for index, state in enumerate(topic.partitions)
-        ],
-    )
-
-
-def _describe_partition(
-    context: RequestContext, index: int, state: PartitionImage
-) -> MetadataResponsePartition:
-    brokers = context.services.cluster.image.brokers
-    code, leader_id = visible_leader(context, state)
-    if code == ErrorCode.LISTENER_NOT_FOUND and context.version < 6:
-        code = ErrorCode.LEADER_NOT_AVAILABLE
-    replicas, isr = state.replicas, state.isr
-    if context.version == 0:
-        # Version 0 has no broker entry for a dead replica, so it is left out and said so.
-        replicas = [replica for replica in replicas if replica in brokers]
-        isr = [replica for replica in isr if replica in brokers]
-        if code == ErrorCode.NONE and len(replicas) < len(state.replicas):
-            code = ErrorCode.REPLICA_NOT_AVAILABLE
-    return MetadataResponsePartition(
-        error_code=int(code),
-        partition_index=index,
-        leader_id=leader_id,
-        leader_epoch=state.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=isr,
-        offline_replicas=state.offline,
-    )
-
-
 def _respond(
-    context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+    context: RequestContext, request: MetadataRequest, topics: Sequence[AnsweredTopic]
 ) -> MetadataResponse:
     image = context.services.cluster.image
     response = MetadataResponse(
-        cluster_id=image.cluster_id, controller_id=image.controller_id, topics=topics
+        cluster_id=image.cluster_id,
+        controller_id=image.controller_id,
+        topics=topics,  # type: ignore[arg-type]  # all that the encoder asks of a topic is `write`
     )
     for broker in image.brokers.values():
         address = endpoint_of(context, broker)
@@ -182,7 +158,8 @@ def _respond(
             )
     if context.version >= 8 and request.include_topic_authorized_operations:
         for topic in topics:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+            if isinstance(topic, MetadataResponseTopic):
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
     if 8 <= context.version <= 10 and request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     return response

@@ -17,7 +17,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
 from minibroker.protocol.api_keys import FETCH, METADATA
 from minibroker.protocol.header import parse_request_header
-from minibroker.protocol.primitives import Reader
+from minibroker.protocol.primitives import Reader, Writer
 from minibroker.server.dispatch import Answer, Waiting, error_response
 from minibroker.testing.faults import Facts, Fault, FaultSet
 from minibroker.testing.message_places import (
@@ -146,7 +146,7 @@ class FaultDispatcher(ObservedDispatcher):
         names_places = fault.topic is not None or fault.partition is not None
         if fault.applied or handler.api_key == METADATA:
             outcome = self._handle(context, handler, request)
-            return self._with_error(outcome, fault, whole=not names_places)
+            return self._with_error(outcome, fault, context.version, whole=not names_places)
         refused = KafkaError(fault.error, f"{fault!r}")
         if not names_places:
             failed = error_response(handler, context, request, refused)
@@ -164,7 +164,12 @@ class FaultDispatcher(ObservedDispatcher):
         if handler.api_key == FETCH:
             request.session_epoch, request.max_wait_ms = -1, 0
         outcome = self._handle(context, handler, request)
-        return _then(outcome, lambda response: merge(response, failed))
+
+        def add_failed(response: Any) -> Any:
+            merge(response, failed)
+            return response
+
+        return _then(outcome, add_failed)
 
     def _handle(self, context: RequestContext, handler: Handler, request: Any) -> Any:
         """Through the handler, by the general way of the base class."""
@@ -181,13 +186,15 @@ class FaultDispatcher(ObservedDispatcher):
     def _answer(self, context: RequestContext, handler: Handler, response: Any) -> Answer:
         return Answer(handler, response, context.version, context.correlation_id)
 
-    def _with_error(self, outcome: Any, fault: Fault, *, whole: bool) -> Any:
+    def _with_error(self, outcome: Any, fault: Fault, version: int, *, whole: bool) -> Any:
         """The work is done, and the answer says that it failed."""
         code = fault.error
         assert code is not None
 
-        def change(response: Any) -> None:
-            give_error(response, code, fault.covers, self._name_of_id, whole=whole)
+        def change(response: Any) -> Any:
+            changed = _decoded(response, version)
+            give_error(changed, code, fault.covers, self._name_of_id, whole=whole)
+            return changed
 
         return _then(outcome, change)
 
@@ -245,16 +252,24 @@ def _end(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _then(outcome: Any, change: Callable[[Any], None]) -> Any:
-    """Change the response of an outcome, now or when it is there."""
+def _decoded(response: Any, version: int) -> Any:
+    """Return a copy of a response, decoded from its bytes.
+
+    What a handler answers may share parts with other answers, or hold them as bytes.
+    """
+    writer = Writer()
+    response.write(writer, version)
+    return type(response).read(Reader(writer.to_bytes()), version)
+
+
+def _then(outcome: Any, change: Callable[[Any], Any]) -> Any:
+    """Put what `change` returns in place of an outcome's response, now or when it is there."""
     if isinstance(outcome, Waiting):
         outcome.awaitable = _changed(outcome.awaitable, change)
     elif isinstance(outcome, Answer):
-        change(outcome.response)
+        outcome.response = change(outcome.response)
     return outcome
 
 
-async def _changed(awaitable: Awaitable[Any], change: Callable[[Any], None]) -> Any:
-    response = await awaitable
-    change(response)
-    return response
+async def _changed(awaitable: Awaitable[Any], change: Callable[[Any], Any]) -> Any:
+    return change(await awaitable)

@@ -1,0 +1,113 @@
+"""Known topics of a Metadata answer, kept as bytes.
+
+Part of the station `handlers/metadata`. A topic's part of the answer changes only with the topic or
+with the registered brokers. Both are values of the image that are replaced, never changed. So the
+bytes are built once per topic value, version and listener, and go out again until the image has
+another value. An answer about a thousand topics then costs a thousand look-ups.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from minibroker.error_codes import ErrorCode
+from minibroker.handlers.authorized_operations import TOPIC_OPERATIONS
+from minibroker.handlers.leaders import visible_leader
+from minibroker.protocol.messages.metadata import (
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from minibroker.protocol.primitives import Writer
+
+if TYPE_CHECKING:
+    from minibroker.cluster.image import BrokerInfo, PartitionImage, TopicImage
+    from minibroker.handlers.context import RequestContext
+
+    Brokers = dict[int, BrokerInfo]
+    Key = tuple[int, str, bool]
+    """Version, name of the client's listener, whether operations are asked for."""
+
+
+class EncodedTopic:
+    """One topic of a Metadata answer as bytes; constant after construction.
+
+    Stands in `MetadataResponse.topics` in place of a `MetadataResponseTopic`.
+    """
+
+    __slots__ = ("brokers", "data", "error_code")
+
+    def __init__(self, topic: MetadataResponseTopic, version: int, brokers: Brokers) -> None:
+        writer = Writer()
+        topic.write(writer, version)
+        self.data = writer.to_bytes()
+        self.brokers = brokers
+        """The registered brokers that the bytes were built with."""
+        self.error_code = next((part.error_code for part in topic.partitions if part.error_code), 0)
+        """The first error of a partition, for the request log; 0 where there is none."""
+
+    def write(self, writer: Writer, version: int) -> None:
+        """Append the bytes; `version` is the one that they were built for."""
+        writer.append(self.data)
+
+
+_encoded: Final[WeakKeyDictionary[TopicImage, dict[Key, EncodedTopic]]] = WeakKeyDictionary()
+"""An entry goes with its topic value, so the size is bounded by the images of this process."""
+
+
+def encoded_topic(
+    context: RequestContext, topic: TopicImage, *, with_operations: bool
+) -> EncodedTopic:
+    """Return the topic as the request's version has it, from the client's listener.
+
+    `with_operations`: the request asks for the topic's authorized operations (KIP-430).
+    """
+    brokers = context.services.cluster.image.brokers
+    by_key = _encoded.get(topic)
+    if by_key is None:
+        by_key = _encoded[topic] = {}
+    key = context.version, context.listener.name, with_operations
+    encoded = by_key.get(key)
+    if encoded is None or encoded.brokers is not brokers:
+        described = _describe(context, topic)
+        if with_operations:
+            described.topic_authorized_operations = TOPIC_OPERATIONS
+        encoded = by_key[key] = EncodedTopic(described, context.version, brokers)
+    return encoded
+
+
+def _describe(context: RequestContext, topic: TopicImage) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            _describe_partition(context, index, state)
+            for index, state in enumerate(topic.partitions)
+        ],
+    )
+
+
+def _describe_partition(
+    context: RequestContext, index: int, state: PartitionImage
+) -> MetadataResponsePartition:
+    brokers = context.services.cluster.image.brokers
+    code, leader_id = visible_leader(context, state)
+    if code == ErrorCode.LISTENER_NOT_FOUND and context.version < 6:
+        code = ErrorCode.LEADER_NOT_AVAILABLE
+    replicas, isr = state.replicas, state.isr
+    if context.version == 0:
+        # Version 0 has no broker entry for a dead replica, so it is left out and said so.
+        replicas = [replica for replica in replicas if replica in brokers]
+        isr = [replica for replica in isr if replica in brokers]
+        if code == ErrorCode.NONE and len(replicas) < len(state.replicas):
+            code = ErrorCode.REPLICA_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        error_code=int(code),
+        partition_index=index,
+        leader_id=leader_id,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=state.offline,
+    )
