@@ -16,7 +16,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def _pick(count: int) -> int:
@@ -81,6 +81,20 @@ def assign_replicas(
                 replicas.append(brokers[_place(first, shift, follower, len(brokers))])
         assignment.append(replicas)
     return assignment
+
+
+def check_one_replica(replicas: Sequence[Sequence[int]]) -> None:
+    """Raise KafkaError INVALID_REPLICATION_FACTOR if a partition would get a second replica.
+
+    A second replica would stay empty: no broker of this kind fetches from a leader yet.
+    """
+    for ids in replicas:
+        if len(ids) > 1:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Replication factor: {len(ids)} larger than 1: minibroker does not replicate yet,"
+                " it keeps one replica of each partition. Ask for a replication factor of 1.",
+            )
 
 
 def _place(first: int, shift: int, follower: int, broker_count: int) -> int:

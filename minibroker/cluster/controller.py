@@ -3,7 +3,8 @@
 `next_state` is the pure rule; `Controller` writes its results, guarded by the controller epoch.
 
 Source: Kafka's PartitionStateMachine, ReplicaStateMachine (removeReplicasFromIsr) and
-TopicDeletionManager. Differs from Kafka: an unclean election only when it is asked for.
+TopicDeletionManager. Differs from Kafka: an unclean election only when it is asked for; the leader
+is alone in the ISR, because followers do not fetch yet.
 """
 
 from __future__ import annotations
@@ -55,27 +56,36 @@ def new_topic_id() -> TopicId:
 def first_state(
     replicas: Sequence[int], alive: Collection[int], controller_epoch: int
 ) -> PartitionState | None:
-    """State of a new partition: the first live replica leads, all live ones are in sync."""
-    live = [broker_id for broker_id in replicas if broker_id in alive]
-    return PartitionState(live[0], 0, live, controller_epoch) if live else None
+    """Return the state of a new partition: the first live replica leads and is alone in sync.
+
+    None when no replica is alive.
+    """
+    leader = next((broker_id for broker_id in replicas if broker_id in alive), None)
+    if leader is None:
+        return None
+    return PartitionState(leader, 0, [leader], controller_epoch)
 
 
 def next_state(
     partition: PartitionImage, alive: Collection[int], controller_epoch: int
 ) -> PartitionState | None:
-    """The state this partition must get now that `alive` replicas are there; None: as it is."""
+    """Return the state this partition must get now that `alive` replicas are there; None: as it is.
+
+    The leader is alone in sync. No broker of this kind fetches from a leader, so a replica that
+    Kafka left in the ISR falls behind with the first record and must not lead later.
+    """
     if partition.partition_epoch < 0:
         return first_state(partition.replicas, alive, controller_epoch)
-    live_isr = [broker_id for broker_id in partition.isr if broker_id in alive]
     epoch = partition.leader_epoch + 1
-    if partition.leader in alive:
-        if len(live_isr) == len(partition.isr):
+    leader = partition.leader
+    if leader in alive:
+        if partition.isr == [leader]:
             return None
-        return PartitionState(partition.leader, epoch, live_isr, controller_epoch)
+        return PartitionState(leader, epoch, [leader], controller_epoch)
+    live_isr = [one for one in partition.replicas if one in partition.isr and one in alive]
     if live_isr:
-        leader = next(broker_id for broker_id in partition.replicas if broker_id in live_isr)
-        return PartitionState(leader, epoch, live_isr, controller_epoch)
-    if partition.leader == NO_LEADER:
+        return PartitionState(live_isr[0], epoch, live_isr[:1], controller_epoch)
+    if leader == NO_LEADER:
         return None
     # Nobody in sync is alive: no leader, and the last ISR stays so that one of it may lead again.
     return PartitionState(NO_LEADER, epoch, partition.isr, controller_epoch)
@@ -112,9 +122,8 @@ def unclean_state(
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
             f"none of the replicas {partition.replicas} is alive",
         )
-    in_sync = [one for one in live if one in partition.isr]
-    epoch = partition.leader_epoch + 1
-    return PartitionState((in_sync or live)[0], epoch, in_sync or live[:1], controller_epoch)
+    leader = next((one for one in live if one in partition.isr), live[0])
+    return PartitionState(leader, partition.leader_epoch + 1, [leader], controller_epoch)
 
 
 class Controller:

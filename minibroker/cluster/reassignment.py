@@ -11,7 +11,8 @@ done: they alone remain, and one of them leads.
 Source: Kafka KafkaController (processApiPartitionReassignment, onPartitionReassignment),
 ReplicaAssignment.reassignTo; KIP-455.
 Differs from Kafka: done or not is looked at when the client asks. Replicas join when followers
-fetch; while none do here, a move to another broker stays under way until it is taken back.
+fetch; while none do here, a move to another broker stays under way until it is taken back, and no
+partition gets a second replica (`check_one_replica`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.cluster import paths
+from minibroker.cluster.assignment import check_one_replica
 from minibroker.cluster.codecs import PartitionState, encode_state, encode_topic
 from minibroker.cluster.controller import assignment_of
 from minibroker.cluster.image import NO_LEADER
@@ -145,7 +147,10 @@ class Reassignments:
                     f"The replication factor is changed from {len(assignment.origin)} to"
                     f" {len(target)}",
                 )
-            await self._write(topic, index, assignment.move_to(target))
+            moving = assignment.move_to(target)
+            if moving.adding:
+                check_one_replica([target])
+            await self._write(topic, index, moving)
 
     async def _write(self, topic: TopicImage, index: int, moving: Assignment) -> None:
         """Write the topic's node and the partition's state as one, then apply both."""

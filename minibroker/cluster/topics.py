@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
-from minibroker.cluster.assignment import assign_replicas
+from minibroker.cluster.assignment import assign_replicas, check_one_replica
 from minibroker.cluster.codecs import (
     PartitionState,
     TopicAssignment,
@@ -108,6 +108,7 @@ class Topics:
             replicas = assign_replicas(self._racks(), partition_count, replication_factor)
             check_topic_name(name)
             self._check_collision(name)
+            check_one_replica(replicas)
             return replicas
         check_topic_name(name)
         self._check_collision(name)
@@ -119,6 +120,7 @@ class Topics:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Unknown broker(s) in replica assignment: {listed}.",
             )
+        check_one_replica(replicas)
         return replicas
 
     def _racks(self) -> dict[int, str | None]:
@@ -204,7 +206,8 @@ class Topics:
         """All checks of CreatePartitions; the replicas of each new partition.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
-        INVALID_REPLICA_ASSIGNMENT, REASSIGNMENT_IN_PROGRESS, and those of `assign_replicas`.
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, REASSIGNMENT_IN_PROGRESS, and those
+        of `assign_replicas`.
         """
         topic = self._context.updater.image.topics.get(name)
         if topic is None:
@@ -229,15 +232,18 @@ class Topics:
             )
         racks = self._racks()
         first = topic.partitions[0].replicas
-        if assignment is not None:
-            return _check_new_partitions(
-                assignment, sorted(racks), old_count, total - old_count, len(first)
-            )
         brokers = sorted(racks)
-        start = next((place for place, one in enumerate(brokers) if one >= first[0]), 0)
-        return assign_replicas(
-            racks, total - old_count, len(first), start_index=start, first_partition=old_count
-        )
+        if assignment is not None:
+            new = _check_new_partitions(
+                assignment, brokers, old_count, total - old_count, len(first)
+            )
+        else:
+            start = next((place for place, one in enumerate(brokers) if one >= first[0]), 0)
+            new = assign_replicas(
+                racks, total - old_count, len(first), start_index=start, first_partition=old_count
+            )
+        check_one_replica(new)
+        return new
 
     async def add_partitions(
         self,

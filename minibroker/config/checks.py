@@ -88,6 +88,14 @@ def _check_identity(config: BrokerConfig) -> None:
     if config.broker_id < 0 or (is_limited and config.broker_id > highest):
         limit = f" to reserved.broker.max.id={highest}" if is_limited else ""
         raise ConfigError(f"broker.id={config.broker_id}: expected a number from 0{limit}")
+    for key in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
+        controllers = config.words(key)
+        if len(controllers) > 1:
+            raise ConfigError(
+                f"{key}={','.join(controllers)}: expected one controller, because minibroker forms "
+                "no quorum and each of several would be a cluster of its own; start one minibroker "
+                "with one entry, or several on one ZooKeeper (zookeeper.connect) without this key"
+            )
     roles = config.words("process.roles")
     if roles and "broker" not in roles:
         raise ConfigError(

@@ -6,17 +6,14 @@ Two forms, apart by commas (or by `KAFKA_CREATE_TOPICS_SEPARATOR`) and mixed as 
     users:3:1:compact       … with cleanup.policy as the fourth part
     orders:6:segment.ms=60000, audit, users:cleanup.policy=compact    as after `--topic`
 
-More replicas than one are a wish that one node cannot grant: the topic gets one, a line says so.
+More replicas than one are refused, as CreateTopics refuses them.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from minibroker.config.options import TopicToCreate, UsageError, parse_topic
-
-logger = logging.getLogger(__name__)
 
 _POLICIES: Final = ("compact", "delete")
 
@@ -49,7 +46,10 @@ def _parse_entry(entry: str) -> TopicToCreate:
             "for instance orders:6:1 or users:3:1:compact"
         )
     if int(replicas) > 1:
-        logger.info("topic %s gets one replica of the %s asked for: one node", name, replicas)
+        raise UsageError(
+            f"KAFKA_CREATE_TOPICS: {entry!r} asks for {replicas} replicas: minibroker does not "
+            f"replicate yet, it keeps one; write {name}:{partitions}:1"
+        )
     configs = {"cleanup.policy": policy[0]} if policy and policy[0] else {}
     return TopicToCreate(name, int(partitions), configs)
 

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 from minibroker.clock import SystemClock
 from minibroker.cluster import paths
 from minibroker.cluster.cluster import Cluster
-from minibroker.cluster.codecs import encode_broker
+from minibroker.cluster.codecs import (
+    PartitionState,
+    TopicAssignment,
+    encode_broker,
+    encode_state,
+    encode_topic,
+)
+from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.image import BrokerInfo, Endpoint
+from minibroker.cluster.tree import Create
 
 if TYPE_CHECKING:
     import pytest
@@ -65,6 +73,38 @@ async def add_broker(cluster: Cluster, tree: Tree, broker_id: int) -> None:
     async with cluster._context.lock:
         await tree.create(paths.broker(broker_id), encode_broker(other, 0), ephemeral=True)
         cluster._updater.apply_brokers({**cluster.image.brokers, broker_id: other})
+
+
+async def add_topic_of_kafka(
+    cluster: Cluster,
+    tree: Tree,
+    name: str,
+    replicas: list[int],
+    *,
+    leader: int | None = None,
+    isr: list[int] | None = None,
+) -> None:
+    """Write a topic with one partition of several replicas, as Kafka's brokers left it.
+
+    The cluster knows it when this returns. Leader and ISR are the first and all of the replicas
+    unless they are given.
+    """
+    state = PartitionState(
+        replicas[0] if leader is None else leader, 0, replicas if isr is None else isr, 1
+    )
+    topic_id = new_topic_id()
+    async with cluster._context.lock:
+        await tree.multi(
+            [
+                Create(paths.topic(name), encode_topic(topic_id, [replicas])),
+                Create(paths.partitions(name)),
+                Create(paths.partition(name, 0)),
+                Create(paths.partition_state(name, 0), encode_state(state)),
+            ]
+        )
+        assignment = TopicAssignment(topic_id, {0: replicas}, {}, {})
+        updater = cluster._updater
+        updater.apply_topic(updater.build_topic(name, assignment, [(state, 0)]))
 
 
 def code_of(caught: pytest.ExceptionInfo[KafkaError]) -> tuple[ErrorCode, str | None]:

@@ -18,7 +18,7 @@ from minibroker.cluster.image import NO_LEADER, PartitionImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import topic_id_to_text
-from tests.support.cluster import Recorder, add_broker, new_cluster
+from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, new_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,17 +44,18 @@ def partition(leader: int, isr: list[int], *, epoch: int = 4, known: bool = True
 @pytest.mark.parametrize(
     ("before", "alive", "after"),
     [
-        # A new partition: the first live replica leads, all live ones are in sync.
-        (partition(NO_LEADER, [], known=False), {1, 2, 3}, PartitionState(1, 0, [1, 2, 3], 9)),
-        (partition(NO_LEADER, [], known=False), {3, 2}, PartitionState(2, 0, [2, 3], 9)),
+        # A new partition: the first live replica leads and is alone in sync, as nobody follows.
+        (partition(NO_LEADER, [], known=False), {1, 2, 3}, PartitionState(1, 0, [1], 9)),
+        (partition(NO_LEADER, [], known=False), {3, 2}, PartitionState(2, 0, [2], 9)),
         (partition(NO_LEADER, [], known=False), {5}, None),
         # Nothing to do.
-        (partition(1, [1, 2, 3]), {1, 2, 3}, None),
+        (partition(1, [1]), {1, 2, 3}, None),
         (partition(2, [2]), {2, 3}, None),
-        # A follower is gone: it leaves the ISR.
-        (partition(1, [1, 2, 3]), {1, 3}, PartitionState(1, 5, [1, 3], 9)),
+        # Kafka's brokers left followers in sync: nobody follows any more, so they leave the ISR.
+        (partition(1, [1, 2, 3]), {1, 2, 3}, PartitionState(1, 5, [1], 9)),
+        (partition(1, [1, 2, 3]), {1, 3}, PartitionState(1, 5, [1], 9)),
         # The leader is gone: the next of the assignment that is in sync leads.
-        (partition(1, [3, 1, 2]), {2, 3}, PartitionState(2, 5, [3, 2], 9)),
+        (partition(1, [3, 1, 2]), {2, 3}, PartitionState(2, 5, [2], 9)),
         (partition(1, [1, 3]), {2, 3}, PartitionState(3, 5, [3], 9)),
         # Nobody in sync is left: no leader; the ISR remembers who may lead again.
         (partition(1, [1]), {2, 3}, PartitionState(NO_LEADER, 5, [1], 9)),
@@ -135,13 +136,12 @@ async def test_elections_are_written_and_told(
     cluster: Cluster, cluster_tree: Tree, heard: Recorder
 ) -> None:
     await add_broker(cluster, cluster_tree, 2)
-    await cluster.create_topic("t", assignment={0: [0, 2]})
-    await cluster.reassignments.alter("t", 0, [2, 0])
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [2, 0], leader=0)
     await cluster.elect_leader("t", 0, unclean=False)
     elected = cluster.image.topics["t"].partitions[0]
-    assert (elected.leader, elected.leader_epoch, elected.isr) == (2, 2, [0, 2])
+    assert (elected.leader, elected.leader_epoch, elected.isr) == (2, 1, [2, 0])
     state = json.loads((await cluster_tree.get("/brokers/topics/t/partitions/0/state"))[0])
-    assert (state["leader"], state["leader_epoch"]) == (2, 2)
+    assert (state["leader"], state["leader_epoch"]) == (2, 1)
     assert heard.take()[-1] == ("leadership", "t", 0)
     with pytest.raises(KafkaError) as refused:
         await cluster.elect_leader("t", 1, unclean=False)

@@ -10,7 +10,7 @@ import pytest
 from minibroker.cluster.reassignment import Assignment, check_target, current_assignment
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from tests.support.cluster import Recorder, add_broker, code_of
+from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, code_of
 
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
@@ -85,7 +85,7 @@ async def test_a_move_to_replicas_in_sync_is_done_at_once(
     two_brokers: Cluster, cluster_tree: Tree
 ) -> None:
     cluster = two_brokers
-    await cluster.create_topic("t", assignment={0: [0, OTHER]})
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [0, OTHER])
     await cluster.reassignments.alter("t", 0, [OTHER])
     partition = cluster.image.topics["t"].partitions[0]
     assert current_assignment(partition) == ([OTHER], [], [])
@@ -111,3 +111,18 @@ async def test_what_is_refused(two_brokers: Cluster) -> None:
     assert await code("u", 0, [9]) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     wider = await code("t", 0, [0, OTHER], may_change_count=False)
     assert wider == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+async def test_a_replica_more_is_refused_and_named(
+    two_brokers: Cluster, cluster_tree: Tree
+) -> None:
+    cluster = two_brokers
+    await cluster.create_topic("t", assignment={0: [0]})
+    with pytest.raises(KafkaError, match="minibroker does not replicate yet") as refused:
+        await cluster.reassignments.alter("t", 0, [0, OTHER])
+    assert code_of(refused)[0] == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert cluster.image.topics["t"].partitions[0].replicas == [0]
+    # What Kafka's brokers left may be put in another order: no replica comes in.
+    await add_topic_of_kafka(cluster, cluster_tree, "k", [0, OTHER])
+    await cluster.reassignments.alter("k", 0, [OTHER, 0])
+    assert cluster.image.topics["k"].partitions[0].replicas == [OTHER, 0]

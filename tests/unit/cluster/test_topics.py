@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from tests.support.cluster import code_of
+from tests.support.cluster import add_broker, add_topic_of_kafka, code_of
 
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.tree import Tree
     from tests.support.cluster import Recorder
+
+
+ONE_REPLICA = (
+    "Replication factor: 2 larger than 1: minibroker does not replicate yet, it keeps one replica"
+    " of each partition. Ask for a replication factor of 1."
+)
 
 
 async def test_create_topic_writes_all_and_tells(
@@ -125,6 +131,32 @@ async def test_assignment_to_unknown_brokers_is_refused(cluster: Cluster) -> Non
         "Unknown broker(s) in replica assignment: 5, 6.",
     )
     assert cluster.image.topics == {}
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"replication_factor": 2}, {"assignment": {0: [0, 2]}}], ids=["factor", "assignment"]
+)
+async def test_a_topic_with_a_second_replica_is_refused(
+    cluster: Cluster, cluster_tree: Tree, wanted: dict[str, Any]
+) -> None:
+    """Two brokers are there; nobody would fetch what the leader writes."""
+    await add_broker(cluster, cluster_tree, 2)
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("t", **wanted)
+    assert code_of(caught) == (ErrorCode.INVALID_REPLICATION_FACTOR, ONE_REPLICA)
+    assert cluster.image.topics == {}
+
+
+@pytest.mark.parametrize("assignment", [None, [[0, 2]]], ids=["chosen here", "given"])
+async def test_a_topic_of_kafka_with_two_replicas_does_not_grow(
+    cluster: Cluster, cluster_tree: Tree, assignment: list[list[int]] | None
+) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [0, 2])
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_partitions("t", 2, assignment)
+    assert code_of(caught) == (ErrorCode.INVALID_REPLICATION_FACTOR, ONE_REPLICA)
+    assert len(cluster.image.topics["t"].partitions) == 1
 
 
 async def test_plan_topic_writes_nothing(cluster: Cluster, heard: Recorder) -> None:

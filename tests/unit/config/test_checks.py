@@ -18,6 +18,14 @@ from minibroker.errors import ConfigError
         ),
         ({"broker.id": "1001"}, "reserved.broker.max.id=1000"),
         ({"process.roles": "controller"}, "process.roles=controller"),
+        (
+            {"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"},
+            "controller.quorum.voters=1@a:1,2@b:1,3@c:1: expected one controller",
+        ),
+        (
+            {"controller.quorum.bootstrap.servers": "a:1,b:1"},
+            "several on one ZooKeeper (zookeeper.connect)",
+        ),
         ({"listeners": ""}, "no listener is left"),
         (
             {"listeners": "PLAINTEXT://0.0.0.0:9092"},
@@ -71,6 +79,7 @@ def test_contradictions_are_refused(settings: dict[str, str], sentence: str) -> 
     "settings",
     [
         {"node.id": "5000", "process.roles": "broker"},
+        {"controller.quorum.voters": "1@localhost:9093"},
         {"broker.id": "5000", "broker.id.generation.enable": "false"},
         {"connections.max.idle.ms": "-1"},
         {"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "127.0.0.1:3"},

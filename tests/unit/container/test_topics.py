@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 from minibroker.config.options import TopicToCreate, UsageError
@@ -39,12 +37,9 @@ def test_two_policies_want_another_separator() -> None:
         parse_topics("users:3:1:compact,delete")
 
 
-def test_more_replicas_than_nodes_are_one_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        assert parse_topics("a:1:3,b:1:1") == [TopicToCreate("a", 1, {}), TopicToCreate("b", 1, {})]
-    assert [record.getMessage() for record in caplog.records] == [
-        "topic a gets one replica of the 3 asked for: one node"
-    ]
+def test_a_second_replica_is_refused() -> None:
+    with pytest.raises(UsageError, match="'a:1:3' asks for 3 replicas"):
+        parse_topics("b:1:1,a:1:3")
 
 
 @pytest.mark.parametrize(
