@@ -9,6 +9,7 @@ import ast
 import functools
 import gc
 import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "minibroker"
 
 FUNCTION_LINES_MAX = 70
-MODULE_LINES_MAX = 500
-HANDLER_LINES_MAX = 250
+MODULE_LINES_USUAL = 500
+HANDLER_LINES_USUAL = 250
 
 # Written by the generator: judged by its freshness test, not by these rules.
 GENERATED = (
@@ -129,15 +130,20 @@ def test_a_function_fits_a_screen() -> None:
     assert_none(found, f"longer than {FUNCTION_LINES_MAX} lines:")
 
 
-def test_a_module_has_one_subject() -> None:
-    found = []
+@pytest.mark.filterwarnings("default")
+def test_long_modules_are_named() -> None:
+    """Warn of long modules: each may have a second subject, or may be right as it is.
+
+    A line count is a hint and never a reason to split a module.
+    """
     for path in EVERYTHING:
         lines = len(path.read_text().splitlines())
         in_handlers = name_of(path).startswith("minibroker/handlers/")
-        limit = HANDLER_LINES_MAX if in_handlers else MODULE_LINES_MAX
-        if lines > limit:
-            found.append(f"{name_of(path)}: {lines} lines, at most {limit}")
-    assert_none(found, "split these modules:")
+        usual_max = HANDLER_LINES_USUAL if in_handlers else MODULE_LINES_USUAL
+        if lines > usual_max:
+            warnings.warn(
+                f"{name_of(path)} has {lines} lines; is it about one thing?", stacklevel=1
+            )
 
 
 def test_nothing_prints_but_programs() -> None:
