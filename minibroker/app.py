@@ -123,7 +123,12 @@ class Broker:
             self.config.log_dirs,
             clock=self.clock,
             config_of=self.dynamic.topic,
-            disk=Disk(files, run_later=self.worker.run_later, run_after=self._run_after),
+            disk=Disk(
+                files,
+                run_later=self.worker.run_later,
+                run_after=self._run_after,
+                run_then=self.worker.run_applied,
+            ),
         )
         logs.disk.producer_expiration_ms = self.config.producer_id_expiration_ms
         return logs

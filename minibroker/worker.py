@@ -46,6 +46,22 @@ class Worker:
         else:
             self._submit(task)
 
+    def run_applied(self, task: Callable[[], None], apply: Callable[[], None]) -> None:
+        """Run what may block, then call `apply` on the loop. If the task raises, this is said as
+        for `run_later`, and `apply` is not called. After `close` both run at once, on the calling
+        thread.
+        """
+        if self._is_closed:
+            task()
+            apply()
+            return
+
+        def run() -> None:
+            task()
+            self._tell(lambda _: apply(), None)
+
+        self._submit(run)
+
     def run_then(
         self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
     ) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from minibroker.errors import MinibrokerError
     from minibroker.partitions.manager import Failable
     from minibroker.partitions.partition import Partition
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.storage.tasks import FlushTask
 
     RunThen = Callable[
         [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], None
@@ -73,13 +73,13 @@ class Flushing:
 class _Round:
     """One fsync of one partition: the answers that claim it, and who waits for it."""
 
-    __slots__ = ("answers", "log", "waiting")
+    __slots__ = ("answers", "task", "waiting")
 
     def __init__(self) -> None:
         self.answers: list[Failable] = []
         self.waiting: list[Flushing] = []
-        self.log: PartitionLog | None = None
-        """What is synced, once that has begun."""
+        self.task: FlushTask | None = None
+        """The fsync, once it has begun."""
 
 
 class Flusher:
@@ -111,9 +111,8 @@ class Flusher:
 
     def _start(self, partition: Partition) -> None:
         begun = self._running[partition] = self._next.pop(partition)
-        begun.log = partition.log
         try:
-            task = begun.log.flush_task()
+            task = begun.task = partition.log.flush_task()
         except StorageError as error:
             self._ended(partition, error)
         else:
@@ -125,9 +124,11 @@ class Flusher:
             partition.manager.log_failed(partition, error)
         elif error is not None:
             logger.error("partition %s: %s", partition, error)
-        elif ended.log is not partition.log:
-            self._repeat(partition, ended)
-            return
+        elif ended.task is not None:
+            ended.task.apply()
+            if ended.task.log is not partition.log:
+                self._repeat(partition, ended)
+                return
         # Without an error it may have been passed by: the directory failed, or the topic is gone.
         is_refused = error is not None or partition.log.is_deleted
         if is_refused:
@@ -179,7 +180,7 @@ class FlushSchedule(LogCheck):
                 self._is_needed_again = True
                 continue
             try:
-                self._run_later(log.flush_task())
+                log.flush_later()
             except StorageError as error:
                 logger.error("%s", error)
                 self._on_error(error)

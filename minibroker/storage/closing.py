@@ -63,7 +63,7 @@ def _finish(tasks: list[FlushTask], failed: dict[str, StorageError]) -> None:
             _note(failed, parent, refused)
     for task in tasks:
         if task.log.log_directory not in lost:
-            task.finish()
+            task.apply()
 
 
 def _note(failed: dict[str, StorageError], directory: str, error: StorageError) -> None:

@@ -23,6 +23,9 @@ _log = logging.getLogger(__name__)
 RunLater = Callable[[Callable[[], None]], object]
 RunAfter = Callable[[int, Callable[[], None]], object]
 """Gets a delay in ms and a task; called on the loop, the task runs on any thread."""
+RunThen = Callable[[Callable[[], None], Callable[[], None]], object]
+"""Gets a task for any thread, and what the loop calls after it. If the task raises, nothing is
+called."""
 
 HANDLES_MAX: Final = 512
 HANDLES_SHARE: Final = 4
@@ -199,6 +202,7 @@ class Disk:
         "producer_expiration_ms",
         "run_after",
         "run_later",
+        "run_then",
         "windows",
     )
 
@@ -208,12 +212,14 @@ class Disk:
         run_later: RunLater = run_now,
         *,
         run_after: RunAfter | None = None,
+        run_then: RunThen | None = None,
         handles_max: int = HANDLES_MAX,
         mapped_bytes_max: int = MAPPED_BYTES_MAX,
     ) -> None:
         self.files = files
         self.run_later = run_later
         self.run_after = run_after or self._run_undelayed
+        self.run_then = run_then or self._run_both
         self.producer_expiration_ms = PRODUCER_EXPIRATION_MS
         """`producer.id.expiration.ms`: how long a silent producer is remembered by every log."""
         self.handles = Handles(files, min(handles_max, files.open_files_max() // HANDLES_SHARE))
@@ -224,6 +230,15 @@ class Disk:
     def _run_undelayed(self, _delay_ms: int, task: Callable[[], None]) -> None:
         """The `run_after` of tools and tests, which have no timers."""
         self.run_later(task)
+
+    def _run_both(self, task: Callable[[], None], then: Callable[[], None]) -> None:
+        """The `run_then` of tools and tests, which have no loop."""
+
+        def run() -> None:
+            task()
+            then()
+
+        self.run_later(run)
 
     def remove(self, path: str) -> None:
         """Close and remove a file; one that is not there is no error. Raises OSError otherwise."""

@@ -1,7 +1,8 @@
 """The log of one partition, whole: truncation, log start, close and deletion stand here.
 
     ReadableLog    Fetch, ListOffsets: offsets to positions to slices
-    WritableLog    Produce: validate, number, stage, write, roll, flush
+    DurableLog     fsync: what is on the disk, the recovery point
+    WritableLog    Produce: validate, number, stage, write, roll
     PartitionLog   truncation, log start, close, deletion
 
 Made by `recovery.load_log`, owned by the log manager.
@@ -239,10 +240,6 @@ class PartitionLog(WritableLog):
         except OSError as error:
             raise self._failed("look for old segments of", error) from error
 
-    def flush(self) -> None:
-        """Everything appended is on the disk when this returns. Raises StorageError."""
-        self.flush_task()()
-
     def close(self) -> None:
         """Write and sync everything, as a clean stop does. An untouched log costs nothing.
 
@@ -251,6 +248,7 @@ class PartitionLog(WritableLog):
         task = self.closing_task()
         if task is not None:
             task()
+            task.apply()
 
     def closing_task(self) -> FlushTask | None:
         """Write everything as a clean stop does; what remains to be synced, on any thread, None:

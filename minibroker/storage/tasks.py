@@ -1,8 +1,8 @@
 """Work that may block, packed so that a worker thread can do it: new files, fsync, removal.
 
 A log hands these to `Disk.run_later`. They open the files by name themselves, so that no handle of
-the loop's thread is used elsewhere. Meanwhile the loop goes on: a file that was removed needs no
-sync, and one that left service is not made any more.
+the loop's thread is used elsewhere. `FlushTask` has a result, which the loop applies. Meanwhile the
+loop goes on: a file that was removed needs no sync, and one that left service is not made any more.
 """
 
 import logging
@@ -15,8 +15,8 @@ from minibroker.storage import names
 from minibroker.storage.files import Files
 
 if TYPE_CHECKING:
+    from minibroker.storage.durable_log import DurableLog
     from minibroker.storage.segment import Segment
-    from minibroker.storage.writable_log import WritableLog
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class EpochsTask:
 
     __slots__ = ("_log",)
 
-    def __init__(self, log: "WritableLog") -> None:
+    def __init__(self, log: "DurableLog") -> None:
         self._log = log
 
     def __call__(self) -> None:
@@ -73,47 +73,66 @@ class EpochsTask:
 
 
 class FlushTask:
-    """fsync of files (absent ones passed by), then the log's recovery point moves to `end`.
+    """fsync of files; absent ones are passed by. `apply` then moves the recovery point to `end`.
 
     Where names changed, the partition's directory is synced as well, and its parent where the
-    directory itself is new. Two of one log may be under way, and either may end first: what counts
-    as synced is what has been, not what somebody is about to. Who flushes many logs takes the three
-    steps apart and syncs a parent once for all: `sync`, `sync_directory` of the parent where
-    `has_new_directory`, `finish`.
+    directory itself is new. A call changes nothing in the log: the worker makes it, then the loop
+    calls `apply`. Two tasks of one log may be under way, and either may end first.
+
+    `closing` flushes many logs and syncs a parent once for all. It takes three steps: `sync`, then
+    `sync_directory` of the parent where `has_new_directory`, then `apply`.
     """
 
-    __slots__ = ("_names_changed", "_paths", "_truncation_count", "end", "log")
+    __slots__ = (
+        "_epochs_synced",
+        "_has_synced_names",
+        "_names_changed",
+        "_paths",
+        "_truncation_count",
+        "end",
+        "log",
+    )
 
-    def __init__(self, log: "WritableLog", paths: list[str], end: int, names_changed: int) -> None:
+    def __init__(self, log: "DurableLog", paths: list[str], end: int, names_changed: int) -> None:
         """`names_changed`: the log's count of changes when `paths` were found."""
         self.log = log
         self._paths = paths
         self._names_changed = names_changed
         self._truncation_count = log.truncation_count
         self.end = end
+        # Set by the worker in `sync`, read by the loop in `apply`.
+        self._has_synced_names = False
+        self._epochs_synced = 0
 
     def __call__(self) -> None:
-        """Raises StorageError; the recovery point stays then."""
+        """Sync everything, the parent included. Raises StorageError; the recovery point stays."""
         self.sync()
         if self.has_new_directory:
             self._guarded(SyncError, self.log.files.sync_directory, self.log.log_directory)
-        self.finish()
 
     @property
     def has_new_directory(self) -> bool:
         """Does the parent have to be synced, too?"""
         return self.log.has_new_directory and not self.log.is_deleted
 
-    def finish(self) -> None:
-        """All of it is on the disk, the parent included."""
+    def apply(self) -> None:
+        """Tell the log that all of it is durable. On the loop, after a call that did not raise.
+
+        Nothing is told to a log that was deleted or moved meanwhile. A log that was truncated
+        keeps its recovery point.
+        """
         log = self.log
-        if not log.is_deleted:
-            log.has_new_directory = False
-            if log.truncation_count == self._truncation_count:
-                log.note_flushed(self.end)
+        if log.is_deleted:
+            return
+        log.has_new_directory = False
+        if self._has_synced_names:
+            log.names_synced = max(log.names_synced, self._names_changed)
+            log.epochs_synced = max(log.epochs_synced, self._epochs_synced)
+        if log.truncation_count == self._truncation_count:
+            log.note_flushed(self.end)
 
     def sync(self) -> None:
-        """Everything but the parent. Raises StorageError, SyncError where an fsync failed."""
+        """Sync everything but the parent. Raises StorageError, SyncError where an fsync failed."""
         self._guarded(StorageError, EpochsTask(self.log).write)
         self._guarded(SyncError, self._sync)
 
@@ -147,8 +166,8 @@ class FlushTask:
                 continue  # a transaction index is rarely there
         if with_epochs or self._names_changed > log.names_synced:  # the epochs' name is new as well
             log.files.sync_directory(log.directory)
-            log.names_synced = max(log.names_synced, self._names_changed)
-            log.epochs_synced = max(log.epochs_synced, epochs_written)
+            self._epochs_synced = epochs_written
+            self._has_synced_names = True
 
 
 class SyncDirectoryTask:
@@ -156,7 +175,7 @@ class SyncDirectoryTask:
 
     __slots__ = ("_log",)
 
-    def __init__(self, log: "WritableLog") -> None:
+    def __init__(self, log: "DurableLog") -> None:
         self._log = log
 
     def __call__(self) -> None:

@@ -1,4 +1,4 @@
-"""The writing half of a partition's log: append, write, roll, flush.
+"""The writing half of a partition's log: append, write, roll.
 
 Last station of a Produce request. `append` checks a batch (`validator`), asks the
 producer state whether it is new, numbers it and *stages* it: no system call, the request's own
@@ -11,8 +11,8 @@ fails or comes back short leaves no trace: the file is cut back, offsets and pro
 to what is written, a later append may succeed.
 
 In a crash everything behind `recovery_point` may be lost or torn; `recovery` restores the log from
-what is there. One thread (the loop's) uses a log; only closures made by `flush_task` and
-`mark_deleted` run on others.
+what is there. One thread (the loop's) uses a log. Tasks run on others: those of `flush_task` change
+nothing in it, the loop applies them.
 
 Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 """
@@ -25,16 +25,15 @@ from minibroker.errors import CorruptionError
 from minibroker.ids import TopicPartition
 from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
-from minibroker.storage import names, producer_files
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.disk import Disk
+from minibroker.storage.durable_log import DurableLog
 from minibroker.storage.epochs import LeaderEpochs
-from minibroker.storage.files import BUFFERS_MAX, Files
+from minibroker.storage.files import BUFFERS_MAX
 from minibroker.storage.index_file import TAIL_ENTRIES
-from minibroker.storage.readable_log import ReadableLog
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
-from minibroker.storage.tasks import CreateTask, EpochsTask, FlushTask
+from minibroker.storage.tasks import CreateTask
 from minibroker.storage.txn_index import aborted_transaction
 from minibroker.storage.validator import validate
 
@@ -64,29 +63,20 @@ class AppendInfo(NamedTuple):
     duplicate: bool
 
 
-class WritableLog(ReadableLog):
+class WritableLog(DurableLog):
     """One partition's log. Made by `recovery.load_log` (also for a new, empty directory)."""
 
     __slots__ = (
         "_index_room",
-        "_names_changed",
         "_next_offset",
         "_roll_after",
         "_room",
         "_rules",
-        "_snapshot_offset",
-        "_snapshots_unsynced",
         "_staged",
         "_staged_appends",
         "_staged_bytes",
         "dropped_count",
-        "epochs_content",
-        "epochs_synced",
-        "epochs_written",
-        "has_new_directory",
         "is_preallocated",
-        "last_flush_ms",
-        "names_synced",
     )
 
     def __init__(
@@ -106,9 +96,7 @@ class WritableLog(ReadableLog):
         snapshot_offset: int,
         has_new_names: bool,
     ) -> None:
-        """`snapshot_offset`: of the newest producer snapshot, 0: none. `rules` are those of
-        `config`. `has_new_names`: names in the directory may not be durable yet.
-        """
+        """`rules` are those of `config`; the rest is `DurableLog`'s."""
         super().__init__(
             disk,
             clock,
@@ -120,34 +108,20 @@ class WritableLog(ReadableLog):
             log_start_offset=log_start_offset,
             log_end_offset=log_end_offset,
             recovery_point=recovery_point,
+            snapshot_offset=snapshot_offset,
+            has_new_names=has_new_names,
         )
         self._rules = rules
-        self._snapshot_offset = snapshot_offset
-        self._snapshots_unsynced: tuple[int, ...] = ()
         self._next_offset = log_end_offset
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []
         self._staged_bytes = 0
-        # Names in the directory: how often they changed, and up to which change they are durable.
-        self._names_changed = int(has_new_names)
-        self.names_synced = 0
-        self.has_new_directory = has_new_names
-        """May the directory's own name not be durable yet?"""
         self.dropped_count = 0
         """How often a failed write took staged appends back. Who staged one and finds another
         number before the answer leaves knows that the append was lost.
         """
-        self.epochs_content: bytes | None = None
-        """What `leader-epoch-checkpoint` has to become, None: it is that already."""
-        self.epochs_written = int(has_new_names and log_end_offset > 0)
-        self.epochs_synced = 0
-        """How often it was replaced, and which of them is durable. Before the first record it says
-        nothing.
-        """
         self.is_preallocated = False
         """Is the active `.log` longer than what is written to it?"""
-        self.last_flush_ms = clock.now_ms()
-        """When the recovery point moved last, at first when the log was opened."""
         self._forget_room()
 
     def _forget_room(self) -> None:
@@ -277,15 +251,6 @@ class WritableLog(ReadableLog):
                 raise self._failed("write the transaction index of", error) from error
         return AppendInfo(offset, offset, -1, self.log_start_offset, False)
 
-    @property
-    def epochs_path(self) -> str:
-        return f"{self.directory}/{names.LEADER_EPOCHS}"
-
-    def _epochs_changed(self) -> None:
-        """Have the checkpoint written by the worker; `flush_task` and `close` make sure of it."""
-        self.epochs_content = self.epochs.to_text().encode("ascii")
-        self._disk.run_later(EpochsTask(self))
-
     def write_staged(self) -> None:
         """Write everything staged in one call; from here on readers see it.
 
@@ -413,7 +378,7 @@ class WritableLog(ReadableLog):
         self._forget_room()
         new.begin_empty()
         self._disk.run_later(CreateTask(new))
-        self._disk.run_later(self.flush_task(start, old))
+        self.flush_later(start, old)
         return new
 
     def preallocate(self) -> None:
@@ -443,50 +408,3 @@ class WritableLog(ReadableLog):
             created_ms=self._clock.now_ms(),
             roll_jitter_ms=roll_jitter_ms(self.config),
         )
-
-    def _write_snapshot(self, offset: int) -> None:
-        if offset > self._snapshot_offset:
-            files = self._disk.files
-            producer_files.write_snapshot(files, self.directory, offset, self.producer_state)
-            self._snapshot_offset = offset
-            self._snapshots_unsynced += (offset,)
-
-    # --- flush, truncate, close -----------------------------------------------------------------
-
-    def flush_task(self, up_to: int | None = None, rolled: Segment | None = None) -> FlushTask:
-        """What remains to be done, on any thread, until everything below `up_to` (default: the
-        log's end) is on the disk: fsync of the files, then the recovery point moves. `rolled`: a
-        segment whose indexes were just finished, synced even where its records are already. The
-        task raises StorageError; this call too, when entries of the index cannot be written.
-        """
-        self.write_staged()
-        end = self.log_end_offset if up_to is None else up_to
-        names_changed = self._names_changed
-        dirty: list[Segment] = []
-        # What a deleted log has in memory would go to its namesake.
-        has_unsynced = end > self.recovery_point or names_changed > self.names_synced
-        if has_unsynced and not self.is_deleted:
-            reached = self.segments.since(min(self.recovery_point, end))
-            dirty = [one for one in reached if one.base_offset < end or one is self._active]
-            if rolled is not None and rolled not in dirty:
-                dirty.append(rolled)
-        try:
-            for segment in dirty:
-                segment.write_indexes()
-        except OSError as error:
-            raise self._failed("write the index of", error) from error
-        paths = [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES]
-        late, self._snapshots_unsynced = self._snapshots_unsynced, ()
-        paths += [producer_files.snapshot_path(self.directory, offset) for offset in late]
-        return FlushTask(self, paths, end, names_changed)
-
-    @property
-    def files(self) -> Files:
-        return self._disk.files
-
-    def note_flushed(self, offset: int) -> None:
-        """Everything below `offset` is on the disk. Called by `FlushTask`, from any thread."""
-        reached = min(offset, self.log_end_offset)  # it may have been truncated meanwhile
-        if reached > self.recovery_point:
-            self.last_flush_ms = self._clock.now_ms()
-        self.recovery_point = max(self.recovery_point, reached)

@@ -36,6 +36,37 @@ async def test_what_is_asked_for_after_the_end_is_done_at_once() -> None:
     assert seen == [threading.get_ident()]
 
 
+async def test_a_result_is_applied_on_the_loop() -> None:
+    worker = Worker(lambda _: None)
+    worker.begin(asyncio.get_running_loop())
+    threads: list[int] = []
+    applied = asyncio.get_running_loop().create_future()
+
+    def apply() -> None:
+        threads.append(threading.get_ident())
+        applied.set_result(None)
+
+    worker.run_applied(lambda: threads.append(threading.get_ident()), apply)
+    await asyncio.wait_for(applied, 60)
+    worker.close()
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [False, True]
+    worker.run_applied(lambda: threads.append(-1), lambda: threads.append(-2))
+    assert threads[2:] == [-1, -2]  # after the end: at once
+
+
+async def test_the_result_of_a_task_that_failed_is_not_applied() -> None:
+    told = asyncio.get_running_loop().create_future()
+    worker = Worker(told.set_result)
+    worker.begin(asyncio.get_running_loop())
+    applied: list[int] = []
+    error = StorageError("cannot write x", log_directory="/x")
+    worker.run_applied(lambda: fail(error), lambda: applied.append(1))
+    assert await asyncio.wait_for(told, 60) is error
+    worker.close()
+    assert applied == []
+
+
 async def test_a_disk_that_refuses_is_told_on_the_loop(caplog: pytest.LogCaptureFixture) -> None:
     told = asyncio.get_running_loop().create_future()
     worker = Worker(told.set_result)
