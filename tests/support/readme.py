@@ -1,0 +1,93 @@
+"""What README.md tells its readers to type: shell commands and blocks of code, by section.
+
+Each is run by a test, or stands in `NOT_RUN` with the reason. A section is called by its heading;
+what stands before the first one is in the section "minibroker".
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+README: Final = Path(__file__).resolve().parents[2] / "README.md"
+SHELL: Final = "shell"
+TOP: Final = "minibroker"
+
+_NEEDS_DOCKER = (
+    "needs a Docker daemon, which these tests do without; tests/integration/test_container.py runs "
+    "what the image holds"
+)
+_RUNS_TESTS = "runs tests, or takes longer than all of them; here make is asked whether it can"
+
+NOT_RUN: Final = {
+    "minibroker serve [--listen HOST:PORT]": "all flags in one line, which is no command",
+    "pip install": "needs a package registry; here the extra's name is looked up",
+    "docker compose up --wait": _NEEDS_DOCKER,
+    "docker build": _NEEDS_DOCKER,
+    "var kafka = new KafkaContainer": _NEEDS_DOCKER,
+    "from testcontainers.": _NEEDS_DOCKER,
+    "container, err := kafka.Run": _NEEDS_DOCKER,
+    "const { KafkaContainer }": _NEEDS_DOCKER,
+    **dict.fromkeys(
+        (
+            *("make test", "make lint", "make smoke", "make fire", "make crash", "make bench"),
+            *("make quick", "make pipeline-fire"),
+        ),
+        _RUNS_TESTS,
+    ),
+}
+"""How a command or a block begins → why no test runs it."""
+
+
+class Block(NamedTuple):
+    """Lines that stand apart from the prose."""
+
+    section: str
+    language: str
+    """Of a fenced block; `SHELL` of an indented one."""
+    text: str
+
+
+def blocks(text: str | None = None) -> list[Block]:
+    """All of the README, in their order."""
+    found: list[Block] = []
+    section, language, lines = TOP, "", list[str]()
+    for line in [*(README.read_text() if text is None else text).splitlines(), ""]:
+        if language not in ("", SHELL):
+            if line == "```":
+                found.append(Block(section, language, "\n".join(lines) + "\n"))
+                language, lines = "", []
+            else:
+                lines.append(line)
+        elif line.startswith("    ") or (language == SHELL and not line):
+            language = SHELL
+            lines.append(line[4:])
+        else:
+            if lines:
+                found.append(Block(section, SHELL, "\n".join(lines).strip() + "\n"))
+            language, lines = "", []
+            if line.startswith("## "):
+                section = line[3:]
+            elif line.startswith("```"):
+                language = line[3:]
+    return found
+
+
+def commands(found: Iterable[Block]) -> list[str]:
+    """Each command of shell blocks in one line, without the comment behind it."""
+    text = "\n".join(block.text for block in found if block.language == SHELL)
+    lines = re.sub(r"\s*\\?\n[ \t]+", " ", text).splitlines()  # indented: it goes on
+    bare = (re.sub(r"(^|\s+)# .*", "", line).strip() for line in lines)
+    return [line for line in bare if line]
+
+
+def reason_not_to_run(text: str) -> str | None:
+    """Why no test runs a command or a block; None: one does."""
+    for beginning, reason in NOT_RUN.items():
+        if text.lstrip().startswith(beginning):
+            return reason
+    return None
