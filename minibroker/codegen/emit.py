@@ -30,8 +30,8 @@ class StructEmitter:
         name = self.names[self.struct]
         lines = [f"class {name}({base}):", f'    """{doc}"""', ""]
         slots = ", ".join(f'"{field.name}"' for field in self.struct.fields)
-        one = "," if len(self.struct.fields) == 1 else ""
-        lines += [f"    __slots__ = ({slots}{one})", *indented(constants), ""]
+        comma = "," if len(self.struct.fields) == 1 else ""
+        lines += [f"    __slots__ = ({slots}{comma})", *indented(constants), ""]
         lines += indented(self._constructor())
         lines += ["", *indented(self._read()), "", *indented(self._write())]
         return lines

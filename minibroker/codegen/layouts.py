@@ -31,7 +31,7 @@ def digests_of(messages: Iterable[Message]) -> Digests:
 
 
 def differences(frozen: Digests, current: Digests) -> list[str]:
-    """What was frozen and is no longer so; empty when everything still holds."""
+    """Return the frozen layouts that changed; empty when all still hold."""
     return [
         f"{name} version {version}"
         for name, versions in frozen.items()

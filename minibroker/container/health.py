@@ -42,7 +42,7 @@ def main(listener_file: str = LISTENER_FILE) -> int:
 
 
 def read_address(listener_file: str) -> tuple[str, int]:
-    """Where to ask: a broker that listens everywhere is asked on loopback. Raises NotReady."""
+    """Return the address to ask; loopback for a broker that listens everywhere. Raises NotReady."""
     try:
         with open(listener_file, encoding="utf-8") as file:  # noqa: PTH123  pathlib costs 3 ms
             line = file.read().strip()

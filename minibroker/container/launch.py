@@ -1,4 +1,4 @@
-"""What the container's start scripts end in: variables in, a serving broker and its log lines out.
+"""The end of the container's start scripts: reads variables, serves a broker, prints log lines.
 
 The container is started with the variables of Kafka's images. Most are settings and are read as
 `minibroker serve` reads them (`config.sources`); the rest is here: where data and listeners are
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DATA_DIR: Final = "/var/lib/kafka/data"
 SHARED_PROPERTIES: Final = "/mnt/shared/config/server.properties"
-"""Where users of apache/kafka mount a file of their own."""
+"""Place where users of apache/kafka mount a file of their own."""
 
 # From the host: localhost:9092. From other containers: the container's name, port 19092.
 _LISTENERS: Final = "PLAINTEXT://:9092,DOCKER://:19092"
@@ -43,7 +43,7 @@ _PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,DOCKER:PLAINTEXT"
 _FLAGS: Final = {"MINIBROKER_LOG_LEVEL": "--log-level", "MINIBROKER_CONTROL": "--control"}
 
 _ZOOKEEPER_FILES: Final = ("zookeeper.properties", f"{TEMPORARY}/zookeeper.properties")
-"""What the start scripts of Testcontainers write for a ZooKeeper in the container."""
+"""File that Testcontainers' start scripts write for a ZooKeeper in the container."""
 
 _QUORUM_KEYS: Final = ("process.roles", "controller.quorum.")
 """KRaft's, accepted without effect: beginnings of keys."""
@@ -107,7 +107,7 @@ def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[st
 
 
 def ready_lines(broker_id: int) -> tuple[str, ...]:
-    """What the log says when clients succeed, in the words of Kafka with and without ZooKeeper."""
+    """Return the log lines that say "clients succeed now", as Kafka with and without ZooKeeper."""
     return tuple(line.format(id=broker_id) for line in _READY_LINES)
 
 
@@ -121,7 +121,7 @@ def _flags(environment: Mapping[str, str]) -> list[str]:
 
 
 def _defaults(given: Mapping[str, str], cluster_id: str) -> list[tuple[str, str]]:
-    """What the image sets where the user does not."""
+    """Return the settings that the image has where the user sets none."""
     settings = []
     if cluster_id and "minibroker.cluster.id" not in given:
         settings.append(("minibroker.cluster.id", cluster_id))
@@ -138,7 +138,7 @@ def _defaults(given: Mapping[str, str], cluster_id: str) -> list[tuple[str, str]
 
 
 def _has_zookeeper_inside(connect: str) -> bool:
-    """Whether the start script was to run a ZooKeeper in this very container.
+    """Return whether the start script was to run a ZooKeeper in this very container.
 
     Testcontainers writes `zookeeper.properties`, starts `zookeeper-server-start` with it and points
     Kafka at localhost. minibroker keeps the metadata itself then. Raises ConfigError.

@@ -1,1 +1,1 @@
-"""What `minibroker serve --control HOST:PORT` serves over HTTP; loaded only then."""
+"""The control API of `minibroker serve --control HOST:PORT` over HTTP; loaded only then."""

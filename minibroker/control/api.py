@@ -37,7 +37,7 @@ _OPEN_TO_ALL: Final = "/health/"
 
 
 class ControlApi:
-    """Of one node. `token` None: for loopback."""
+    """The control API of one node. Without a `token` it serves loopback only."""
 
     def __init__(self, node: Node, token: str | None = None) -> None:
         self._node = node
@@ -149,7 +149,7 @@ class ControlApi:
     # Faults.
 
     async def _list_faults(self, _: Request) -> Response:
-        return json_response([bodies.show_fault(*one) for one in self._faults.items()])
+        return json_response([bodies.show_fault(*fault) for fault in self._faults.items()])
 
     async def _add_fault(self, request: Request) -> Response:
         fault = bodies.parse_fault(request.body)

@@ -119,7 +119,7 @@ def show_fault(number: int, fault: Fault) -> dict[str, Any]:
 
 
 def parse_advance_ms(body: bytes) -> int:
-    """How far to move the clock. Raises HttpError(400)."""
+    """Return how far to move the clock, in ms. Raises HttpError(400)."""
     given = parse_object(body, CLOCK_FIELDS)
     if not given:
         raise HttpError(

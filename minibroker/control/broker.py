@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class ControlledBroker:
-    """As `app.Broker`: `start`, then `stop`."""
+    """A broker with the control API beside it. Like `app.Broker`: `start`, then `stop`."""
 
     def __init__(self, config: BrokerConfig, host: str, port: int, token: str | None) -> None:
         self._config = config
@@ -34,7 +34,7 @@ class ControlledBroker:
         self._node: Node
         self._server: HttpServer
         self.control_address: tuple[str, int] = (host, port)
-        """Where the API is served, once started."""
+        """Host and port of the API, once started."""
 
     @property
     def address(self) -> tuple[str, int]:

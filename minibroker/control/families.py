@@ -1,4 +1,4 @@
-"""What `/metrics` shows, family by family; `text_format` tells how Kafka's names become these.
+"""The families of `/metrics`; `text_format` turns Kafka's names into theirs.
 
 Lists grow with topics and groups: everything comes in small pieces, between which `slices` can let
 the broker serve. An empty piece is a place to pause while there is nothing to show yet.
@@ -57,7 +57,8 @@ def families(node: Node) -> Iterator[str]:
 
 def _requests(broker: Broker) -> Iterator[str]:
     of_apis = [
-        (one.api_name, one.by_name()) for one in list(broker.services.metrics.requests.values())
+        (metrics.api_name, metrics.by_name())
+        for metrics in list(broker.services.metrics.requests.values())
     ]
     name = metric_name("kafka.network", "RequestMetrics", "RequestsPerSec") + "_total"
     yield head(name, "counter", "Requests answered")
@@ -99,13 +100,13 @@ def _cluster(broker: Broker) -> Iterator[str]:
     here = broker.config.broker_id
     total = leaderless = mine = led = offline = behind = 0
     for topic in list(image.topics.values()):
-        for one in topic.partitions:
+        for partition in topic.partitions:
             total += 1
-            leaderless += one.leader < 0
-            mine += here in one.replicas
-            led += one.leader == here
-            offline += here in one.offline
-            behind += one.leader == here and len(one.isr) < len(one.replicas)
+            leaderless += partition.leader < 0
+            mine += here in partition.replicas
+            led += partition.leader == here
+            offline += here in partition.offline
+            behind += partition.leader == here and len(partition.isr) < len(partition.replicas)
             yield ""
     type_name = "KafkaController"
     for name, text, value in (
@@ -141,7 +142,7 @@ def _logs(broker: Broker) -> Iterator[str]:
     yield gauge(
         metric_name("kafka.log", "LogManager", "OfflineLogDirectoryCount"),
         "Log directories that failed",
-        sum(one.is_offline for one in broker.logs.directories),
+        sum(directory.is_offline for directory in broker.logs.directories),
     )
 
 
@@ -163,9 +164,9 @@ def _groups(broker: Broker) -> Iterator[str]:
     for shard in shards:
         for group_id in list(shard.offsets.group_ids()):
             for topic, partitions in list(shard.offsets.of_group(group_id).items()):
-                for partition, one in list(partitions.items()):
+                for partition, committed in list(partitions.items()):
                     labelled = labels(group=group_id, topic=topic, partition=str(partition))
-                    yield sample(name, one.offset, labelled)
+                    yield sample(name, committed.offset, labelled)
 
 
 def _cleaner(broker: Broker) -> Iterator[str]:
@@ -179,7 +180,9 @@ def _cleaner(broker: Broker) -> Iterator[str]:
         type_name = manager if name in of_manager else "LogCleaner"
         yield gauge(metric_name("kafka.log", type_name, name), f"{name} of the cleaner", value)
     if cleaner is None:
-        aside = dict.fromkeys((one.path for one in broker.logs.live_directories), (0, 0))
+        aside = dict.fromkeys(
+            (directory.path for directory in broker.logs.live_directories), (0, 0)
+        )
     else:
         aside = cleaner.uncleanable()
     for index, name in enumerate(("uncleanable-partitions-count", "uncleanable-bytes")):

@@ -1,4 +1,4 @@
-"""Whether a client would succeed now, and if not, why not.
+"""The health check: says whether a client would succeed now, and if not, why not.
 
 Ready: started and not killed or paused, the listeners accept, a controller is known, every
 coordinator that has something to go on with has loaded it, no log directory is offline.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def reasons_not_ready(node: Node) -> list[str]:
     """Sentences; empty: ready."""
     if not node.is_running:
-        killed = any(one.broker == "killed" for one in node.faults)
+        killed = any(fault.broker == "killed" for fault in node.faults)
         return ["the broker is killed by a fault" if killed else "the broker is starting"]
     broker = node.app
     reasons = []
@@ -29,7 +29,7 @@ def reasons_not_ready(node: Node) -> list[str]:
         reasons.append(f"the broker ends: {broker.failure.result()}")
     if broker.cluster.image.controller_id == NO_CONTROLLER:
         reasons.append("no controller is known")
-    offline = [one.path for one in broker.logs.directories if one.is_offline]
+    offline = [directory.path for directory in broker.logs.directories if directory.is_offline]
     reasons += [f"the log directory {path} is offline" for path in offline]
     return reasons + _loading(broker)
 

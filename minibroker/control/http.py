@@ -29,7 +29,7 @@ REQUEST_TIMEOUT_S: Final = 10.0
 IDLE_TIMEOUT_S: Final = 60.0
 CONNECTIONS_MAX: Final = 64
 PIECE_BYTES: Final = 64 << 10
-"""Of an answer; between two the broker serves."""
+"""Largest piece of an answer that is sent at once; the broker serves between two pieces."""
 _READ_BYTES: Final = 16 << 10
 JSON: Final = "application/json"
 

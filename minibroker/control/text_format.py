@@ -40,7 +40,7 @@ def head(name: str, kind: str, text: str) -> str:
 
 
 def labels(**named: str) -> str:
-    """Which sample of a family it is."""
+    """Return the labels of one sample as text."""
     pairs = [f'{name}="{value.translate(_ESCAPED)}"' for name, value in named.items()]
     return f"{{{','.join(pairs)}}}"
 

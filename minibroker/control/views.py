@@ -29,7 +29,7 @@ def topics_of(broker: Broker) -> Iterator[str]:
     """Every topic with its partitions, by name; offsets are -1 where another broker leads."""
     topics = broker.cluster.image.topics
     found = (topics.get(name) for name in sorted(topics))
-    yield from _array(_topic(broker, one) for one in found if one is not None)
+    yield from _array(_topic(broker, topic) for topic in found if topic is not None)
     yield "\n"
 
 
@@ -70,9 +70,9 @@ def _group(shard: GroupShard, group_id: str) -> Iterator[str]:
     yield f'{{"group": {dumps(group_id)}, "state": {dumps(state)}, "members": {members}, '
     yield '"committed": '
     yield from _array(
-        [dumps({"topic": topic, "partition": partition, "offset": one.offset})]
+        [dumps({"topic": topic, "partition": partition, "offset": committed.offset})]
         for topic, partitions in sorted(shard.offsets.of_group(group_id).items())
-        for partition, one in sorted(partitions.items())
+        for partition, committed in sorted(partitions.items())
     )
     yield "}"
 
@@ -104,9 +104,10 @@ def requests_of(node: Node, query: dict[str, str]) -> Iterator[str]:
             HTTPStatus.BAD_REQUEST, f"query 'limit' is {limit!r}, expected a number from 0 up"
         )
     fitting = (
-        one
-        for one in reversed(node.seen)
-        if query.get("api") in (None, one.api) and query.get("client_id") in (None, one.client_id)
+        request
+        for request in reversed(node.seen)
+        if query.get("api") in (None, request.api)
+        and query.get("client_id") in (None, request.client_id)
     )
     last = list(islice(fitting, int(limit)))[::-1]
-    return (dumps(one._asdict()) + "\n" for one in last)
+    return (dumps(request._asdict()) + "\n" for request in last)

@@ -121,7 +121,7 @@ def served_by(release: str) -> dict[int, tuple[int, int]]:
 
 
 def advertised_by(release: str) -> dict[int, tuple[int, int]]:
-    """As `served_by`, and as ApiVersions of that release tells it.
+    """Return the versions that ApiVersions of a release tells; see `served_by`.
 
     Kafka 4 names Produce from version 0 on, because librdkafka looks for it before it compresses
     (KAFKA-18659), and serves it from version 3 on.

@@ -1,4 +1,4 @@
-"""How many connections a second an address, or everybody together, may open.
+"""Limits on new connections a second, for one address and for all together.
 
 `connection_creation_rate` of an IP (or of `<default>`): the connection over the limit is accepted,
 not served, and closed after the delay. `max.connection.creation.rate` of the broker: accepting

@@ -45,7 +45,7 @@ Entity = dict[str, str | None]
 
 
 class Node(NamedTuple):
-    """Where an entity's quotas are kept: /config/<entity_type>/<entity_name>."""
+    """Place of an entity's quotas in the tree: /config/<entity_type>/<entity_name>."""
 
     entity_type: str
     entity_name: str

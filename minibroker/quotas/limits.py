@@ -1,4 +1,4 @@
-"""Which limit holds for a client: eight scopes, the first that has one decides.
+"""Limits of clients: eight scopes; the first one that has a limit decides.
 
     1  /config/users/U/clients/C                 5  /config/users/<default>/clients/<default>
     2  /config/users/U/clients/<default>         6  /config/users/<default>

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from minibroker.quotas.limits import Tags
 
     class _Connection(Protocol):
-        """What `RequestContext` tells of its connection's last request; key -1: there was none."""
+        """Fields of `RequestContext` about the last request; key -1 before the first."""
 
         @property
         def api_key(self) -> int: ...
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 SILENCE_MS_MAX: Final = 3_600_000
 """A sensor that nobody used for an hour is dropped."""
 SWEEP_MS: Final = 60_000
-"""How often sensors are looked through, while there are requests."""
+"""Interval of the check for unused sensors, while requests come."""
 _CLIENTS_MAX: Final = 10_000
 """Clients are forgotten all at once beyond this, and looked up again."""
 _NS_TO_PERCENT: Final = 100.0 / 1e9
@@ -62,7 +62,7 @@ Client = tuple[str, str]
 
 
 class _Sensor:
-    """What the clients of the same tags used of one quota, and their limit now."""
+    """Usage of one quota by the clients that share its tags, and their limit now."""
 
     __slots__ = ("bucket", "last_used_ms", "limit", "rate")
 
@@ -121,7 +121,9 @@ class _Quota:
     def _sweep(self, now_ms: int) -> None:
         self._swept_ms = now_ms
         oldest_ms = now_ms - SILENCE_MS_MAX
-        silent = [tags for tags, one in self._sensors.items() if one.last_used_ms <= oldest_ms]
+        silent = [
+            tags for tags, sensor in self._sensors.items() if sensor.last_used_ms <= oldest_ms
+        ]
         for tags in silent:
             del self._sensors[tags]
         if silent:
@@ -181,10 +183,10 @@ class QuotaManager:
         self.connection_rates = ConnectionRates(count, window_ms)
         self._limited: dict[Client, bool] = {}
         self.is_active = False
-        """Whether any client has a limit: while not, nothing has to be charged."""
+        """Return whether any client has a limit. Without one nothing is charged."""
 
     def __len__(self) -> int:
-        """How many sensors there are."""
+        """Return the number of sensors."""
         return sum(map(len, self._quotas.values()))
 
     # Limits.
@@ -204,7 +206,7 @@ class QuotaManager:
             self.is_active = any(quota.limits for quota in self._quotas.values())
 
     def charges(self, connection: _Connection) -> bool:
-        """Whether the next requests of a connection are charged: its client has some limit.
+        """Return whether the next requests of a connection are charged: its client has some limit.
 
         Goes by the client id of its last request; before the first one nobody knows: yes.
         """

@@ -77,7 +77,7 @@ def _reset(samples: array[float], at: int, now_ms: int) -> None:
 
 
 def delay_ms(rate: float, limit: float, span_ms: int) -> int:
-    """How long nothing may come until `rate`, measured over `span_ms`, is down at `limit`.
+    """Return the pause in ms after which `rate`, measured over `span_ms`, is down at `limit`.
 
     0 if it is not over; both per second. A limit of 0 lets nothing through: the longest delay.
     """

@@ -24,7 +24,7 @@ class TokenBucket:
         self._filled_ms = 0
 
     def tokens(self, now_ms: int, rate: float, burst: float) -> float:
-        """What is in the bucket now."""
+        """Return the tokens in the bucket now."""
         filled = self._tokens + rate * (now_ms - self._filled_ms) / 1000
         self._tokens = min(burst, filled)
         self._filled_ms = now_ms
@@ -37,7 +37,7 @@ class TokenBucket:
 
 
 def refill_ms(tokens: float, rate: float) -> int:
-    """How long until a bucket with `tokens` is back at zero; 0 if it is not below."""
+    """Return the ms until a bucket with `tokens` is back at zero; 0 if it is not below."""
     if tokens >= 0:
         return 0
     if rate <= 0:

@@ -61,7 +61,7 @@ class Broker:
         config: Mapping[str, str | int | bool] | None = None,
         data_dir: str | Path | None = None,
     ) -> None:
-        self._topics = tuple(parse_topic(one) for one in topics)
+        self._topics = tuple(parse_topic(topic) for topic in topics)
         self._settings = {name: _text(value) for name, value in (config or {}).items()}
         self._data_dir = None if data_dir is None else str(data_dir)
         self._own_dir: str | None = None
@@ -73,7 +73,7 @@ class Broker:
         self.clock = TestClock(self._clock, self.call)
         """The broker's time: `broker.clock.advance(minutes=10)`."""
         self.faults = Faults(self)
-        """What goes wrong: `broker.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER")`."""
+        """Faults to inject: `broker.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER")`."""
 
     # Life.
 
@@ -259,7 +259,7 @@ class Broker:
         *,
         isolation: str = "read_uncommitted",
     ) -> list[TopicRecord]:
-        """What a topic (or one partition of it) holds, decoded; partition by partition.
+        """Return the decoded records of a topic, or of one partition of it; partition by partition.
 
         Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
         """
@@ -271,7 +271,7 @@ class Broker:
     def wait_for(
         self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
     ) -> list[TopicRecord]:
-        """Until a topic has `count` records or more; all of them. Raises TimeoutError.
+        """Wait until a topic has `count` records or more; return all of them. Raises TimeoutError.
 
         The topic need not exist yet. In asyncio code use `wait_for_async`: this one blocks.
         """
@@ -283,26 +283,26 @@ class Broker:
     async def wait_for_async(
         self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
     ) -> list[TopicRecord]:
-        """As `wait_for`, for a test that runs in a loop."""
+        """Wait like `wait_for`, for a test that runs in a loop."""
         future = asyncio.run_coroutine_threadsafe(
             self._look.wait_for(topic, count, timeout_s), self._loop
         )
         return await asyncio.wrap_future(future)
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """(topic, partition) → committed offset of a group; empty for a group nobody knows."""
+        """Return (topic, partition) → committed offset of a group; empty for an unknown group."""
         found: dict[tuple[str, int], int] = self.call(lambda: self._look.committed(group))
         return found
 
     @property
     def groups(self) -> dict[str, str]:
-        """Group id → its state by Kafka's name (`Stable`, `Empty`)."""
+        """Return group id → state by Kafka's name (`Stable`, `Empty`)."""
         found: dict[str, str] = self.call(self._look.groups)
         return found
 
     @property
     def requests(self) -> list[SeenRequest]:
-        """What clients sent, oldest first: the last 10,000 requests since the start or reset."""
+        """Return the last 10,000 requests since the start or reset, oldest first."""
         found: list[SeenRequest] = self.call(lambda: list(self._node.seen))
         return found
 
@@ -321,9 +321,11 @@ class Broker:
         many came.
         """
 
-        def is_wanted(one: SeenRequest) -> bool:
+        def is_wanted(request: SeenRequest) -> bool:
             return (
-                one.api == api and error in (None, one.error) and client_id in (None, one.client_id)
+                request.api == api
+                and error in (None, request.error)
+                and client_id in (None, request.client_id)
             )
 
         found: list[SeenRequest] = self._await(
@@ -341,7 +343,7 @@ class Broker:
         """The last requests as lines, for the report of a test that failed, with what the topics
         hold.
         """
-        lines = [str(one) for one in self.requests[-count:]]
+        lines = [str(request) for request in self.requests[-count:]]
         for topic in topics:
             try:
                 held = len(self.records(topic))

@@ -85,7 +85,7 @@ class FaultDispatcher(ObservedDispatcher):
             _end(future)
 
     def dispatch(self, context: RequestContext, frame: memoryview) -> Any:
-        """As `Dispatcher.dispatch`, with the faults that meet the request."""
+        """Handle one request like `Dispatcher.dispatch`, with the faults that meet it."""
         if not len(self.faults):
             return super().dispatch(context, frame)
         api_key, version, correlation_id, client_id, position = parse_request_header(frame)

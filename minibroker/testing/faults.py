@@ -50,11 +50,11 @@ _OF_REQUESTS: Final = (
 _APPLIED: Final = frozenset(
     {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 )
-"""What a broker answers when the work may be done, or is."""
+"""Errors that a broker answers when the work may be done, or is."""
 
 
 class Facts(NamedTuple):
-    """What a rule can ask of a request."""
+    """Facts of a request that a rule can ask for."""
 
     api_key: int
     version: int
@@ -183,17 +183,17 @@ class Fault:
 
     @property
     def alters_bytes(self) -> bool:
-        """Whether the answer is not sent as it is."""
+        """Return whether the answer's bytes change on their way out."""
         return self.twice or self.truncate_bytes is not None
 
     def covers(self, topic: str, partition: int | None) -> bool:
-        """Whether a place in a request is one of the rule's (any, if it names none)."""
+        """Return whether a place in a request is one of the rule's (any, if it names none)."""
         if self.topic is not None and topic != self.topic:
             return False
         return self.partition is None or partition is None or partition == self.partition
 
     def meets(self, facts: Facts) -> bool:
-        """Whether this request is one of its; counts."""
+        """Return whether the rule meets this request, and count it."""
         if self.broker is not None and not self.hold:
             return False
         if self.is_removed or (self.times is not None and self.hits >= self.times):

@@ -37,18 +37,18 @@ class FaultyDisk(Files):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def pwritev(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:  # type: ignore[override]
-        """As the system's, while there is room."""
+        """Write like the system's `pwritev`, while there is room."""
         self._need_room()
         return os.pwritev(fd, buffers, position)
 
     def open(self, path: str, *, create: bool = False) -> int:
-        """As `Files.open`; a file that is not there yet takes room."""
+        """Open like `Files.open`; a new file takes room."""
         if create and not self.exists(path):
             self._need_room()
         return super().open(path, create=create)
 
     def make_directory(self, path: str) -> None:
-        """As `Files.make_directory`, while there is room."""
+        """Make a directory like `Files.make_directory`, while there is room."""
         self._need_room()
         super().make_directory(path)
 

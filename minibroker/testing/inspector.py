@@ -86,7 +86,7 @@ class Inspector:
     def topics(self) -> dict[str, int]:
         """Name → number of partitions, internal ones left out."""
         topics = self._cluster.image.topics.values()
-        return {one.name: len(one.partitions) for one in topics if not one.is_internal}
+        return {topic.name: len(topic.partitions) for topic in topics if not topic.is_internal}
 
     async def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
         """Raises KafkaError, ConfigError."""
@@ -108,8 +108,8 @@ class Inspector:
         indexes = range(len(image.partitions)) if index is None else (index,)
         return [
             record
-            for one in indexes
-            for record in records_of(self._partitions.get(topic, one), isolation)
+            for partition in indexes
+            for record in records_of(self._partitions.get(topic, partition), isolation)
         ]
 
     async def produce(
@@ -163,7 +163,7 @@ class Inspector:
             ) from None
 
     def _watched(self, topic: str) -> list[TopicRecord]:
-        """What a topic holds now; its partitions tell when there is more."""
+        """Return the topic's records, and watch its partitions for more."""
         if topic not in self._cluster.image.topics:
             return []
         for partition in self._partitions.of_topic(topic).values():

@@ -37,7 +37,7 @@ _CLEARED: Final = {
     "node_id": -1,
     "leader_id": -1,
 }
-"""What the fields beside an error hold."""
+"""Values of the fields beside an error."""
 
 
 def topic_of(message: Message, name_of_id: TopicName) -> str | None:
@@ -82,8 +82,8 @@ def places_in(message: Message, name_of_id: TopicName) -> Iterator[tuple[str, in
                 continue
             found = False
             for field, inner in _lists(part):
-                for one in inner:
-                    index = _index_in(field, one)
+                for inner_part in inner:
+                    index = _index_in(field, inner_part)
                     if index is not None:
                         found = True
                         yield topic, index
@@ -139,7 +139,7 @@ def _copy(message: Message) -> Any:
 
 
 def has_places(message: Message, name_of_id: TopicName) -> bool:
-    """Whether a request still names anything."""
+    """Return whether a request still names anything."""
     return any(True for _ in places_in(message, name_of_id))
 
 
@@ -176,7 +176,7 @@ def give_error(
 def _give(
     message: Message, code: ErrorCode, covers: Covers, name_of_id: TopicName, *, topic: str | None
 ) -> bool:
-    """Whether anything in `message` (not itself) could have an error."""
+    """Return whether anything in `message` (not itself) could have an error."""
     given = False
     for _, parts in _lists(message):
         for part in parts:

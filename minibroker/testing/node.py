@@ -49,7 +49,7 @@ class Node:
         self.seen = RequestLog()
         """The last requests."""
         self.failure: asyncio.Future[str]
-        """As `app.Broker.failure`."""
+        """Done when the broker fails; see `app.Broker.failure`."""
         self.app: AppBroker
         self.dispatcher: FaultDispatcher
         self.inspector: Inspector
@@ -111,7 +111,7 @@ class Node:
         self.faults.discard(fault)
         if self.is_running:
             self.dispatcher.release(fault)
-        if fault.broker == "killed" and not any(one.broker == "killed" for one in self.faults):
+        if fault.broker == "killed" and not any(rule.broker == "killed" for rule in self.faults):
             await self._start_again()
         self._follow()
 
@@ -122,18 +122,18 @@ class Node:
 
     def _follow(self) -> None:
         """The disk and the timers are as the rules say."""
-        kinds = {one.broker for one in self.faults}
+        kinds = {rule.broker for rule in self.faults}
         self.disk.is_full = "disk_full" in kinds
         self.disk.sync_delay_ms = sum(
-            one.delay_ms for one in self.faults if one.broker == "slow_sync"
+            rule.delay_ms for rule in self.faults if rule.broker == "slow_sync"
         )
         if self.is_running:
             self.app.timers.hold(is_held="paused" in kinds)
 
     @property
     def is_paused(self) -> bool:
-        """Whether a rule has it do nothing."""
-        return any(one.broker == "paused" for one in self.faults)
+        """Return whether a rule keeps the broker paused."""
+        return any(rule.broker == "paused" for rule in self.faults)
 
     async def _kill(self) -> None:
         async with self._changing:
@@ -145,7 +145,9 @@ class Node:
     def _keep_ports(self) -> None:
         """Clients know where the broker was, whoever chose that: so will the next one be there."""
         ports = self.app.ports
-        listeners = [str(one._replace(port=ports[one.name])) for one in self._config.listeners]
+        listeners = [
+            str(listener._replace(port=ports[listener.name])) for listener in self._config.listeners
+        ]
         self._config = self._config.with_overrides({"listeners": ",".join(listeners)})
 
     async def _start_again(self) -> None:

@@ -1,4 +1,4 @@
-"""Which partition a key belongs to, as the Java producer's default partitioner has it.
+"""The partition of a key, as the Java producer's default partitioner chooses it.
 
 `Broker.produce` puts a record where the client under test would have put it. Source: Kafka
 BuiltInPartitioner.partitionForKey; the hash is MurmurHash2 (Austin Appleby, public domain) with the

@@ -1,4 +1,4 @@
-"""What clients sent: one line per request, as the dispatcher handled it.
+"""The log of requests: one line per request, as the dispatcher handled it.
 
 `ObservedDispatcher` takes the place of the server's dispatcher in a broker under test; a broker
 that serves alone never pays for it.
@@ -58,9 +58,9 @@ class RequestLog(deque[SeenRequest]):
         super().__init__(maxlen=REQUESTS_MAX)
         self._waiting: set[asyncio.Event] = set()
 
-    def note(self, one: SeenRequest) -> None:
+    def note(self, request: SeenRequest) -> None:
         """One more; wakes who waits for it."""
-        self.append(one)
+        self.append(request)
         for event in self._waiting:
             event.set()
 
@@ -75,7 +75,7 @@ class RequestLog(deque[SeenRequest]):
             async with asyncio.timeout(timeout_s):
                 while True:
                     event.clear()
-                    found = [one for one in self if is_wanted(one)]
+                    found = [request for request in self if is_wanted(request)]
                     if len(found) >= count:
                         return found
                     await event.wait()
@@ -99,12 +99,12 @@ class ObservedDispatcher(Dispatcher):
         self.seen = RequestLog() if seen is None else seen
 
     def dispatch(self, context: RequestContext, frame: memoryview) -> Any:
-        """As `Dispatcher.dispatch`."""
+        """Handle one request like `Dispatcher.dispatch`, and note it."""
         note = self.begin(context, frame)
         return noted(super().dispatch(context, frame), note)
 
     def begin(self, context: RequestContext, frame: memoryview) -> Callable[[str | None], None]:
-        """A request begins now; call what is returned with its error when its answer is there."""
+        """Note that a request begins; call the result with its error when its answer is there."""
         started_ns = perf_counter_ns()
         api_key, version, _, client_id, _ = parse_request_header(frame)
         api = APIS.get(api_key)
@@ -125,13 +125,13 @@ class _NotedAnswer(Answer):
     note: Callable[[str | None], None]
 
     def encode(self) -> list[Any]:
-        """As `Answer.encode`."""
+        """Encode like `Answer.encode`, and note the first error."""
         self.note(first_error(self.response))
         return super().encode()
 
 
 class _NotedFastAnswer:
-    """As `_NotedAnswer`, for what a short way (`Handler.fast`) gives."""
+    """Like `_NotedAnswer`, for the answer of a short way (`Handler.fast`)."""
 
     __slots__ = ("_answer", "_note", "handler")
 
@@ -189,7 +189,7 @@ def _error_of(done: asyncio.Future[Any]) -> str | None:
 
 
 def _code_of(error: BaseException) -> int:
-    """What `dispatch.error_response` answers."""
+    """Return the code that `dispatch.error_response` answers."""
     if isinstance(error, KafkaError | CoordinationError):
         return as_answer(error)[0]
     return ErrorCode.UNKNOWN_SERVER_ERROR

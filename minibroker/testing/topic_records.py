@@ -40,7 +40,7 @@ class TopicRecord(NamedTuple):
 
 
 def records_of(partition: Partition, isolation: str) -> Iterator[TopicRecord]:
-    """What the partition holds, in the order of offsets. Raises KafkaError, ValueError."""
+    """Return the partition's records in the order of offsets. Raises KafkaError, ValueError."""
     level = LEVELS.get(isolation)
     if level is None:
         raise ValueError(f"isolation {isolation!r}, expected one of {', '.join(LEVELS)}")
@@ -78,7 +78,7 @@ def records_of(partition: Partition, isolation: str) -> Iterator[TopicRecord]:
 
 
 def _is_aborted(first_offsets: list[int] | None, header: object) -> bool:
-    """Whether a transactional batch belongs to the oldest of its producer's aborted ones."""
+    """Return whether a transactional batch belongs to its producer's oldest aborted transaction."""
     return bool(first_offsets) and first_offsets[0] <= header.base_offset  # type: ignore[attr-defined, index]
 
 

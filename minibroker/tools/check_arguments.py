@@ -29,7 +29,7 @@ Exit codes: 0 when nothing is broken, 1 when something is, 2 for wrong usage.
 
 
 class CheckArguments:
-    """What is to be checked, and how."""
+    """Arguments of `check-log`."""
 
     __slots__ = ("directories", "is_deep", "is_json", "is_quiet", "is_strict")
 

@@ -45,7 +45,7 @@ def is_partition_directory(path: str) -> bool:
 
 
 class _State(NamedTuple):
-    """What a log directory says of its partitions."""
+    """Facts that a log directory's files state about its partitions."""
 
     is_clean: bool
     recovery_points: Mapping[TopicPartition, int]

@@ -16,8 +16,8 @@ from minibroker.tools.log_file import FileBatch
 
 
 class SegmentEnd(NamedTuple):
-    """How a segment ends. `sound_position`: behind its last sound batch; `next_offset`: behind that
-    one's last record; `reason` None: the file ends there, else what stands in the way.
+    """The end of a segment: `sound_position` is behind its last sound batch, `next_offset` behind
+    that batch's last record. `reason` says why the rest is not sound, None if there is no rest.
     """
 
     next_offset: int
@@ -27,7 +27,7 @@ class SegmentEnd(NamedTuple):
 
 
 class _Entries:
-    """What the two share: a file of entries, and the next one to be compared."""
+    """Base of both checks: a file of entries, and the next entry to compare."""
 
     LAYOUT: ClassVar[Struct]
     RULE: ClassVar[str]
@@ -101,7 +101,7 @@ class OffsetEntries(_Entries):
             self.number += 1
 
     def finish(self, end: SegmentEnd) -> None:
-        """What is left points beyond the segment."""
+        """Report entries that are left: they point beyond the segment."""
         if self.index is None:
             return
         if self.number and self.base_offset + self._last[0] >= end.next_offset:
@@ -165,7 +165,7 @@ class TimeEntries(_Entries):
             self.number += 1
 
     def finish(self, end: SegmentEnd, max_timestamp: int, *, is_last: bool) -> None:
-        """What is left is beyond the segment; a segment that is finished tells its largest time."""
+        """Report entries that are left, and a finished segment without its largest timestamp."""
         if self.index is None:
             return
         if self.number < self.count and end.reason is None:

@@ -35,7 +35,7 @@ class EpochStart(NamedTuple):
 
 
 class PartitionFacts(NamedTuple):
-    """What the log directory knows: its checkpoints, and whether the last stop was clean."""
+    """State of the log directory: its checkpoints, and whether the last stop was clean."""
 
     recovery_point: int = 0
     log_start_offset: int = 0
@@ -51,7 +51,7 @@ class PartitionFacts(NamedTuple):
 
 
 class PartitionEnd(NamedTuple):
-    """What the directory's checkpoints are compared with."""
+    """Results of a partition's check that the directory's checkpoints are compared with."""
 
     first_offset: int
     end_offset: int
@@ -179,14 +179,14 @@ class _PartitionCheck:
             self.findings.broken("epochs", path, None, str(error))
             return
         broken = self.findings.broken
-        for one, other in pairwise(entries):
-            if other.epoch <= one.epoch or other.offset < one.offset:
+        for entry, other in pairwise(entries):
+            if other.epoch <= entry.epoch or other.offset < entry.offset:
                 broken(
                     "epochs-order",
                     path,
                     None,
                     f"epoch {other.epoch} from offset {other.offset} does not follow epoch "
-                    f"{one.epoch} from offset {one.offset}",
+                    f"{entry.epoch} from offset {entry.offset}",
                 )
         if entries and entries[-1].offset > end_offset:
             broken(
@@ -205,7 +205,7 @@ class _PartitionCheck:
         self, path: str, entries: list[EpochStart], offset: int, epoch: int
     ) -> None:
         """The leader that wrote what readers see at `offset` has its place in the history."""
-        known = max((one for one in entries if one.offset <= offset), default=None)
+        known = max((entry for entry in entries if entry.offset <= offset), default=None)
         if known is None:
             self.findings.note("epochs-absent", path, f"no epoch for offset {offset}")
         elif known.epoch != epoch:

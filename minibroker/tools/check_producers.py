@@ -1,4 +1,4 @@
-"""What the batches of a partition say about its producers, compared with what is kept beside them.
+"""Check of a partition's producers: its batches against transaction index and snapshots.
 
 The walk tells every batch with a producer id. From that: the transaction index must name every
 aborted transaction, and nothing else; a producer snapshot must not know less than the log before
@@ -43,7 +43,7 @@ class ProducerHistory:
     __slots__ = ("_findings", "_log_start", "_open", "_producers", "aborts")
 
     def __init__(self, findings: Findings, log_start_offset: int) -> None:
-        """What is below `log_start_offset` a broker need not know any more."""
+        """Begin at `log_start_offset`: a broker may have forgotten everything below it."""
         self._findings = findings
         self._log_start = log_start_offset
         self._producers: dict[int, SeenProducer] = {}

@@ -46,7 +46,7 @@ def check_log(arguments: CheckArguments, out: TextIO, errors: TextIO) -> int:
 
 
 class _Command(NamedTuple):
-    """What a command needs to be run."""
+    """Everything that a command needs to run."""
 
     help: str
     parse: Callable[[Sequence[str]], Any]

@@ -17,7 +17,7 @@ from minibroker.tools.log_records import LogRecord
 
 
 class Decoded(NamedTuple):
-    """What is printed of a record's key and value; None: nothing."""
+    """The printed forms of a record's key and value; None prints nothing."""
 
     key: str | None
     value: str | None

@@ -48,7 +48,7 @@ file cannot be read or is damaged beyond reading on, 2 for wrong usage.
 
 
 class DumpArguments:
-    """What is to be dumped, and how."""
+    """Arguments of `dump-log`."""
 
     __slots__ = (
         "decoder",
@@ -114,7 +114,7 @@ def _take_switches(arguments: DumpArguments, given: dict[str, str]) -> None:
 
 
 def _decoder(given: dict[str, str]) -> Decoder:
-    """Of several, the one that Kafka would take."""
+    """Return the decoder that Kafka would take of several."""
     for flag, (module, name) in _RECORD_DECODERS.items():
         if flag in given:
             found: Decoder = getattr(import_module(f"minibroker.tools.{module}"), name)

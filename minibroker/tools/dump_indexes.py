@@ -60,7 +60,7 @@ _ABSENT_OFFSET: Final = Report(
 
 
 class IndexMismatches:
-    """What does not fit between indexes and logs, by kind and file."""
+    """Mismatches between indexes and logs, by kind and file."""
 
     __slots__ = ("_found",)
 
@@ -119,7 +119,7 @@ class IndexEntries:
         return first, second
 
     def position_below(self, relative_offset: int) -> int:
-        """Of an offset index: the position of the greatest entry ≤ the target, 0 without one.
+        """Return the position of the greatest entry of an offset index ≤ the target, 0 without one.
 
         Step by step as Kafka searches, so that an unsorted index misleads both alike.
         """
@@ -224,7 +224,7 @@ def _largest_timestamp(log: LogFile, position: int, offset: int) -> tuple[int, i
     """(last offset, largest timestamp) of the first batch that reaches `offset`; (-1, -1): none."""
     for batch in log.batches(position, position + INT_MAX):
         if batch.header.last_offset >= offset:
-            largest = max((one.timestamp for one in records_of(batch)), default=NO_TIMESTAMP)
+            largest = max((record.timestamp for record in records_of(batch)), default=NO_TIMESTAMP)
             return batch.header.last_offset, max(largest, NO_TIMESTAMP)
     return -1, NO_TIMESTAMP
 

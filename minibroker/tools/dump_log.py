@@ -85,7 +85,7 @@ class _Dump:
             output.unknown_file(path)
 
     def report(self) -> None:
-        """What did not fit, in Kafka's order."""
+        """Show the mismatches, in Kafka's order."""
         self.indexes.report(self.output)
         for path, pairs in self.gaps.items():
             self.output.mismatches(_GAP, path, pairs[::-1])

@@ -1,4 +1,4 @@
-"""What `dump-log` can say: one method for each kind of thing that is found in a file.
+"""Output of `dump-log`: one method for each kind of thing that a file holds.
 
 The walk (`dump_log`, `dump_indexes`) talks to this and does not know whether lines (`dump_text`) or
 JSON (`dump_json`) come of it.
@@ -37,10 +37,10 @@ class Report(NamedTuple):
 
 
 class Output(Protocol):
-    """What the two have in common."""
+    """Methods of both outputs, text and JSON."""
 
     def begin_file(self, path: str) -> None:
-        """What follows was found in `path`."""
+        """Begin the output about the file `path`."""
 
     def unknown_file(self, path: str) -> None:
         """Nothing is known about files of this name."""
@@ -49,7 +49,7 @@ class Output(Protocol):
         """The offset in the name of a `.log`."""
 
     def snapshot_end(self, offset: int, epoch: int) -> None:
-        """What the name of a snapshot of the metadata log says."""
+        """Show offset and epoch in the name of a snapshot of the metadata log."""
 
     def batch(self, header: BatchHeader, position: int, is_valid: bool) -> None:
         """One batch, or one message of format 0 or 1."""
@@ -90,4 +90,4 @@ class Output(Protocol):
         """A `.snapshot` that cannot be read."""
 
     def mismatches(self, report: Report, path: str, pairs: Sequence[Pair]) -> None:
-        """What the walk found not to fit in `path`, at the very end."""
+        """Show, at the very end, which entries of `path` do not fit the log."""

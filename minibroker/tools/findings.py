@@ -1,4 +1,4 @@
-"""What `check-log` found: each thing with its file and place, said at once, counted for the end.
+"""Findings of `check-log`: each is printed at once with file and place, and counted for the end.
 
 Two weights. BROKEN: an invariant of the log does not hold. NOTE: a leftover, or what the recovery
 of the next start mends; a directory with nothing but notes is sound. One cause may break thousands

@@ -60,7 +60,7 @@ class LogRecord(NamedTuple):
 
 
 class ControlRecord(NamedTuple):
-    """What the key of a control record says; `coordinator_epoch` None: it ends no transaction.
+    """The key of a control record; `coordinator_epoch` is None if it ends no transaction.
 
     `value`: of one of the metadata log.
     """
@@ -76,7 +76,7 @@ class ControlRecord(NamedTuple):
 
 
 def timestamp_type(header: BatchHeader) -> str:
-    """What the timestamps of a batch are, in Kafka's words."""
+    """Return the type of a batch's timestamps, in Kafka's words."""
     if header.magic == 0:
         return "NoTimestampType"
     return "LogAppendTime" if header.is_append_time else "CreateTime"
@@ -173,7 +173,7 @@ def _message(data: bytes, start: int, end: int, timestamp: int | None) -> LogRec
 
 
 def control_of(record: LogRecord) -> ControlRecord:
-    """What a record of a control batch is. Raises CorruptionError for one that is too short."""
+    """Decode the key of a control record. Raises CorruptionError if it is too short."""
     if record.key is None or len(record.key) < _CONTROL_KEY.size:
         raise CorruptionError(f"the control record at offset {record.offset} has no whole key")
     type_id = _CONTROL_KEY.unpack_from(record.key)[1]

@@ -109,8 +109,9 @@ RAFT: Final = {
 
 
 def raft_content(control: ControlRecord) -> tuple[str, dict[str, Json]] | None:
-    """What a control record of a metadata log or snapshot holds, None where Kafka's tool shows only
-    its type. Raises ProtocolError.
+    """Return the content of a control record of a metadata log or snapshot.
+
+    None where Kafka's tool shows only the type. Raises ProtocolError.
     """
     schema = RAFT.get(control.type_id)
     if schema is None or control.value is None:

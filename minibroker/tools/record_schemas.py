@@ -62,7 +62,7 @@ class Field(NamedTuple):
 
 
 class Schema:
-    """What a kind of record looks like in the versions `first` to `last`."""
+    """Layout of one kind of record in the versions `first` to `last`."""
 
     __slots__ = ("fields", "is_flexible", "last", "name")
 
