@@ -6,6 +6,7 @@ A path of this machine is asked directly, so that a wrong one is told before Spa
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlparse
@@ -53,7 +54,10 @@ class LocalFiles:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             unfinished = target.with_name(f".{target.name}.unfinished")
-            unfinished.write_text(text, encoding="utf-8")
+            with unfinished.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())  # a power cut must not leave the name without its content
             unfinished.replace(target)
         except OSError as error:
             raise PipelineError(

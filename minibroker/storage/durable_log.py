@@ -35,8 +35,6 @@ class DurableLog(ReadableLog):
         "_snapshot_offset",
         "_snapshots_unsynced",
         "epochs_content",
-        "epochs_synced",
-        "epochs_written",
         "has_new_directory",
         "last_flush_ms",
         "names_synced",
@@ -83,10 +81,6 @@ class DurableLog(ReadableLog):
         self.epochs_content: bytes | None = None
         """What `leader-epoch-checkpoint` has to become, None: it is that already. `EpochsTask`
         takes it, on a worker."""
-        self.epochs_written = int(has_new_names and log_end_offset > 0)
-        """How often it was replaced. `EpochsTask` counts, on a worker."""
-        self.epochs_synced = 0
-        """Which of them is durable. Before the first record it says nothing."""
         self.last_flush_ms = clock.now_ms()
         """When the recovery point moved last, at first when the log was opened."""
 
@@ -98,8 +92,11 @@ class DurableLog(ReadableLog):
     def epochs_path(self) -> str:
         return f"{self.directory}/{names.LEADER_EPOCHS}"
 
-    def _epochs_changed(self) -> None:
-        """Have the checkpoint written by the worker; `flush_task` and `close` make sure of it."""
+    def store_epochs(self) -> None:
+        """Have the checkpoint written by the worker; `flush_task` and `close` make sure of it.
+
+        Until then a start finds the epochs in batches that are not synced yet.
+        """
         self.epochs_content = self.epochs.to_text().encode("ascii")
         self._disk.run_later(EpochsTask(self))
 

@@ -117,19 +117,20 @@ class LeaderEpochs:
 
     @classmethod
     def from_text(cls, text: str) -> "LeaderEpochs":
-        """The history a checkpoint file holds; an empty file, as a new log has it, holds none.
+        """The history a checkpoint file holds.
 
-        Raises CorruptionError for another version, a line that is not two numbers, or a wrong
-        count.
+        Raises CorruptionError for an empty file, another version, a line that is not two numbers,
+        or a wrong count. Differs from Kafka's CheckpointFile, to which a file that ends before its
+        count holds nothing: readers would lose the history, and be served past a truncation.
         """
         history = cls()
         lines = text.splitlines()
-        if lines and lines[0] != _VERSION:
+        if not lines:
+            raise CorruptionError("leader epoch checkpoint is empty")
+        if lines[0] != _VERSION:
             raise CorruptionError(
                 f"leader epoch checkpoint has version {lines[0]!r}, expected {_VERSION}"
             )
-        if not lines:
-            return history
         if len(lines) < 2:
             raise CorruptionError("leader epoch checkpoint ends before its number of entries")
         for line in lines[2:]:

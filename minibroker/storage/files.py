@@ -117,11 +117,13 @@ class Files:
         """An empty file, where none is."""
         self.close(self.open(path, create=True))
 
-    def write_atomically(self, path: str, content: bytes, *, sync: bool = True) -> None:
+    def write_atomically(self, path: str, content: bytes) -> None:
         """Replace the file's content as a whole: `<path>.tmp`, fsync, rename, fsync of the
         directory.
 
-        After a crash the old content or the new one is there, never a mixture.
+        After a crash the old content or the new one is there, never a mixture. A file system may
+        make the new name durable before the content, so the fsync comes first. It takes
+        milliseconds: not for the loop while clients wait.
         Source: Kafka CheckpointFile (same temporary name).
         """
         temporary = f"{path}.tmp"
@@ -130,13 +132,11 @@ class Files:
             self.truncate(fd, 0)
             if content:
                 self.write_all(fd, [content], 0)
-            if sync:
-                self.sync(fd)
+            self.sync(fd)
         finally:
             self.close(fd)
         self.replace(temporary, path)
-        if sync:
-            self.sync_directory(path.rpartition("/")[0] or ".")
+        self.sync_directory(path.rpartition("/")[0] or ".")
 
     def sync_path(self, path: str) -> None:
         """fsync by name: the bytes are the file's, whichever handle wrote them."""

@@ -251,6 +251,8 @@ class LogMove:
                 or name in (names.LEADER_EPOCHS, names.PARTITION_METADATA)
             ]
             self.copy_small([*paths, *(f"{log.directory}/{name}" for name in others)])
+            if log.epochs_content is not None:  # the worker has not come to it
+                self._write(log.epochs_path, log.epochs_content)
         except OSError as error:
             raise self._failed(error) from error
         return self._synced_offset
@@ -298,13 +300,18 @@ class LogMove:
                 content = _at_source(self.log, files.read_all, path)
             except FileNotFoundError:
                 continue
-            handle = files.open(self._target(path), create=True)
-            try:
-                files.truncate(handle, 0)
-                if content:
-                    files.write_all(handle, [content], 0)
-            finally:
-                files.close(handle)
+            self._write(path, content)
+
+    def _write(self, path: str, content: bytes) -> None:
+        """Let the copy of the file at `path` be this. Raises OSError."""
+        files = self.log.files
+        handle = files.open(self._target(path), create=True)
+        try:
+            files.truncate(handle, 0)
+            if content:
+                files.write_all(handle, [content], 0)
+        finally:
+            files.close(handle)
 
 
 _BESIDE_LOG: Final = names.SEGMENT_SUFFIXES[1:]

@@ -19,7 +19,6 @@ from minibroker.storage import producer_files, retention, segment_files
 from minibroker.storage.segment import Segment
 from minibroker.storage.tasks import (
     CreateTask,
-    EpochsTask,
     FlushTask,
     RemoveDirectoryTask,
     SyncDirectoryTask,
@@ -48,7 +47,7 @@ class PartitionLog(WritableLog):
             if self.is_empty:
                 self._forget_room()
             else:
-                self._epochs_changed()
+                self.store_epochs()
 
     def truncate_to(self, offset: int) -> bool:
         """Remove everything from `offset` on; False: there was nothing. Raises StorageError.
@@ -165,7 +164,7 @@ class PartitionLog(WritableLog):
         self._names_changed += 1
         self._forget_room()
         if self.epochs.truncate_from_end(offset):
-            self._epochs_changed()
+            self.store_epochs()
         try:
             files = self._disk.files
             offsets = producer_files.snapshot_offsets(files, self.directory)
@@ -196,7 +195,7 @@ class PartitionLog(WritableLog):
             self.log_start_offset = offset
             self.recovery_point = max(self.recovery_point, offset)
             if self.epochs.truncate_from_start(offset):
-                self._epochs_changed()
+                self.store_epochs()
 
     def delete_old_segments(
         self, high_watermark: int, now_ms: int, *, limit: int = retention.SEGMENTS_AT_ONCE
@@ -261,21 +260,22 @@ class PartitionLog(WritableLog):
             raise self._failed("close", error) from error
         if (
             self.log_end_offset > self.recovery_point
-            or self.epochs_written > self.epochs_synced
+            or self.epochs_content is not None
             or self._snapshots_unsynced
         ):
             return self.flush_task()
         return None
 
     def write_state(self) -> None:
-        """Write what is in memory only: producers, index entries, epochs. Raises OSError."""
+        """Write what is in memory only, but for epochs, which are synced as they are written:
+        producers, index entries. Raises OSError.
+        """
         if self.log_end_offset > self.recovery_point or self._producers is not None:
             self._write_snapshot(self.log_end_offset)
         if self.is_preallocated:
             self.trim()
             self._disk.files.sync_path(self._active.log_path)
         self._active.close()
-        EpochsTask(self).write()
 
     def abandon(self) -> None:
         """Nothing is read or written any more; what was staged is lost, files stay as they are."""

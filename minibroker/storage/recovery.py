@@ -121,8 +121,6 @@ class _Loader:
         log_start = max(log_start, self.segments.first.base_offset)
         if self.epochs.truncate_from_end(log_end) | self.epochs.truncate_from_start(log_start):
             self.has_new_epochs = True
-        if self.has_new_epochs:
-            self._write_epochs()
         if not self._is_clean and not begins_empty:
             self._rebuild_txn_indexes(found, log_start, log_end)
         snapshots = self._clean_snapshots(found, log_end)
@@ -146,7 +144,7 @@ class _Loader:
             has_new_names=self.has_new_names or log_end == 0,
         )
         if self.has_new_epochs:
-            log.epochs_written += 1  # a power cut must not find the new name without content
+            log.store_epochs()
         if begins_empty:
             log.preallocate()
         if not self._is_clean and log_end > log_start:
@@ -333,19 +331,21 @@ class _Loader:
     # --- the files beside the segments ----------------------------------------------------------
 
     def _read_epochs(self) -> None:
+        """What the checkpoint says; where it is damaged, batches will say it.
+
+        Kafka makes an empty file for a partition without records. Beside records an empty one has
+        lost its content: a power cut kept its name only.
+        """
         path = f"{self.directory}/{names.LEADER_EPOCHS}"
+        text = self.files.read_all(path).decode("ascii", "replace")
+        if not text and not any(segment.size_bytes for segment in self.segments):
+            return
         try:
-            text = self.files.read_all(path).decode("ascii", "replace")
             self.epochs = LeaderEpochs.from_text(text)
         except CorruptionError as error:
             _log.warning("%s is ignored, all batches are looked at: %s", path, error)
             self.has_new_epochs = True
             self.checkpointed = self.checkpointed._replace(recovery_point=0, is_clean=False)
-
-    def _write_epochs(self) -> None:
-        path = f"{self.directory}/{names.LEADER_EPOCHS}"
-        content = self.epochs.to_text().encode("ascii")
-        self.files.write_atomically(path, content, sync=False)
 
     def _clean_snapshots(self, found: list[str], log_end: int) -> int:
         """Remove snapshots nothing needs; the newest one's offset, 0: there is none."""

@@ -42,10 +42,7 @@ class CreateTask:
 
 
 class EpochsTask:
-    """Replaces `leader-epoch-checkpoint` by the newest content the log has for it.
-
-    Not synced, which `FlushTask` does; until then recovery finds epochs in the batches themselves.
-    """
+    """Replaces `leader-epoch-checkpoint`, durably, by the newest content the log has for it."""
 
     __slots__ = ("_log",)
 
@@ -62,12 +59,13 @@ class EpochsTask:
     def write(self) -> None:
         """Raises OSError."""
         log = self._log
+        if log.epochs_content is None:
+            return
         with _epochs_lock:
             content = log.epochs_content
             if content is None or log.is_deleted:
                 return
-            log.files.write_atomically(log.epochs_path, content, sync=False)
-            log.epochs_written += 1
+            log.files.write_atomically(log.epochs_path, content)
             if log.epochs_content is content:
                 log.epochs_content = None
 
@@ -84,7 +82,6 @@ class FlushTask:
     """
 
     __slots__ = (
-        "_epochs_synced",
         "_has_synced_names",
         "_names_changed",
         "_paths",
@@ -102,7 +99,6 @@ class FlushTask:
         self.end = end
         # Set by the worker in `sync`, read by the loop in `apply`.
         self._has_synced_names = False
-        self._epochs_synced = 0
 
     def __call__(self) -> None:
         """Sync everything, the parent included. Raises StorageError; the recovery point stays."""
@@ -127,7 +123,6 @@ class FlushTask:
         log.has_new_directory = False
         if self._has_synced_names:
             log.names_synced = max(log.names_synced, self._names_changed)
-            log.epochs_synced = max(log.epochs_synced, self._epochs_synced)
         if log.truncation_count == self._truncation_count:
             log.note_flushed(self.end)
 
@@ -155,18 +150,13 @@ class FlushTask:
 
     def _sync(self) -> None:
         log = self.log
-        paths, epochs_written = self._paths, log.epochs_written
-        with_epochs = epochs_written > log.epochs_synced
-        if with_epochs:
-            paths = [*paths, log.epochs_path]
-        for path in paths:
+        for path in self._paths:
             try:
                 log.files.sync_path(path)
             except FileNotFoundError:
                 continue  # a transaction index is rarely there
-        if with_epochs or self._names_changed > log.names_synced:  # the epochs' name is new as well
+        if self._names_changed > log.names_synced:
             log.files.sync_directory(log.directory)
-            self._epochs_synced = epochs_written
             self._has_synced_names = True
 
 
@@ -182,9 +172,6 @@ class SyncDirectoryTask:
         """Raises StorageError."""
         log = self._log
         try:
-            if log.epochs_written > log.epochs_synced and log.files.exists(log.epochs_path):
-                # Its new name must not be durable before its content.
-                log.files.sync_path(log.epochs_path)
             log.files.sync_directory(log.directory)
         except OSError as error:
             if not log.is_deleted:

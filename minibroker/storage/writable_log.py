@@ -167,7 +167,7 @@ class WritableLog(DurableLog):
         if leader_epoch > self.epochs.latest_epoch:
             # Before producer state changes: this writes a file, which may fail.
             self.epochs.assign(leader_epoch, header.base_offset)
-            self._epochs_changed()
+            self.store_epochs()
         if header.producer_id >= 0:
             if header.is_control:
                 return self._append_marker(records, header)
@@ -203,7 +203,7 @@ class WritableLog(DurableLog):
         end here, as these formats have none: a follower would go by the high watermark.
         """
         if self.epochs.clear():
-            self._epochs_changed()
+            self.store_epochs()
         last_offset = header.last_offset
         largest = header.max_timestamp
         first_part_bytes = 0
@@ -304,7 +304,7 @@ class WritableLog(DurableLog):
         if self._producers is not None:
             self._producers.rollback()
         if self.epochs.truncate_from_end(self.log_end_offset):
-            self._epochs_changed()
+            self.store_epochs()
         segment = self._active
         try:
             segment.cut(segment.size_bytes)
@@ -330,7 +330,7 @@ class WritableLog(DurableLog):
         if self.is_empty:
             self._disk.run_later(CreateTask(segment))
             if self.epochs.latest_epoch >= 0:
-                self._epochs_changed()
+                self.store_epochs()
         config = self.config
         try:
             used = segment.size_bytes

@@ -47,14 +47,14 @@ class SlowFiles(Files):
         self.waits = self.refuses = False
         self.arrived, self.may_go_on = Event(), Event()
 
-    def write_atomically(self, path: str, content: bytes, *, sync: bool = True) -> None:
+    def write_atomically(self, path: str, content: bytes) -> None:
         if self.waits:
             self.waits = False
             self.arrived.set()
             assert self.may_go_on.wait(60)
         if self.refuses:
             raise OSError(28, "No space left on device")
-        super().write_atomically(path, content, sync=sync)
+        super().write_atomically(path, content)
 
 
 def test_one_that_is_being_written_is_waited_for(tmp_path: Path) -> None:

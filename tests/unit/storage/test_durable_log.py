@@ -24,13 +24,13 @@ def test_a_flush_changes_nothing_until_the_loop_applies_it(new_log: NewLog) -> N
     task()
     assert _durable_state(log) == before
     task.apply()
-    assert _durable_state(log) == (1, True, log.epochs_written, False)
+    assert _durable_state(log) == (1, True, False)
 
 
-def _durable_state(log: PartitionLog) -> tuple[int, bool, int, bool]:
+def _durable_state(log: PartitionLog) -> tuple[int, bool, bool]:
     """Everything that a flush moves."""
     has_synced_names = log.names_synced > 0
-    return log.recovery_point, has_synced_names, log.epochs_synced, log.has_new_directory
+    return log.recovery_point, has_synced_names, log.has_new_directory
 
 
 def test_a_roll_leaves_the_recovery_point_to_the_loop(tmp_path: Path) -> None:

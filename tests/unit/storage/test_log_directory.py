@@ -27,9 +27,9 @@ class CountingFiles(Files):
     def __init__(self) -> None:
         self.writes = 0
 
-    def write_atomically(self, path: str, content: bytes, *, sync: bool = True) -> None:
+    def write_atomically(self, path: str, content: bytes) -> None:
         self.writes += 1
-        super().write_atomically(path, content, sync=sync)
+        super().write_atomically(path, content)
 
 
 class ForbiddenFiles(Files):

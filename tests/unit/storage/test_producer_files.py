@@ -58,7 +58,7 @@ def test_a_damaged_snapshot_is_removed(new_log: NewLog) -> None:
     idempotent(log, 3)
     log.roll()
     path = producer_files.snapshot_path(log.directory, 3)
-    REAL_FILES.write_atomically(path, b"\0\1damaged", sync=False)
+    REAL_FILES.write_atomically(path, b"\0\1damaged")
     assert load(log, 3).producers[3].last_sequence == 2
     assert producer_files.snapshot_offsets(REAL_FILES, log.directory) == []
 

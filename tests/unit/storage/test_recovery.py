@@ -274,7 +274,7 @@ def test_lost_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
     manager.close()
 
 
-@pytest.mark.parametrize("torn", ["0\n", "0\n2\n2 0\n"])
+@pytest.mark.parametrize("torn", ["", "0\n", "0\n2\n2 0\n"])
 def test_torn_leader_epochs_come_back_from_synced_batches_too(tmp_path: Path, torn: str) -> None:
     manager, log = start(tmp_path)
     append(log, b"a", leader_epoch=2)
@@ -284,6 +284,18 @@ def test_torn_leader_epochs_come_back_from_synced_batches_too(tmp_path: Path, to
     manager, log = start(tmp_path)
     assert log.epochs.entries == [(2, 0), (6, 1)]
     assert values_of(log) == [b"a", b"b"]
+    manager.close()
+
+
+def test_an_empty_epoch_file_of_a_log_without_records_is_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Kafka makes one with every partition."""
+    start(tmp_path)[0].close()
+    (tmp_path / "t-0/leader-epoch-checkpoint").write_text("")
+    manager, log = start(tmp_path)
+    assert log.epochs.entries == []
+    assert "leader-epoch-checkpoint" not in caplog.text
     manager.close()
 
 
