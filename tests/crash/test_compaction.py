@@ -15,7 +15,7 @@ from minibroker.records.batch import crc_is_valid
 from minibroker.storage.files import Files
 from minibroker.storage.log_directory import LogDirectory
 from tests.support.compaction import DAY_MS, end_transaction, put, roll_and_compact
-from tests.support.faulty_files import FaultyFiles, PowerCut
+from tests.support.faulty_files import FaultyFiles, PowerCut, keep_everything, keep_nothing
 from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
@@ -178,10 +178,12 @@ def test_a_kill_at_every_call(tmp_path: Path) -> None:
         check(life)
 
 
-@pytest.mark.parametrize("survival", ["nothing", "everything"])
+@pytest.mark.parametrize("survival", ["nothing", "everything", "names"])
 def test_a_power_cut_at_every_call(tmp_path: Path, survival: str) -> None:
     """Everything that was put had been flushed before the compaction began."""
-    for life in crashes(tmp_path, 1 if survival == "nothing" else 3):
-        life.files.power_cut(lambda unsynced: unsynced if survival == "everything" else 0)
+    keep = keep_everything if survival == "everything" else keep_nothing
+    keep_names = keep_nothing if survival == "nothing" else keep_everything
+    for life in crashes(tmp_path, 3 if survival == "everything" else 1):
+        life.files.power_cut(keep, keep_names)
         life.files.forget_pins()
         check(life)

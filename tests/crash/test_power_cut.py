@@ -6,8 +6,9 @@ those.
 
 A scripted life of a broker (create, append, roll, flush, checkpoint, truncate the tail, clean stop)
 runs on `FaultyFiles`; the power is cut at call number 1, 2, 3, … until the script ends without
-meeting it. After each cut the disk holds what had been synced, and of unsynced bytes nothing, some
-or all. Then the directory is opened with healthy files.
+meeting it. After each cut the disk holds what had been synced, and of unsynced bytes and names
+nothing, some or all, or all the names and no bytes. Then the directory is opened with healthy
+files.
 
 With `flush.messages=1` everything answered is durable, and nothing else has to be synced by hand.
 """
@@ -23,9 +24,15 @@ import pytest
 from minibroker.config.topic import topic_config
 from minibroker.storage.files import Files
 from minibroker.storage.log_manager import LogManager
-from tests.crash.load import Load, assert_all_there, open_logs
+from tests.crash.load import (
+    Load,
+    assert_all_there,
+    batches_of,
+    lost_between_segments,
+    open_logs,
+)
 from tests.support.check import broken_things
-from tests.support.faulty_files import FaultyFiles, PowerCut
+from tests.support.faulty_files import FaultyFiles, PowerCut, keep_everything, keep_nothing
 from tests.support.logs import (
     DEFAULTS,
     NOW_MS,
@@ -47,7 +54,7 @@ SETTINGS = config(segment_bytes=900, index_interval_bytes=150)
 CUTS_A_DIRECTORY = 5
 CUTS_USUAL = 40
 CUTS = int(os.environ.get("MINIBROKER_CRASHES", CUTS_USUAL))
-SURVIVALS = ["nothing", "a part", "everything"]
+SURVIVALS = ["nothing", "a part", "everything", "names"]
 
 
 class Life:
@@ -88,9 +95,9 @@ class Life:
             self.manager.close()
             self.durable = len(self.appended)
 
-    def cut(self, keep: Callable[[int], int]) -> None:
+    def cut(self, keep: Callable[[int], int], keep_names: Callable[[int], int]) -> None:
         self.manager = None
-        self.files.power_cut(keep)
+        self.files.power_cut(keep, keep_names)
         self.files.forget_pins()
 
 
@@ -98,10 +105,12 @@ def check(life: Life) -> None:
     """Everything durable is there once, what follows it was appended, and the log takes more."""
     manager = open_manager(str(life.path), files=Files(), topic=SETTINGS, clock=ManualClock())
     log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
-    found = records_of(log)
-    assert [record.offset for record in found] == list(range(len(found)))
-    assert len(found) >= life.durable
-    assert [record.value for record in found] == life.appended[: len(found)]
+    found = [record for _, records in batches_of(log) for record in records]
+    lost = lost_between_segments(log, life.durable)
+    offsets = [offset for offset in range(log.log_end_offset) if offset not in lost]
+    assert len(offsets) >= life.durable
+    assert [record.offset for record in found] == offsets
+    assert [record.value for record in found] == [life.appended[offset] for offset in offsets]
     for segment in log.segments if found else ():  # before the first record there are no files
         segment.offset_index.check(segment.size_bytes)
         segment.time_index.check()
@@ -109,15 +118,34 @@ def check(life: Life) -> None:
         hit = log.offset_for_timestamp(record.timestamp)
         assert hit is not None
         assert hit.offset == record.offset
-    sequence = len(found)
+    end = log.log_end_offset
+    known = log.producers().get(3)
+    sequence = 0 if known is None else known.last_sequence + 1
     value = b"after the cut"
-    first = append(log, value, producer_id=3, producer_epoch=0, sequence=sequence)
-    assert first == sequence
+    assert append(log, value, producer_id=3, producer_epoch=0, sequence=sequence) == end
     assert records_of(log)[-1].value == value
     manager.close()
 
 
-def live_and_cut(path: Path, call: int, keep: Callable[[int], int]) -> bool:
+def survivors(
+    survival: str, chance: random.Random
+) -> tuple[Callable[[int], int], Callable[[int], int]]:
+    """How many unsynced bytes of a file, and how many unsynced names, a cut leaves."""
+
+    def a_part(unsynced: int) -> int:
+        return chance.randrange(unsynced + 1)
+
+    return {
+        "nothing": (keep_nothing, keep_nothing),
+        "a part": (a_part, a_part),
+        "everything": (keep_everything, keep_everything),
+        "names": (keep_nothing, keep_everything),
+    }[survival]
+
+
+def live_and_cut(
+    path: Path, call: int, keep: Callable[[int], int], keep_names: Callable[[int], int]
+) -> bool:
     """One life with the power cut at `call`; False if it ended before."""
     life = Life(path)
     life.files.cut_at = call
@@ -128,7 +156,7 @@ def live_and_cut(path: Path, call: int, keep: Callable[[int], int]) -> bool:
         if life.manager is not None:
             abandon(life.manager)
         _release(path)
-        life.cut(keep)
+        life.cut(keep, keep_names)
         check(life)
         return True
     life.files.forget_pins()
@@ -157,11 +185,12 @@ def random_life_and_cut(path: Path, seed: int) -> bool:
         abandon(manager)
         files.forget_pins()
         return False
-    files.power_cut(lambda unsynced: chance.choice([0, unsynced, chance.randrange(unsynced + 1)]))
+    keep, keep_names = survivors(chance.choice(SURVIVALS), chance)
+    files.power_cut(keep, keep_names)
     files.forget_pins()
     assert broken_things(path, is_strict=False) == []
     manager, logs = open_logs(str(path))
-    assert_all_there(logs, promised)
+    assert_all_there(logs, promised, lost_power=True)
     manager.checkpoint_now()
     assert broken_things(path) == []
     if chance.random() < 0.5:
@@ -193,17 +222,11 @@ def _release(path: Path) -> None:
 
 @pytest.mark.parametrize("survival", SURVIVALS)
 def test_a_power_cut_at_every_call(tmp_path: Path, survival: str) -> None:
-    chance = random.Random(7)
-
-    def keep(unsynced: int) -> int:
-        if survival == "nothing":
-            return 0
-        return unsynced if survival == "everything" else chance.randrange(unsynced + 1)
-
-    # Each survival takes a third of the calls, together all; `make crash` takes all with each.
+    keep, keep_names = survivors(survival, random.Random(7))
+    # Each survival takes a fourth of the calls, together all; `make crash` takes all with each.
     step = 1 if CUTS > CUTS_USUAL else len(SURVIVALS)
     call = 1 if CUTS > CUTS_USUAL else 1 + SURVIVALS.index(survival)
-    while live_and_cut(tmp_path / str(call), call, keep):
+    while live_and_cut(tmp_path / str(call), call, keep, keep_names):
         call += step
     assert call > 100
 
@@ -215,7 +238,7 @@ PRODUCED = {"flush.messages": "1", "segment.bytes": "600", "index.interval.bytes
 
 
 async def _produce_and_cut(
-    world: World, settings: dict[str, str], call: int, keep: Callable[[int], int]
+    world: World, settings: dict[str, str], call: int, survival: str, chance: random.Random
 ) -> int | None:
     """Append through the partitions as producers do, with the power cut `call` calls from now; how
     many were answered well, None if the script ended before the cut.
@@ -234,7 +257,7 @@ async def _produce_and_cut(
             assert claim.error_code == 0
             answered += 1
     except PowerCut:
-        world.files.power_cut(keep)
+        world.files.power_cut(*survivors(survival, chance))
         return answered
     finally:
         world.files.cut_at = -1
@@ -244,24 +267,20 @@ async def _produce_and_cut(
 
 
 @pytest.mark.parametrize("preallocate", ["false", "true"])
-@pytest.mark.parametrize("survival", ["nothing", "a part"])
+@pytest.mark.parametrize("survival", ["nothing", "a part", "names"])
 async def test_with_flush_messages_of_one_no_answer_is_broken(
     tmp_path: Path, survival: str, preallocate: str
 ) -> None:
     chance = random.Random(11)
     settings = {**PRODUCED, "preallocate": preallocate}
     topic = topic_config(settings, DEFAULTS)
-
-    def keep(unsynced: int) -> int:
-        return 0 if survival == "nothing" else chance.randrange(unsynced + 1)
-
     call, seen = 0, set()
     while True:
         call += 1
         directory = tmp_path / str(call)
         directory.mkdir()
         world = World(directory)
-        answered = await _produce_and_cut(world, settings, call, keep)
+        answered = await _produce_and_cut(world, settings, call, survival, chance)
         if answered is None:
             break
         seen.add(answered)

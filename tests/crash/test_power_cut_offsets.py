@@ -55,10 +55,15 @@ class MortalBroker(InProcessBroker):
         return self
 
     async def lose_power(self, chance: Random) -> None:
-        """The broker is gone; of unsynced bytes nothing, all or a part survives."""
+        """The broker is gone; of unsynced bytes nothing or a part survives, of unsynced names
+        nothing, all or a part.
+        """
         self.is_running = False
         await self.broker.abandon()
-        self.files.power_cut(lambda unsynced: chance.choice([0, 0, chance.randrange(unsynced + 1)]))
+        self.files.power_cut(
+            lambda unsynced: chance.choice([0, 0, chance.randrange(unsynced + 1)]),
+            lambda unsynced: chance.choice([0, unsynced, chance.randrange(unsynced + 1)]),
+        )
         self.files.forget_pins()
 
 

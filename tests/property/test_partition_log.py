@@ -253,11 +253,13 @@ class LogMachine(RuleBasedStateMachine):
             else:
                 assert entry.last_sequence + 1 == next_sequence
 
-    @rule(kept=st.floats(0, 1))
-    def cut_the_power(self, kept: float) -> None:
+    @rule(kept=st.floats(0, 1), kept_names=st.floats(0, 1))
+    def cut_the_power(self, kept: float, kept_names: float) -> None:
         self.log.write_staged()
         abandon(self.manager)
-        self.files.power_cut(lambda unsynced: int(unsynced * kept))
+        self.files.power_cut(
+            lambda unsynced: int(unsynced * kept), lambda unsynced: int(unsynced * kept_names)
+        )
         assert_sound(self.path, is_strict=False)
         self._open()
         assert self.durable <= self.log.log_end_offset <= self.end

@@ -1,15 +1,17 @@
 """`FaultyFiles`: the twin of `storage.files.Files` that fails, writes short and loses power.
 
-It works on real files below one root and remembers what a disk would still have after the power
+It works on real files below one root and remembers what a disk has in any case after the power
 went: the bytes of a file as they were at its last fsync, the names of a directory as they were at
 its last fsync (whatever `fsync` of a file may do for its name on one file system or the other).
-`power_cut` puts that back.
+`power_cut` puts that back. A disk may have more: `keep` says how many bytes, `keep_names` how many
+changes of names. Nothing ties the two together, as on a file system that writes its names to a
+journal and the content when it likes: a file may have its new name and nothing in it.
 
 With nothing set it behaves exactly as `Files`: both run the same contract tests
 (`tests/unit/storage/test_files.py`).
 """
 
-# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH110, PTH116, PTH123
+# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH110, PTH116, PTH119, PTH120, PTH123
 from __future__ import annotations
 
 import errno
@@ -29,8 +31,12 @@ class PowerCut(BaseException):
     """The machine stopped at this call. A BaseException, so that nothing handles it."""
 
 
-def keep_nothing(_unsynced_bytes: int) -> int:
+def keep_nothing(_unsynced: int) -> int:
     return 0
+
+
+def keep_everything(unsynced: int) -> int:
+    return unsynced
 
 
 class FaultyFiles(Files):
@@ -42,6 +48,7 @@ class FaultyFiles(Files):
     """
 
     __slots__ = (
+        "_changes",
         "_names",
         "_pins",
         "_synced",
@@ -64,13 +71,15 @@ class FaultyFiles(Files):
         self._pins: dict[int, int] = {}
         # Directories, too, go by their number: one that is renamed keeps what is in it.
         self._names: dict[int, dict[str, int]] = {}
+        # Names that changed since: (directory, name, number or None: gone), one list a call.
+        self._changes: list[list[tuple[int, str, int | None]]] = []
         self._remember_all()
 
     # --- what is durable ------------------------------------------------------------------------
 
     def _remember_all(self) -> None:
         self.forget_pins()
-        self._synced, self._names = {}, {}
+        self._synced, self._names, self._changes = {}, {}, []
         for directory, _, _ in os.walk(self.root):
             self._note_names(directory)
         for inode in self._pins.keys() - self._names.keys():
@@ -84,7 +93,28 @@ class FaultyFiles(Files):
                 found[entry.name] = self._inode(entry.path)
                 if entry.is_dir():
                     self._names.setdefault(found[entry.name], {})
-        self._names[self._inode(directory)] = found
+        number = self._inode(directory)
+        self._names[number] = found
+        for changes in self._changes:
+            changes[:] = [change for change in changes if change[0] != number]
+
+    def _note_change(self, *changes: tuple[str, int | None]) -> None:
+        """A call gave names, or took them (None); on the disk it happens as a whole, or not yet."""
+        self._changes.append(
+            [
+                (self._inode(os.path.dirname(path)), os.path.basename(path), number)
+                for path, number in changes
+            ]
+        )
+
+    def _make_durable(self, call_count: int) -> None:
+        """The first `call_count` of the calls that changed names have reached the disk."""
+        for changes in self._changes[:call_count]:
+            for directory, name, number in changes:
+                if number is None:
+                    self._names.setdefault(directory, {}).pop(name, None)
+                else:
+                    self._names.setdefault(directory, {})[name] = number
 
     def _inode(self, path: str) -> int:
         """A file's or directory's number; it is held open so that the number is not used again."""
@@ -103,10 +133,17 @@ class FaultyFiles(Files):
             os.close(pin)
         self._pins = {}
 
-    def power_cut(self, keep: Callable[[int], int] = keep_nothing) -> None:
+    def power_cut(
+        self,
+        keep: Callable[[int], int] = keep_nothing,
+        keep_names: Callable[[int], int] = keep_nothing,
+    ) -> None:
         """Bring the root to what was durable. Of bytes appended behind a file's synced part the
-        first `keep(how many)` survive: a torn write.
+        first `keep(how many)` survive: a torn write. Of the calls that changed names, and whose
+        directory was not synced since, the first `keep_names(how many)` survive, in their order.
         """
+        self._changes = [changes for changes in self._changes if changes]
+        self._make_durable(keep_names(len(self._changes)))
         survivors: list[tuple[str, bytes]] = []
         durable = [(self.root, self._inode(self.root))]
         for directory, number in durable:
@@ -158,10 +195,13 @@ class FaultyFiles(Files):
             self._synced[inode] = self._content(inode)
 
     def open(self, path: str, *, create: bool = False) -> int:
-        if create and not os.path.exists(path):
+        is_new = create and not os.path.exists(path)
+        if is_new:
             self._count()
         fd = super().open(path, create=create)
-        self._inode(path)
+        number = self._inode(path)
+        if is_new:
+            self._note_change((path, number))
         return fd
 
     def sync_directory(self, path: str) -> None:
@@ -170,21 +210,28 @@ class FaultyFiles(Files):
 
     def replace(self, old: str, new: str) -> None:
         self._count()
+        number = self._inode(old)
         os.replace(old, new)
+        self._note_change((old, None), (new, number))
 
     def link(self, path: str, name: str) -> None:
         self._count()
         os.link(path, name)
+        self._note_change((name, self._inode(name)))
 
     def remove(self, path: str) -> None:
         self._count()
         os.unlink(path)
+        self._note_change((path, None))
 
     def make_directory(self, path: str) -> None:
         self._count()
         super().make_directory(path)
-        self._names[self._inode(path)] = {}
+        number = self._inode(path)
+        self._names[number] = {}
+        self._note_change((path, number))
 
     def remove_directory(self, path: str) -> None:
         self._count()
         os.rmdir(path)
+        self._note_change((path, None))

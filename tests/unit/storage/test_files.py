@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.storage.files import BUFFERS_MAX, Files
-from tests.support.faulty_files import FaultyFiles, PowerCut
+from tests.support.faulty_files import FaultyFiles, PowerCut, keep_everything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,6 +150,40 @@ def test_a_power_cut_keeps_synced_bytes_and_synced_names_only(tmp_path: Path) ->
     files.power_cut(lambda unsynced: unsynced // 2)
     assert files.list_files(root) == ["kept"]
     assert files.read_all(f"{root}/kept") == b"syncedlo"
+
+
+def test_after_a_power_cut_a_name_may_be_there_without_its_content(tmp_path: Path) -> None:
+    root = str(tmp_path / "root")
+    (tmp_path / "root").mkdir()
+    files = FaultyFiles(root)
+    for name, is_synced in (("unsynced", False), ("synced", True)):
+        fd = files.open(f"{root}/{name}.tmp", create=True)
+        files.write_all(fd, [b"content"], 0)
+        if is_synced:
+            files.sync(fd)
+        files.replace(f"{root}/{name}.tmp", f"{root}/{name}")
+    files.create(f"{root}/late")
+    files.power_cut(keep_names=lambda changes: changes - 1)
+    assert sorted(files.list_files(root)) == ["synced", "unsynced"]
+    assert files.read_all(f"{root}/unsynced") == b""
+    assert files.read_all(f"{root}/synced") == b"content"
+
+
+def test_what_is_replaced_atomically_is_never_a_name_without_content(tmp_path: Path) -> None:
+    call, found = 0, set[bytes]()
+    while b"new" not in found:
+        call += 1
+        root = tmp_path / str(call)
+        root.mkdir()
+        files = FaultyFiles(str(root))
+        files.write_atomically(f"{root}/a", b"old")
+        files.cut_at = files.call_count + call
+        with contextlib.suppress(PowerCut):
+            files.write_atomically(f"{root}/a", b"new")
+        files.power_cut(keep_names=keep_everything)
+        found.add(files.read_all(f"{root}/a"))
+        files.forget_pins()
+    assert found == {b"old", b"new"}
 
 
 def test_a_cut_call_is_not_done(tmp_path: Path) -> None:
