@@ -12,7 +12,6 @@ Source: Kafka 3.9 GroupCoordinator; 4.4 GroupCoordinatorService.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -27,6 +26,7 @@ from minibroker.groups.records import decode_records, offset_version_for
 from minibroker.groups.shard import GroupShard
 from minibroker.partitions.journal import Journal
 from minibroker.records.control import parse_marker
+from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -259,23 +259,27 @@ class GroupCoordinator:
     def _expire(self) -> None:
         self._schedule_expiry()
         self.journal.flush()
-        self._expire_next(iter(self.journal.active_indexes()), 0)
+        run_in_slices(self._expire_offsets())
 
-    def _expire_next(self, indexes: Iterator[int], count: int) -> None:
-        """One partition at a time: what came over sockets meanwhile is served in between."""
-        index = next(indexes, None)
-        if index is None:
-            if count:
-                logger.info("%d committed offsets expired", count)
-            return
-        shard = self._shards.get(index)
-        if shard is not None and self.journal.is_active(index):
-            retention_ms = self.config.offsets_retention_minutes * MINUTE_MS
+    def _expire_offsets(self) -> Iterator[None]:
+        """Expire the offsets of every active partition, in short steps."""
+        retention_ms = self.config.offsets_retention_minutes * MINUTE_MS
+        count = 0
+        for index in list(self.journal.active_indexes()):
+            shard = self._shards.get(index)
+            if shard is None or not self.journal.is_active(index):
+                continue
             try:
-                count += shard.expire(retention_ms)
-            except KafkaError as error:  # tried again next time
+                for expired in shard.expire(retention_ms):
+                    count += expired
+                    yield
+                    if self._shards.get(index) is not shard:
+                        break  # unloaded meanwhile
+                    self.journal.flush()  # a step has to know every accepted commit
+            except KafkaError as error:  # the next check tries again
                 logger.warning("cannot expire offsets of partition %d: %s", index, error)
-        asyncio.get_running_loop().call_soon(self._expire_next, indexes, count)
+        if count:
+            logger.info("%d committed offsets expired", count)
 
     # The cluster (`ClusterListener`).
 

@@ -28,7 +28,7 @@ from minibroker.groups.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from minibroker.clock import Clock
     from minibroker.groups.group import Group, GroupRecord
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 256 * 1024
 """Tombstones of many offsets are written in batches of about this size; `max.message.bytes` is
 1 MiB."""
+
+
+EXPIRED_AT_ONCE: Final = 32
+"""Offsets that one step of `GroupShard.expire` looks at; deleting one takes some 10 us."""
 
 
 class GroupShard:
@@ -211,41 +215,55 @@ class GroupShard:
         self.delete((encode_offset_key(*key), None) for key in keys)
         return len(keys)
 
-    def expire(self, retention_ms: int) -> int:
-        """Delete what `offsets.retention.minutes` and explicit times let go, and groups that keep
-        nothing; how many offsets. Raises as `append`."""
+    def expire(self, retention_ms: int) -> Iterator[int]:
+        """Delete expired offsets and the groups that keep nothing, in short steps.
+
+        An offset expires by `offsets.retention.minutes` (`retention_ms`) or at its explicit time.
+        Each step decides and deletes, so commits may come between two of them. Yields the number
+        of offsets that the step deleted. Raises as `append`.
+        """
+        for group_id in list(self.groups):
+            for topic, partitions in list(self.offsets.of_group(group_id).items()):
+                indexes = list(partitions)
+                for start in range(0, len(indexes), EXPIRED_AT_ONCE):
+                    yield self._expire_some(
+                        group_id, topic, indexes[start : start + EXPIRED_AT_ONCE], retention_ms
+                    )
+            self._delete_if_it_keeps_nothing(group_id)
+            yield 0
+
+    def _expire_some(
+        self, group_id: str, topic: str, partitions: Sequence[int], retention_ms: int
+    ) -> int:
+        """Delete the expired ones of these offsets of a group; return how many."""
+        group = self.groups.get(group_id)
+        if group is None or group.is_subscribed_to(topic):
+            return 0
         now_ms = self._clock.now_ms()
         records: list[GroupRecord] = []
-        expired_count = 0
-        for group in self.groups.values():
-            expired = self._expired_in(group, now_ms, retention_ms)
-            expired_count += len(expired)
-            records += [(encode_offset_key(*key), None) for key in expired]
-            kept_count = sum(map(len, self.offsets.of_group(group.group_id).values()))
-            if (
-                group.is_empty
-                and kept_count == len(expired)
-                and not self.offsets.has_pending_in(group.group_id)
-            ):
-                records += group.tombstones()
-        self.delete(records)
-        return expired_count
-
-    def _expired_in(self, group: Group, now_ms: int, retention_ms: int) -> list[OffsetKey]:
-        group_id = group.group_id
-        expired = []
-        for topic, partitions in self.offsets.of_group(group_id).items():
-            if group.is_subscribed_to(topic):
+        for partition in partitions:
+            committed = self.offsets.get(group_id, topic, partition)
+            if committed is None:
                 continue
-            for partition, committed in partitions.items():
-                base_ms = group.expiration_base_ms(committed.commit_timestamp_ms)
-                if base_ms is None:
-                    return []
-                if committed.is_expired(
-                    now_ms, base_ms, retention_ms
-                ) and not self.offsets.has_pending(group_id, topic, partition):
-                    expired.append((group_id, topic, partition))
-        return expired
+            base_ms = group.expiration_base_ms(committed.commit_timestamp_ms)
+            if base_ms is None:
+                return 0
+            if committed.is_expired(now_ms, base_ms, retention_ms) and not (
+                self.offsets.has_pending(group_id, topic, partition)
+            ):
+                records.append((encode_offset_key(group_id, topic, partition), None))
+        self.delete(records)
+        return len(records)
+
+    def _delete_if_it_keeps_nothing(self, group_id: str) -> None:
+        group = self.groups.get(group_id)
+        if (
+            group is not None
+            and group.is_empty
+            and not self.offsets.of_group(group_id)
+            and not self.offsets.has_pending_in(group_id)
+        ):
+            self.delete(group.tombstones())
 
 
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)

@@ -2,7 +2,7 @@
 silent producers.
 
 No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed. The
-producers are looked at on the loop (their state belongs to it), in one pass over the logs whose
+producers are looked at on the loop (their state belongs to it), in slices over the logs whose
 state is loaded; checkpoints are written by the worker; retention, compaction and `flush.ms`
 have modules of their own.
 
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from minibroker.partitions.compaction import CompactionCheck
 from minibroker.partitions.flushing import FlushSchedule
 from minibroker.partitions.retention import RetentionCheck
+from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from minibroker.clock import Clock
     from minibroker.config.broker import BrokerConfig
@@ -129,9 +130,18 @@ class Housekeeping:
         self._run_later(self._logs.checkpoint_now)
 
     def _remove_expired_producers(self) -> None:
-        """`producer.id.expiration.ms`; looks again while there is anybody left to expire."""
         self._expiry_timer = None
-        expiration_ms = self._dynamic.broker.producer_id_expiration_ms
-        if self._logs.remove_expired_producers(self._clock.now_ms(), expiration_ms):
-            interval_ms = self._dynamic.broker.producer_id_expiration_check_interval_ms
+        run_in_slices(self._expiry_steps())
+
+    def _expiry_steps(self) -> Iterator[None]:
+        """Apply `producer.id.expiration.ms`; check again later if any producer stays."""
+        broker = self._dynamic.broker
+        left = 0
+        for left_in_log in self._logs.remove_expired_producers(
+            self._clock.now_ms(), broker.producer_id_expiration_ms
+        ):
+            left += left_in_log
+            yield
+        if left and self._expiry_timer is None:
+            interval_ms = broker.producer_id_expiration_check_interval_ms
             self._expiry_timer = self._timers.after(interval_ms, self._remove_expired_producers)

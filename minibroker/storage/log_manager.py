@@ -16,7 +16,7 @@ Source: Kafka LogManager.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -426,12 +426,15 @@ class LogManager:
         self.high_watermarks.pop(name, None)
         return task
 
-    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget silent producers in every log; how many are left. Call it with nothing staged."""
-        left = 0
-        for log in self.logs.values():
-            left += log.remove_expired_producers(now_ms, expiration_ms)
-        return left
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
+        """Forget silent producers in every log, in short steps. Run them with nothing staged.
+
+        The yielded numbers add up to the producers that stay in memory.
+        """
+        for name in list(self.logs):
+            log = self.logs.get(name)
+            if log is not None:
+                yield from log.remove_expired_producers(now_ms, expiration_ms)
 
     def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
         """The logs in one of `directories`."""

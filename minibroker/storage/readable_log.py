@@ -8,6 +8,7 @@ to the socket as it lies on disk. `PartitionLog` adds the writing half.
 Source: Kafka UnifiedLog.read, LocalLog.read.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.clock import Clock
@@ -354,12 +355,15 @@ class ReadableLog:
         except (OSError, CorruptionError) as error:
             raise self._failed("load the producers of", error) from error
 
-    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget producers silent for `expiration_ms`; how many are left in memory."""
-        if self._producers is None:
-            return 0
-        self._producers.remove_expired(now_ms, expiration_ms)
-        return len(self._producers.producers)
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
+        """Forget producers silent for `expiration_ms`, in short steps.
+
+        The last step yields the number of producers that stay in memory, the others 0.
+        """
+        if self._producers is not None:
+            for _ in self._producers.remove_expired(now_ms, expiration_ms):
+                yield 0
+            yield len(self._producers.producers)
 
     def producers(self) -> dict[int, ProducerEntry]:
         """Producer id → what is known of it (DescribeProducers); not to be changed."""

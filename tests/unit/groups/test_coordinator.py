@@ -15,7 +15,7 @@ from tests.support.in_process import InProcessBroker, ManualClock
 from tests.unit.partitions.conftest import Claim
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from minibroker.groups.coordinator import GroupCoordinator
@@ -196,7 +196,7 @@ async def test_another_look_follows_when_the_disk_refused(
     shard = groups_of(running).shard("g")
     asked = 0
 
-    def refuse(_retention_ms: int) -> int:
+    def refuse(_retention_ms: int) -> Iterator[int]:
         nonlocal asked
         asked += 1
         raise KafkaError(ErrorCode.NOT_COORDINATOR)

@@ -187,19 +187,37 @@ def test_offsets_expire_by_commit_time_and_the_group_goes_with_the_last(
     bench.commit(("g", "t", 1), 5)
     bench.commit(("h", "t", 0), 5)
     bench.journal.flush()
-    assert bench.shard.expire(HOUR_MS) == 0
+    assert sum(bench.shard.expire(HOUR_MS)) == 0
     bench.world.clock.advance(HOUR_MS // 2)
-    assert bench.shard.expire(HOUR_MS) == 1
+    assert sum(bench.shard.expire(HOUR_MS)) == 1
     assert bench.committed(("g", "t", 0)) is None
     assert bench.committed(("g", "t", 1)) == 5
     assert list(bench.shard.groups) == ["g", "h"]
     bench.world.clock.advance(HOUR_MS // 2)
-    assert bench.shard.expire(HOUR_MS) == 2
+    assert sum(bench.shard.expire(HOUR_MS)) == 2
     assert bench.shard.groups == {}
     assert bench.replayed().groups == {}
     count = bench.record_count()
-    assert bench.shard.expire(HOUR_MS) == 0
+    assert sum(bench.shard.expire(HOUR_MS)) == 0
     assert bench.record_count() == count
+
+
+def test_an_offset_that_is_committed_between_two_steps_stays(bench: ShardBench) -> None:
+    count = 3 * shard_module.EXPIRED_AT_ONCE
+    for partition in range(count):
+        bench.commit(("g", "t", partition), 5)
+    bench.journal.flush()
+    bench.world.clock.advance(HOUR_MS)
+    steps = bench.shard.expire(HOUR_MS)
+    expired = next(steps)
+    assert expired == shard_module.EXPIRED_AT_ONCE
+    bench.commit(("g", "t", count - 1), 6)
+    bench.commit(("new", "t", 0), 7)
+    bench.journal.flush()
+    assert expired + sum(steps) == count - 1
+    assert bench.committed(("g", "t", count - 1)) == 6
+    assert bench.committed(("new", "t", 0)) == 7
+    assert list(bench.replayed().groups) == ["g", "new"]
 
 
 def test_what_a_group_reads_and_what_a_transaction_holds_does_not_expire(
@@ -211,7 +229,7 @@ def test_what_a_group_reads_and_what_a_transaction_holds_does_not_expire(
     bench.journal.flush()
     put_reader(bench, 0, "read")
     bench.world.clock.advance(2 * HOUR_MS)
-    assert bench.shard.expire(HOUR_MS) == 1
+    assert sum(bench.shard.expire(HOUR_MS)) == 1
     assert sorted(bench.shard.offsets.of_group("g")) == ["held", "read"]
     assert "g" in bench.shard.groups
 
@@ -221,11 +239,11 @@ def test_a_group_says_from_when_its_offsets_age(bench: ShardBench) -> None:
     bench.journal.flush()
     bench.world.clock.advance(2 * HOUR_MS)
     put_reader(bench, None)
-    assert bench.shard.expire(HOUR_MS) == 0
+    assert sum(bench.shard.expire(HOUR_MS)) == 0
     put_reader(bench, bench.world.clock.now_ms())
-    assert bench.shard.expire(HOUR_MS) == 0
+    assert sum(bench.shard.expire(HOUR_MS)) == 0
     bench.world.clock.advance(HOUR_MS)
-    assert bench.shard.expire(HOUR_MS) == 1
+    assert sum(bench.shard.expire(HOUR_MS)) == 1
 
 
 def test_an_explicit_expiry_counts_alone(bench: ShardBench) -> None:
@@ -234,9 +252,9 @@ def test_an_explicit_expiry_counts_alone(bench: ShardBench) -> None:
     bench.commit(("g", "t", 1), 5, expire_ms=soon_ms + 10 * HOUR_MS)
     bench.journal.flush()
     bench.world.clock.advance(1000)
-    assert bench.shard.expire(HOUR_MS) == 1
+    assert sum(bench.shard.expire(HOUR_MS)) == 1
     bench.world.clock.advance(5 * HOUR_MS)
-    assert bench.shard.expire(HOUR_MS) == 0
+    assert sum(bench.shard.expire(HOUR_MS)) == 0
     assert bench.committed(("g", "t", 1)) == 5
     again = bench.replayed().offsets.get("g", "t", 1)
     assert again is not None

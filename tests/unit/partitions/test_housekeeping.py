@@ -13,7 +13,7 @@ from minibroker.timers import Timers
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 START_MS = 7_000
 CHECKPOINT_MS = 100
@@ -48,9 +48,9 @@ class Rig:
     def checkpoint_now(self) -> None:
         """Only handed on, never called here."""
 
-    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
         self.looks.append((now_ms, expiration_ms))
-        return self.producers_left
+        yield self.producers_left
 
 
 @pytest.fixture

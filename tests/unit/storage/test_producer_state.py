@@ -344,9 +344,23 @@ def test_P4_silent_producers_expire() -> None:
     log.send(0, producer=1, timestamp=1000)
     log.send(0, producer=2, timestamp=1001)
     log.send(0, producer=3, timestamp=1000, transactional=True)
-    assert log.state.remove_expired(1500, 500) == 1
+    for _ in log.state.remove_expired(1500, 500):
+        pass
     assert set(log.state.producers) == {2, 3}
     assert log.send(9, producer=1) == 3
+
+
+def test_a_producer_that_comes_back_between_two_steps_stays() -> None:
+    log = Log()
+    for producer in range(2_000):
+        log.send(0, producer=producer, timestamp=1000)
+    steps = log.state.remove_expired(1500, 500)
+    next(steps)
+    assert 0 < len(log.state.producers) < 2_000
+    log.send(1, producer=1_999, timestamp=1400)
+    for _ in steps:
+        pass
+    assert set(log.state.producers) == {1_999}
 
 
 def test_the_snapshot_byte_for_byte() -> None:
