@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
@@ -43,7 +43,7 @@ from minibroker.timers import Timers
 from minibroker.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from minibroker.clock import Clock
     from minibroker.cluster.tree import Tree
@@ -213,7 +213,9 @@ class Broker:
         self._server = Server(self.services, loop)
         self.logs.open()
         try:
-            endpoints = [await self._listen(listener) for listener in self.config.listeners]
+            for listener in self.config.listeners:
+                await self._listen(listener)
+            endpoints = self._endpoints()
             self.cluster.set_endpoints(endpoints)
             self.address = (endpoints[0].host, endpoints[0].port)
             self.cluster.subscribe(ConfigFollower(self.cluster, self.dynamic, self.services.quotas))
@@ -222,6 +224,9 @@ class Broker:
             self.dynamic.subscribe(self.housekeeping)
             self.dynamic.subscribe(self._server)
             await self.cluster.start(self._accept_cluster_id)
+            self.dynamic.subscribe(self)
+            if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
+                await self.cluster.advertise(self._endpoints())
             self.partitions.is_started = True
             self.housekeeping.begin()
             self.services.log_moves.resume()
@@ -246,8 +251,8 @@ class Broker:
         self.logs.claim(self.config.broker_id, cluster_id)
         self.logs.load()
 
-    async def _listen(self, listener: Listener) -> Endpoint:
-        """Bind one listener; returns the address that clients are told."""
+    async def _listen(self, listener: Listener) -> None:
+        """Bind one listener. Raises StorageError when it cannot be bound."""
         try:
             _, port = await self._server.listen(listener)
         except OSError as error:
@@ -255,15 +260,24 @@ class Broker:
                 f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}"
             ) from error
         self.ports[listener.name] = port
-        advertised = next(
-            (one for one in self.config.advertised_listeners if one.name == listener.name), listener
-        )
-        return Endpoint(
-            listener.name,
-            advertised.host,
-            advertised.port or port,
-            listener.security_protocol,
-        )
+
+    def _endpoints(self) -> list[Endpoint]:
+        """Return the addresses that clients are told now, in the order of `listeners`."""
+        advertised = {one.name: one for one in self.dynamic.broker.advertised_listeners}
+        endpoints = []
+        for listener in self.config.listeners:
+            shown = advertised.get(listener.name, listener)
+            port = shown.port or self.ports[listener.name]
+            endpoints.append(Endpoint(shown.name, shown.host, port, listener.security_protocol))
+        return endpoints
+
+    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+        """Tell the cluster of other advertised listeners, behind whoever changed them."""
+        if "advertised.listeners" in changed:
+            self._run_beside(self.cluster.advertise(self._endpoints()))
+
+    def on_topic_config(self, topic: str | None) -> None:
+        """Do nothing: the composition root goes by no topic's configuration."""
 
     async def _create(self, topic: TopicToCreate) -> None:
         """A topic of the command line, if it is not there yet. Raises ConfigError, KafkaError."""
@@ -290,14 +304,18 @@ class Broker:
 
     def _replicas_failed(self, lost: list[TopicPartition]) -> None:
         """Tell the cluster; who is told later than a client asks hears KAFKA_STORAGE_ERROR."""
-        task = asyncio.get_running_loop().create_task(self.cluster.replicas_failed(lost))
-        self._tasks.add(task)
-        task.add_done_callback(self._told)
+        self._run_beside(self.cluster.replicas_failed(lost))
 
-    def _told(self, task: asyncio.Task[None]) -> None:
+    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Tell the cluster of something in a task of its own; an error is logged."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            logger.error("the cluster is not told of the failed directory: %s", task.exception())
+            logger.error("the cluster could not be told: %s", task.exception())
 
     def _fail(self, reason: str) -> None:
         if not self.failure.done():

@@ -192,6 +192,12 @@ def build(
         logging.getLogger(__name__).warning(
             "unknown configuration keys, ignored: %s", ", ".join(config.unknown_keys)
         )
+    if config.without_effect:
+        import logging  # noqa: PLC0415  as above
+
+        logging.getLogger(__name__).warning(
+            "these settings have no effect: %s", ", ".join(config.without_effect)
+        )
     options = ServeOptions(
         topics=arguments.topics,
         ready_file=arguments.ready_file,

@@ -186,6 +186,16 @@ class Cluster:
         """This broker's own registration."""
         return self._registration.info
 
+    async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
+        """Tell clients and other brokers of these advertised listeners from now on.
+
+        Raises CoordinationError.
+        """
+        context = self._context
+        async with context.lock:
+            info = await self._registration.change_endpoints(tuple(endpoints))
+            context.updater.apply_brokers({**self.image.brokers, info.id: info})
+
     async def replicas_failed(self, partitions: Collection[TopicPartition]) -> None:
         """The log directory with this broker's replicas of these partitions failed.
 

@@ -89,6 +89,7 @@ class TreeFollower:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._watches: dict[str, list[Cancel]] = {}
+        self._broker_watches: dict[int, Cancel] = {}
         self._last_change = ""
         self._settle_all = False
 
@@ -212,6 +213,7 @@ class TreeFollower:
         tree = self._context.tree
         names = [name for name in await tree.children(paths.BROKER_IDS) if name.isdigit()]
         ids = sorted(map(int, names))
+        await self._watch_brokers(ids)
         found = await tree.get_many([paths.broker(one) for one in ids])
         brokers = {}
         for broker_id, value in zip(ids, found, strict=True):
@@ -219,6 +221,18 @@ class TreeFollower:
                 path = paths.broker(broker_id)
                 brokers[broker_id] = decode_broker(path, broker_id, value[0], value[1].czxid)
         return self._context.updater.apply_brokers(brokers)
+
+    async def _watch_brokers(self, ids: list[int]) -> None:
+        """Watch these registrations: a broker may advertise other listeners while it runs."""
+        if not self._context.tree.is_shared:
+            return
+        for gone in self._broker_watches.keys() - set(ids):
+            self._broker_watches.pop(gone)()
+        for broker_id in ids:
+            if broker_id not in self._broker_watches:
+                path = paths.broker(broker_id)
+                cancel = await self._context.tree.watch(path, partial(self._mark, _BROKERS))
+                self._broker_watches[broker_id] = cancel
 
     async def _read_config_changes(self) -> None:
         tree = self._context.tree

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from minibroker.cluster import paths
@@ -103,6 +104,17 @@ class Registration:
         if stat is None:
             raise CoordinationError(f"{path} disappeared right after it was created")
         self.info = self.info._replace(epoch=stat.czxid)
+
+    async def change_endpoints(self, endpoints: tuple[Endpoint, ...]) -> BrokerInfo:
+        """Write other advertised listeners into the node; return the registration as it is now.
+
+        Where the node is gone, the next `register` writes them. Raises CoordinationError.
+        """
+        self.info = self.info._replace(endpoints=endpoints)
+        data = encode_broker(self.info, self._context.clock.now_ms())
+        with suppress(NoNode):
+            await self._context.tree.set(paths.broker(self._context.broker_id), data)
+        return self.info
 
     async def _replace_own(self, path: str) -> bool:
         """Remove a node of our own session (a reply that was lost); whether to try again now."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import PER_BROKER, READ_ONLY, parse_value
+from minibroker.config.unserved import LISTENER_PREFIX, check_served
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,28 +24,8 @@ DELETE: Final = 1
 APPEND: Final = 2
 SUBTRACT: Final = 3
 
-_LISTENER_PREFIX: Final = "listener.name."
 _CLUSTER_LEVEL_LISTENER_KEYS: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
-)
-# Key stores may be exchanged at run time, but only for one listener at a time.
-_LISTENER_ONLY: Final = frozenset(
-    {
-        "ssl.keystore.type",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.key.password",
-        "ssl.keystore.key",
-        "ssl.keystore.certificate.chain",
-        "ssl.truststore.type",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.certificates",
-    }
-)
-# This broker binds its listeners at start; altering them later would be a promise not kept.
-_BOUND_AT_START: Final = frozenset(
-    {"listeners", "advertised.listeners", "listener.security.protocol.map"}
 )
 _THREAD_COUNTS: Final = (
     "num.io.threads",
@@ -115,6 +96,7 @@ def check_broker_values(
 
     Names that no release knows are let through, as Kafka does: a plug-in may read them.
     """
+    check_served(values)
     _refuse(
         "Cannot update these configs dynamically",
         [
@@ -123,29 +105,15 @@ def check_broker_values(
             if (key := BROKER_KEYS.get(name)) and key.update_mode == READ_ONLY
         ],
     )
-    _refuse(
-        "These security configs can be dynamically updated only per-listener using the listener "
-        "prefix",
-        [name for name in values if name in _LISTENER_ONLY],
-    )
     for name, text in values.items():
         key = BROKER_KEYS.get(_base_name(name))
         if key is not None:
             parse_value(key, text)
-            if key.is_sensitive:
-                raise ConfigError(
-                    f"{name} cannot be stored: this broker keeps no encrypted passwords "
-                    "in the metadata; give it in the configuration file"
-                )
     if not per_broker:
         _refuse(
             "Cannot update these configs at default cluster level, broker id must be specified",
             [name for name in values if _is_per_broker(name)],
         )
-    _refuse(
-        "These configs take effect at start only, set them in the configuration file",
-        [name for name in values if name in _BOUND_AT_START],
-    )
     _check_result(dynamic, values, per_broker=per_broker)
 
 
@@ -171,9 +139,9 @@ def _refuse(complaint: str, names: list[str]) -> None:
 
 def _base_name(name: str) -> str:
     """`listener.name.NAME.key` → `key`."""
-    if not name.startswith(_LISTENER_PREFIX):
+    if not name.startswith(LISTENER_PREFIX):
         return name
-    return name[len(_LISTENER_PREFIX) :].partition(".")[2]
+    return name[len(LISTENER_PREFIX) :].partition(".")[2]
 
 
 def _is_per_broker(name: str) -> bool:

@@ -16,6 +16,7 @@ from minibroker.config.broker_keys import BROKER_KEYS, FEATURE_KEYS
 from minibroker.config.checks import check_broker_config, parse_connection_overrides
 from minibroker.config.definition import default_value, parse_value
 from minibroker.config.listeners import Listener, parse_listeners, parse_protocol_map
+from minibroker.config.unserved import LISTENER_PREFIX, check_served, without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ __all__ = ["BrokerConfig", "Listener"]
 
 # Keys that plug-ins of Kafka read by themselves, so that KafkaConfig does not list them.
 _PLUGIN_KEYS: Final = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
-_PLUGIN_PREFIXES: Final = ("listener.name.", "rsm.config.", "rlmm.config.", "config.providers.")
+_PLUGIN_PREFIXES: Final = (LISTENER_PREFIX, "rsm.config.", "rlmm.config.", "config.providers.")
 
 
 class BrokerConfig:
@@ -120,6 +121,7 @@ class BrokerConfig:
         "transactional_id_expiration_ms",
         "unclean_leader_election_enable",
         "unknown_keys",
+        "without_effect",
         "zookeeper_connect",
         "zookeeper_connection_timeout_ms",
         "zookeeper_max_in_flight_requests",
@@ -139,6 +141,8 @@ class BrokerConfig:
             elif name not in _PLUGIN_KEYS and not name.startswith(_PLUGIN_PREFIXES):
                 unknown.append(name)
         self.unknown_keys: tuple[str, ...] = tuple(sorted(unknown))
+        check_served(settings)
+        self.without_effect = without_effect(settings)
         self._set_identity()
         self._set_network()
         self._set_log()

@@ -228,5 +228,7 @@ def _unknown(
 def documentation_of(scope: str, name: str) -> str | None:
     """The line on one key; `scope` is broker, topic, group or client-metrics. Loads the texts."""
     from minibroker.config.documentation import line_of  # noqa: PLC0415  only when asked for
+    from minibroker.config.unserved import note_on  # noqa: PLC0415  as above
 
-    return line_of(scope, name)
+    line = line_of(scope, name)
+    return line if line is None or scope != "broker" else line + note_on(name)

@@ -4,7 +4,8 @@ Behaviour: the listed values replace all values the resource has of its own. Eve
 answered by itself; `validate_only` does all but the change.
 Versions: 1 the answer precedes the pause of a quota; 2 flexible.
 Differs from Kafka: client metrics and groups can be altered as in Kafka 4, though the metadata is
-ZooKeeper's; the keys of listeners are refused for brokers (they take effect at start).
+ZooKeeper's; `listeners` and its protocols are read-only (they take effect at start), and so are
+settings of security that are not served (`config/unserved.py`).
 """
 
 from __future__ import annotations

@@ -36,6 +36,45 @@ _DEFAULT_FLAG = (
 _ONE_NODE = "defaults for a single node (config/broker_keys.py lists them)"
 _UNKNOWN_OPERATION = "an unknown operation is the client's error; Kafka 3.9 fails on it inside"
 
+_BOUND_AT_START = "listeners are bound at start; Kafka binds and lets go of them while it runs"
+_NOT_SERVED = "a security setting that is not served cannot be set, so it is shown as read-only"
+_UNSERVED_SECURITY = (
+    "principal.builder.class",
+    "sasl.enabled.mechanisms",
+    "sasl.jaas.config",
+    "sasl.kerberos.kinit.cmd",
+    "sasl.kerberos.min.time.before.relogin",
+    "sasl.kerberos.principal.to.local.rules",
+    "sasl.kerberos.service.name",
+    "sasl.kerberos.ticket.renew.jitter",
+    "sasl.kerberos.ticket.renew.window.factor",
+    "sasl.login.refresh.buffer.seconds",
+    "sasl.login.refresh.min.period.seconds",
+    "sasl.login.refresh.window.factor",
+    "sasl.login.refresh.window.jitter",
+    "sasl.mechanism.inter.broker.protocol",
+    "ssl.cipher.suites",
+    "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.engine.factory.class",
+    "ssl.key.password",
+    "ssl.keymanager.algorithm",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.protocol",
+    "ssl.provider",
+    "ssl.secure.random.implementation",
+    "ssl.trustmanager.algorithm",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
+)
+
 _NO_WORDS = "no words are an empty text, as in 3.9; Kafka 4 sends null"
 
 KNOWN_DIFFERENCES: list[Difference] = [
@@ -126,6 +165,14 @@ KNOWN_DIFFERENCES: list[Difference] = [
             "transaction.state.log.min.isr",
             "transaction.state.log.replication.factor",
         )
+    ),
+    *(
+        Difference("describe_configs_broker", f"broker.*.{key}.read_only:", _BOUND_AT_START)
+        for key in ("listeners", "listener.security.protocol.map")
+    ),
+    *(
+        Difference("describe_configs_broker", f"broker.*.{key}.read_only:", _NOT_SERVED)
+        for key in _UNSERVED_SECURITY
     ),
     Difference(
         "incremental_alter_configs_refused", "unknown operation.*", _UNKNOWN_OPERATION, peer="3.9.1"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.config.broker import BrokerConfig
+from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.describe import (
     DEFAULT_SOURCE,
     Entry,
@@ -27,6 +28,7 @@ from minibroker.handlers.describe_configs import TYPE_CODES
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
+    from tests.support.broker import Minibroker
     from tests.support.peers import KafkaPeer
 
 pytestmark = pytest.mark.java
@@ -46,8 +48,16 @@ OURS = {
     "transaction.state.log.min.isr": "1 by default here",
 }
 
+# Kafka alters these while it runs.
+LISTENERS_ARE_BOUND_AT_START = {"listeners", "listener.security.protocol.map"}
 
-def describe(peer: KafkaPeer, kind: int, name: str) -> dict[str, dict[str, Any]]:
+
+def is_unserved_security(name: str) -> bool:
+    """Return whether minibroker refuses to alter the key, because it would have no effect."""
+    return name.startswith(("ssl.", "sasl.")) or name == "principal.builder.class"
+
+
+def describe(peer: KafkaPeer | Minibroker, kind: int, name: str) -> dict[str, dict[str, Any]]:
     """What the peer says of one resource: key → its entry."""
     with WireClient(peer.host, peer.port) as client:
         answer = client.call(
@@ -116,6 +126,8 @@ def differences(theirs: dict[str, dict[str, Any]], entries: list[Entry]) -> list
     for name in sorted(theirs.keys() & mine.keys()):
         with_default = name not in OURS
         left = comparable(theirs[name], with_default=with_default)
+        if name in LISTENERS_ARE_BOUND_AT_START or is_unserved_security(name):
+            left["read_only"] = True
         right = comparable(mine[name], with_default=with_default)
         if left != right and not (name in OURS and left["config_source"] == DEFAULT_SOURCE):
             found.append(f"{name}: Kafka {left}, here {right}")
@@ -130,6 +142,11 @@ def static_config(peer: KafkaPeer) -> DynamicConfig:
 def test_the_broker_is_described_as_kafka_describes_it(kafka_39: KafkaPeer) -> None:
     dynamic = static_config(kafka_39)
     assert differences(describe(kafka_39, BROKER, "0"), broker_entries(dynamic)) == []
+
+
+def test_every_broker_key_of_kafka_4_is_known(kafka_44: KafkaPeer) -> None:
+    """So none is ignored: a key is served, refused (`config/unserved.py`) or without harm."""
+    assert describe(kafka_44, BROKER, "0").keys() - BROKER_KEYS.keys() == set()
 
 
 def test_every_key_of_kafka_has_documentation_and_none_of_it_is_kafkas(
@@ -206,3 +223,70 @@ def wait_until_applied(peer: KafkaPeer, values: dict[str, str]) -> None:
         if all(described[name]["value"] == value for name, value in values.items()):
             return
     raise AssertionError(values)
+
+
+# The other differences from one release.
+ALTERABLE_IN_39_ONLY = {"advertised.listeners"}
+ALTERABLE_SINCE_4 = {
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.reader.threads",
+}
+REFUSED_WHILE_ELR_IS_ENABLED = {"min.insync.replicas"}
+
+
+def alterations(peer: KafkaPeer | Minibroker) -> dict[str, tuple[bool, bool]]:
+    """Every key of the broker: is it described as changeable, and is its own value taken?"""
+    found = {}
+    with WireClient(peer.host, peer.port) as client:
+        for name, config in describe(peer, BROKER, "0").items():
+            value = config["value"]
+            if name == "advertised.listeners":
+                value = f"PLAINTEXT://{peer.address}"
+            elif value is None:
+                value = (
+                    "1" if config["config_type"] in (TYPE_CODES["int"], TYPE_CODES["long"]) else ""
+                )
+            change = {"name": name, "config_operation": 0, "value": value}
+            answer = client.call(
+                "incremental_alter_configs",
+                1,
+                resources=[{"resource_type": BROKER, "resource_name": "0", "configs": [change]}],
+                validate_only=True,
+            )
+            found[name] = (not config["read_only"], answer["responses"][0]["error_code"] == 0)
+    return found
+
+
+def test_exactly_what_is_described_as_changeable_can_be_altered(minibroker: Minibroker) -> None:
+    disagreeing = {
+        name
+        for name, (is_shown, is_taken) in alterations(minibroker).items()
+        if is_shown != is_taken
+    }
+    assert disagreeing == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        ("3.9.1", LISTENERS_ARE_BOUND_AT_START),
+        (
+            "4.4.0",
+            LISTENERS_ARE_BOUND_AT_START
+            | ALTERABLE_IN_39_ONLY
+            | ALTERABLE_SINCE_4
+            | REFUSED_WHILE_ELR_IS_ENABLED,
+        ),
+    ],
+)
+def test_what_can_be_altered_beside_kafka(
+    version: str, known: set[str], minibroker: Minibroker, request: pytest.FixtureRequest
+) -> None:
+    """Security settings differ, and those named above; nothing else, and each of them."""
+    theirs = alterations(request.getfixturevalue(f"kafka_{version[0]}{version[2]}"))
+    mine = alterations(minibroker)
+    different = {name for name in theirs.keys() & mine.keys() if theirs[name] != mine[name]}
+    security = {name for name in different if is_unserved_security(name)}
+    assert different - security == known
+    assert all(theirs[name][0] and mine[name] == (False, False) for name in security)

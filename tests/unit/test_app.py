@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from tests.unit.handlers.test_fetch import asking, first, offsets_in, part
 from tests.unit.handlers.test_produce import produce
 
 if TYPE_CHECKING:
-    pass
+    from tests.support.in_process import RawClient
 
 
 def files_in(directory: Path) -> set[str]:
@@ -80,6 +81,31 @@ async def test_topic_and_broker_configurations_are_there_after_a_start(tmp_path:
         assert running.partitions.get("t", 0).log.config.max_message_bytes == 500
         assert running.broker.dynamic.broker.message_max_bytes == 900
         assert running.broker.dynamic.broker.log_retention_ms == 7
+
+
+async def test_advertised_listeners_change_while_it_runs(tmp_path: Path) -> None:
+    """Clients are told the other address at once, and again after a start."""
+
+    async def advertised(client: RawClient) -> str:
+        answer = await client.call(MetadataRequest(topics=[]), 9)
+        return f"{answer.brokers[0].host}:{answer.brokers[0].port}"
+
+    async with InProcessBroker(tmp_path) as running, await running.connect() as client:
+        cluster = running.broker.cluster
+        before = await advertised(client)
+        other = {"advertised.listeners": "PLAINTEXT://kafka.example:19092"}
+        await cluster.alter_config("brokers", "0", other)
+        await asyncio.gather(*running.broker._tasks)
+        assert await advertised(client) == "kafka.example:19092"
+        data, _ = await cluster.tree.get("/brokers/ids/0")
+        assert b"PLAINTEXT://kafka.example:19092" in data
+    async with InProcessBroker(tmp_path) as running, await running.connect() as client:
+        cluster = running.broker.cluster
+        assert await advertised(client) == "kafka.example:19092"
+        await cluster.alter_config("brokers", "0", {"advertised.listeners": None})
+        await asyncio.gather(*running.broker._tasks)
+        assert (await advertised(client)).startswith("127.0.0.1:")
+        assert before.startswith("127.0.0.1:")
 
 
 async def test_several_brokers_live_in_one_process(tmp_path: Path) -> None:

@@ -148,6 +148,16 @@ async def test_brokers_see_each_other_come_and_go(shared: SharedTree) -> None:
     await first.close()
 
 
+async def test_listeners_advertised_later_arrive_at_the_other(pair: Pair) -> None:
+    first, _, second, _ = pair
+    later = Endpoint("PLAINTEXT", "kafka.example", 19092)
+    await first.advertise([later])
+    assert first.image.brokers[1].endpoints == (later,)
+    async with asyncio.timeout(WAIT_S):
+        while second.image.brokers[1].endpoints != (later,):  # noqa: ASYNC110  nobody is told
+            await asyncio.sleep(0)
+
+
 async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> None:
     first, _, second, heard = pair
     made = await second.create_topic("t", assignment={0: [2]}, configs={"a": "b"})

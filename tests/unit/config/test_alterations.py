@@ -64,12 +64,37 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
     ("values", "per_broker", "sentence"),
     [
         ({"broker.id": "1"}, True, "Cannot update these configs dynamically: [broker.id]"),
-        ({"ssl.keystore.location": "/k"}, True, "only per-listener using the listener prefix"),
+        (
+            {"ssl.keystore.location": "/k"},
+            True,
+            "ssl.keystore.location=/k (allowed: no value): minibroker does not authenticate",
+        ),
+        (
+            {"ssl.keystore.type": "JKS"},
+            True,
+            "Cannot update these configs dynamically: [ssl.keystore.type]",
+        ),
         ({"log.segment.bytes": "x"}, True, "Invalid value x for configuration log.segment.bytes"),
-        ({"listener.name.a.ssl.key.password": "x"}, True, "keeps no encrypted passwords"),
+        ({"sasl.jaas.config": "x"}, True, "sasl.jaas.config=[hidden] (allowed: no value)"),
+        (
+            {"listener.name.a.ssl.key.password": "x"},
+            True,
+            "listener.name.a.ssl.key.password=[hidden] (allowed: no value)",
+        ),
+        (
+            {"listener.name.a.max.connections": "5"},
+            False,
+            "limits count all listeners together; set max.connections without a prefix",
+        ),
         ({"listener.name.a.ssl.keystore.type": "JKS"}, False, "broker id must be specified"),
-        ({"sasl.enabled.mechanisms": "PLAIN"}, False, "broker id must be specified"),
-        ({"advertised.listeners": "PLAINTEXT://a:1"}, True, "take effect at start only"),
+        ({"sasl.enabled.mechanisms": "PLAIN"}, False, "sasl.enabled.mechanisms=PLAIN"),
+        ({"advertised.listeners": "PLAINTEXT://a:1"}, False, "broker id must be specified"),
+        ({"advertised.listeners": "SSL://a:1"}, True, "advertised.listeners has SSL"),
+        (
+            {"listeners": "PLAINTEXT://127.0.0.1:9092"},
+            True,
+            "Cannot update these configs dynamically: [listeners]",
+        ),
         ({"num.io.threads": "3"}, False, "at least half the current value 8"),
         ({"num.io.threads": "17"}, False, "not be greater than double the current value 8"),
         ({"log.retention.ms": "0"}, False, "log.retention.ms=0"),
@@ -88,7 +113,7 @@ def test_what_a_running_broker_takes(per_broker: bool) -> None:
     values = {
         "log.segment.bytes": "2000",
         "num.io.threads": "16",
-        "listener.name.a.max.connections": "5",
+        "listener.name.a.num.network.threads": "5",
         "a.plugins.key": "x",
     }
     dynamic = DynamicConfig(BrokerConfig())

@@ -61,8 +61,8 @@ def test_unknown_keys_are_named_and_plugins_keys_are_not_unknown() -> None:
         {
             "num.partitons": "3",
             "a.typo": "",
-            "super.users": "User:admin",
-            "listener.name.internal.ssl.keystore.location": "/k",
+            "super.users": "",
+            "listener.name.internal.num.network.threads": "2",
         }
     )
     assert config.unknown_keys == ("a.typo", "num.partitons")

@@ -42,7 +42,10 @@ from minibroker.errors import ConfigError
         ),
         ({"inter.broker.listener.name": "EXT"}, "inter.broker.listener.name=EXT is not advertised"),
         (
-            {"inter.broker.listener.name": "PLAINTEXT", "security.inter.broker.protocol": "SSL"},
+            {
+                "inter.broker.listener.name": "PLAINTEXT",
+                "security.inter.broker.protocol": "PLAINTEXT",
+            },
             "give only one of them",
         ),
         ({"queued.max.request.bytes": "5"}, "queued.max.request.bytes=5"),

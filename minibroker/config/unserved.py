@@ -1,0 +1,161 @@
+"""Settings of Kafka that this broker does not serve: it refuses some and names others in a warning.
+
+A setting that changes who gets in or what is kept is refused, unless its value is Kafka's default:
+an operator who reads it in the file would believe in it. `BrokerConfig` asks here for the settings
+at start and for dynamic ones, so both ways answer alike. A setting that changes neither is named in
+one warning (`WITHOUT_EFFECT`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.config.broker_keys import BROKER_KEYS
+from minibroker.config.definition import default_value, parse_value
+from minibroker.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LISTENER_PREFIX: Final = "listener.name."
+
+_SECURITY_PREFIXES: Final = (
+    "sasl.",
+    "ssl.",
+    "zookeeper.ssl.",
+    "delegation.token.",
+    "password.encoder.",
+)
+_SECURITY_KEYS: Final = frozenset(
+    {
+        "allow.everyone.if.no.acl.found",
+        "authorizer.class.name",
+        "connections.max.reauth.ms",
+        "principal.builder.class",
+        "security.inter.broker.protocol",
+        "security.providers",
+        "super.users",
+        "zookeeper.clientCnxnSocket",
+        "zookeeper.set.acl",
+    }
+)
+_SECURITY_REASON: Final = (
+    "minibroker does not authenticate, authorize or encrypt yet: every client that reaches a"
+    " listener may do everything. Remove the setting, and let only trusted clients reach the"
+    " listeners"
+)
+
+# Key → what would not happen. Each changes what is kept, or who is limited.
+_KEPT: Final = {
+    "alter.config.policy.class.name": "no Java class is loaded, so no policy would be asked",
+    "client.quota.callback.class": "no Java class is loaded; limits are those of AlterClientQuotas",
+    "config.providers": "a value with ${...} would be taken as it stands; write the value itself",
+    "create.topic.policy.class.name": "no Java class is loaded, so no policy would be asked",
+    "remote.log.storage.system.enable": "records are kept in log.dirs only",
+    "zookeeper.metadata.migration.enable": "the metadata would stay in ZooKeeper",
+}
+_LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
+
+WITHOUT_EFFECT: Final = frozenset(
+    {
+        "auto.leader.rebalance.enable",
+        "control.plane.listener.name",
+        "controlled.shutdown.enable",
+        "cordoned.log.dirs",
+        "kafka.metrics.reporters",
+        "metric.reporters",
+        "replica.selector.class",
+        "unclean.leader.election.enable",
+    }
+)
+"""With one replica of each partition there is no other leader to choose, to move to or to read
+from; reporters are Java classes."""
+
+# Kafka's authorizer reads these by itself, so no table has them.
+_AUTHORIZER_DEFAULTS: Final = {"allow.everyone.if.no.acl.found": "false", "super.users": ""}
+
+
+def check_served(settings: Mapping[str, str]) -> None:
+    """Raise ConfigError if a setting would change who gets in or what is kept, and is not served.
+
+    `settings`: key → text, as given at start or dynamically; types and ranges are checked before.
+    """
+    security = [
+        f"{name}={_shown(name, text)} (allowed: {_default_text(name) or 'no value'})"
+        for name, text in settings.items()
+        if _is_security(name) and not _is_default(name, text)
+    ]
+    if security:
+        raise ConfigError(f"{', '.join(security)}: {_SECURITY_REASON}")
+    for name, text in settings.items():
+        reason = _KEPT.get(name)
+        if name.startswith(LISTENER_PREFIX) and _key_name(name) in _LISTENER_LIMITS:
+            reason = f"limits count all listeners together; set {_key_name(name)} without a prefix"
+        if reason is not None and not _is_default(name, text):
+            allowed = _default_text(name) or "no value"
+            raise ConfigError(f"{name}={text} is not served (allowed: {allowed}): {reason}")
+
+
+def without_effect(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys of `WITHOUT_EFFECT` that are set to something else than their default."""
+    return tuple(
+        sorted(
+            name
+            for name, text in settings.items()
+            if name in WITHOUT_EFFECT and not _is_default(name, text)
+        )
+    )
+
+
+def note_on(name: str) -> str:
+    """Return the sentence that a key's documentation ends with, "" for a key that is served."""
+    if _is_security(name) or name in _KEPT:
+        return " Not served: only the default is accepted."
+    return " It has no effect here." if name in WITHOUT_EFFECT else ""
+
+
+def _is_security(name: str) -> bool:
+    """Return whether the key decides who gets in, by itself or behind a listener's prefix.
+
+    A mechanism may stand between prefix and key: `listener.name.x.plain.sasl.jaas.config`. A name
+    that Kafka does not know is no setting of the broker (`unknown_keys` names it).
+    """
+    base = _key_name(name)
+    if base in _SECURITY_KEYS:
+        return True
+    is_known = base in BROKER_KEYS or base != name
+    return is_known and base.startswith(_SECURITY_PREFIXES)
+
+
+def _key_name(name: str) -> str:
+    """Return the key behind the prefixes of a listener and a mechanism; other names unchanged."""
+    if not name.startswith(LISTENER_PREFIX):
+        return name
+    base = name[len(LISTENER_PREFIX) :].partition(".")[2]
+    behind_mechanism = base.partition(".")[2]
+    return behind_mechanism if behind_mechanism.startswith("sasl.") else base
+
+
+def _is_default(name: str, text: str) -> bool:
+    """Return whether the value is Kafka's default; an empty text also stands for no value."""
+    base = _key_name(name)
+    key = BROKER_KEYS.get(base)
+    if key is None:
+        return text.strip() == _AUTHORIZER_DEFAULTS.get(base)
+    if key.default is None:
+        return not text.strip()
+    return parse_value(key, text) == default_value(key)
+
+
+def _default_text(name: str) -> str | None:
+    base = _key_name(name)
+    key = BROKER_KEYS.get(base)
+    return _AUTHORIZER_DEFAULTS.get(base) if key is None else key.default
+
+
+def _shown(name: str, text: str) -> str:
+    """Return the value for an error message, without secrets."""
+    base = _key_name(name)
+    key = BROKER_KEYS.get(base)
+    is_secret = base not in _AUTHORIZER_DEFAULTS if key is None else key.is_sensitive
+    return "[hidden]" if is_secret else text

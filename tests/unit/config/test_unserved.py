@@ -1,0 +1,155 @@
+"""Settings that are not served: refused where they decide who gets in or what is kept."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker import cli
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.broker_keys import BROKER_KEYS
+from minibroker.config.definition import default_value, parse_value
+from minibroker.config.describe import documentation_of
+from minibroker.config.dynamic import DynamicConfig
+from minibroker.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from minibroker.config.definition import ConfigKey
+
+# Words in names of settings that have to do with who gets in.
+SECURITY_WORDS = re.compile(
+    r"ssl|sasl|secur|auth|principal|acl|password|secret|token|credential|policy|kerberos|"
+    r"clientCnxnSocket|callback"
+)
+# Names with such a word, and why every value of theirs is accepted.
+HARMLESS = {
+    "connection.failed.authentication.delay.ms": "no authentication fails",
+    "listener.security.protocol.map": "served protocols only, checked for each listener",
+    "group.consumer.migration.policy": "has effect",
+    "log.cleanup.policy": "has effect",
+}
+
+
+def other_value(key: ConfigKey) -> str:
+    """Return a text of the key's type and range that is not its default."""
+    words = key.allowed.lstrip("~").split("|")
+    for text in filter(None, [*words, "true", "false", "1", "100000", "0.5", "a.Value"]):
+        try:
+            if parse_value(key, text) != default_value(key):
+                return text
+        except ConfigError:
+            continue
+    raise AssertionError(key.name)
+
+
+SECURITY_KEYS = [
+    name for name in BROKER_KEYS if SECURITY_WORDS.search(name) and name not in HARMLESS
+]
+
+
+def test_the_list_has_the_keys_of_kafka() -> None:
+    """A word that no longer matches would make the next test pass for nothing."""
+    assert len(SECURITY_KEYS) > 100
+    assert {
+        "authorizer.class.name",
+        "sasl.enabled.mechanisms",
+        "ssl.client.auth",
+        "zookeeper.set.acl",
+        "zookeeper.ssl.client.enable",
+        "delegation.token.master.key",
+        "password.encoder.secret",
+        "principal.builder.class",
+        "security.inter.broker.protocol",
+        "connections.max.reauth.ms",
+        "create.topic.policy.class.name",
+        "client.quota.callback.class",
+        "sasl.oauthbearer.jwt.validator.class",
+    } <= set(SECURITY_KEYS)
+
+
+@pytest.mark.parametrize("name", SECURITY_KEYS)
+def test_a_security_setting_is_refused_at_start_and_later(name: str) -> None:
+    """The error names the key, the value (no secret) and what is allowed; the default is taken."""
+    key = BROKER_KEYS[name]
+    text = other_value(key)
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig({name: text})
+    shown = "[hidden]" if key.is_sensitive else text
+    assert f"{name}={shown}" in str(refused.value)
+    assert f"(allowed: {key.default or 'no value'})" in str(refused.value)
+    if key.default is not None or key.type not in ("int", "long"):
+        assert BrokerConfig({name: key.default or ""}).unknown_keys == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("super.users", "User:admin"),
+        ("allow.everyone.if.no.acl.found", "true"),
+        ("listener.name.internal.ssl.keystore.location", "/k"),
+        ("listener.name.internal.sasl.enabled.mechanisms", "PLAIN"),
+        ("listener.name.internal.plain.sasl.jaas.config", "x"),
+        ("listener.name.internal.scram-sha-256.sasl.server.callback.handler.class", "a.B"),
+        ("listener.name.internal.principal.builder.class", "a.B"),
+        ("listener.name.internal.connections.max.reauth.ms", "5"),
+        ("listener.name.internal.max.connections", "5"),
+        ("listener.name.internal.max.connection.creation.rate", "5"),
+        ("remote.log.storage.system.enable", "true"),
+        ("config.providers", "file"),
+        ("zookeeper.metadata.migration.enable", "true"),
+    ],
+)
+def test_settings_without_a_row_and_of_one_listener_are_refused(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"{name}=")):
+        BrokerConfig({name: text})
+
+
+def test_all_refused_security_settings_are_named_at_once_and_secrets_are_not() -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig({"ssl.key.password": "s3cret", "super.users": "User:admin"})
+    sentence = str(refused.value)
+    assert "ssl.key.password=[hidden] (allowed: no value), super.users=User:admin" in sentence
+    assert "Remove the setting" in sentence
+    assert "s3cret" not in sentence
+
+
+def test_a_value_that_another_broker_stored_is_not_applied_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Kafka left it in the tree: the values in force stay, and the log says why."""
+    dynamic = DynamicConfig(BrokerConfig())
+    dynamic.set_broker({"listener.name.internal.ssl.client.auth": "required"})
+    assert dynamic.broker is dynamic.static
+    assert "listener.name.internal.ssl.client.auth=required" in caplog.text
+
+
+def test_settings_that_change_nothing_here_are_named_in_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "unclean.leader.election.enable=true\nmetric.reporters=a.B\n"
+        "auto.leader.rebalance.enable=true\n"
+    )
+    arguments = cli.parse_serve(["--config", str(file)])
+    with caplog.at_level(logging.WARNING):
+        cli.build(arguments, {})
+    assert caplog.messages == [
+        "these settings have no effect: metric.reporters, unclean.leader.election.enable"
+    ]
+
+
+def test_the_documentation_says_what_is_not_served() -> None:
+    for name in ("sasl.jaas.config", "create.topic.policy.class.name"):
+        line = documentation_of("broker", name)
+        assert line is not None
+        assert line.endswith(" Not served: only the default is accepted.")
+    unclean = documentation_of("broker", "unclean.leader.election.enable")
+    assert unclean is not None
+    assert unclean.endswith(" It has no effect here.")
+    assert documentation_of("broker", "nobody.knows") is None
