@@ -126,7 +126,8 @@ def replay(
 
     Args:
         archive: directory that `archive` has written.
-        to_topic: name of a topic that is there.
+        to_topic: where to; a topic that is not there is made, with as many partitions as the
+            archived one had.
         topics: those of the archive to take; the only one unless given.
         speed: "max", or how fast time goes: "1x", "60x", "0.5x".
         keep_timestamps: records keep theirs.

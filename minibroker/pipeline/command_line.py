@@ -96,14 +96,21 @@ def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
         return _inspect(plan, engine, out, errors)
     stop = threading.Event()
     if not out.isatty():
+        lines = JsonProgress(out)
         with _ctrl_c_sets(stop):
-            launch.run(plan, engine, progress=JsonProgress(out), stop=stop, is_quiet=True)
+            launch.run(plan, engine, progress=lines, note=lines.note, stop=stop, is_quiet=True)
         return EXIT_INTERRUPTED if stop.is_set() else EXIT_OK
     line = TerminalProgress(out)
     try:
         with _ctrl_c_sets(stop), _when_set(stop, lambda: line.show("ending with this batch")):
             outcome = launch.run(
-                plan, engine, progress=line, stop=stop, tell=line.show, is_quiet=True
+                plan,
+                engine,
+                progress=line,
+                note=line.note,
+                stop=stop,
+                tell=line.show,
+                is_quiet=True,
             )
     finally:
         line.close()

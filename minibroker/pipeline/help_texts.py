@@ -69,7 +69,7 @@ REPLAY_HELP: Final = f"""\
 minibroker pipeline replay: copy archived records into a topic, each exactly once
 
   --from DIR              what `pipeline archive` has written
-  --to-topic T            where to; the topic must be there
+  --to-topic T            where to; a topic that is not there is made, see below
   --topic T[,...]         of an archive of several topics: those to copy
   --speed max|1x|60x|0.5x as fast as it goes (max), as it happened, faster or slower
   --keep-timestamps       records keep their timestamps (the topic's retention counts by them);
@@ -78,6 +78,9 @@ minibroker pipeline replay: copy archived records into a topic, each exactly onc
   --checkpoint DIR        where to remember how far it is (FROM/_minibroker/replays/TOPIC)
   --batch-rows N          records of a batch and its transactions, at most (500000)
 {_COMMON}
+A topic that is not there is made, with as many partitions as the archived topic had and the
+cluster's defaults for everything else; to choose, make it before. With --keep-timestamps old
+records go as soon as the topic's retention (a week by default) says so.
 Records of a partition are written in their order, in transactions. The same command again goes on
 where the last one ended, also after it was killed; when all is written it writes nothing. Give
 another --checkpoint to replay the same archive once more.

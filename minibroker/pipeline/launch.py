@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.plan import Engine
-    from minibroker.pipeline.progress import Progress
+    from minibroker.pipeline.progress import Note, Progress
     from minibroker.pipeline.running import Outcome
 
 SHUFFLE_PARTITIONS: Final = "8"
@@ -52,6 +52,7 @@ class Job(Protocol):
         plan: StreamPlan,
         *,
         progress: Progress | None = None,
+        note: Callable[[Note], None] | None = None,
         stop: threading.Event | None = None,
     ) -> Outcome:
         """Do it. Raises PipelineError."""
@@ -63,6 +64,7 @@ def run(
     *,
     spark: SparkSession | None = None,
     progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
     stop: threading.Event | None = None,
     tell: Callable[[str], None] | None = None,
     is_quiet: bool = False,
@@ -74,6 +76,7 @@ def run(
         engine: the Spark to start, unless there is one.
         spark: a session that runs already, and stays.
         progress: is told of every batch.
+        note: is told what there is to know beside the batches.
         stop: set by somebody who wants it to end after the running batch.
         tell: is told what goes on until the first batch is done, a few words each time.
         is_quiet: what Java and Spark's workers print is kept back.
@@ -84,13 +87,13 @@ def run(
     job = job_of(plan)
     job.check(plan, spark)
     if spark is not None:
-        return job.run(spark, plan, progress=progress, stop=stop)
+        return job.run(spark, plan, progress=progress, note=note, stop=stop)
     with started(engine, tell=tell, is_quiet=is_quiet) as own:
         if stop is not None and stop.is_set():
             raise KeyboardInterrupt
         if tell is not None:
             tell("first batch")
-        return job.run(own, plan, progress=progress, stop=stop)
+        return job.run(own, plan, progress=progress, note=note, stop=stop)
 
 
 def job_of(plan: StreamPlan) -> Job:

@@ -34,7 +34,7 @@ class Topics(NamedTuple):
 def ask(kafka: Kafka) -> Topics:
     """Topics of the cluster. Raises PipelineError when nobody answers."""
     try:
-        found = _admin(kafka).list_topics(timeout=ANSWER_TIMEOUT_S)
+        found = admin_of(kafka).list_topics(timeout=ANSWER_TIMEOUT_S)
     except KafkaException as error:
         raise PipelineError(_no_answer(kafka, error)) from error
     partitions = {
@@ -82,7 +82,7 @@ def start_offsets(kafka: Kafka, topics: Topics, names: Iterable[str]) -> dict[st
 
 def topic_id(kafka: Kafka, name: str) -> str:
     """What tells a topic from a later one of its name; empty: the cluster is too old to say."""
-    admin = _admin(kafka)  # kept until it has answered: its end is the end of its questions
+    admin = admin_of(kafka)  # kept until it has answered: its end is the end of its questions
     futures = admin.describe_topics(TopicCollection([name]), request_timeout=ANSWER_TIMEOUT_S)
     try:
         return str(futures[name].result(timeout=ANSWER_TIMEOUT_S).topic_id)
@@ -99,7 +99,7 @@ def _offsets(
         for number in range(topics.partitions[name])
     }
     offsets: dict[str, dict[int, int]] = {}
-    admin = _admin(kafka)
+    admin = admin_of(kafka)
     try:
         answers = admin.list_offsets(wanted, request_timeout=ANSWER_TIMEOUT_S)
         for where, future in answers.items():
@@ -110,7 +110,8 @@ def _offsets(
     return offsets
 
 
-def _admin(kafka: Kafka) -> AdminClient:
+def admin_of(kafka: Kafka) -> AdminClient:
+    """Return a client with the job's settings. Raises PipelineError when it does not take them."""
     settings: dict[str, Any] = client_settings(
         {
             key: value

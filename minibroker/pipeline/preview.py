@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.pipeline.plan import Engine, Kafka, Plan
+    from minibroker.pipeline.replay_target import Target
 
 _SEEN_LATER: Final = "is seen when Spark runs"
 """Of what lies at a URL."""
@@ -56,7 +57,7 @@ def _archive(plan: ArchivePlan) -> Lines:
 def _replay(plan: ReplayPlan) -> Lines:
     from minibroker.pipeline.jobs import replay  # noqa: PLC0415
 
-    partitions = replay.check(plan)
+    target = replay.check(plan)
     files = files_of(plan.archive, None)
     speed = "as fast as it goes" if plan.speed is None else f"at {plan.speed:g} times the pace"
     time = "their timestamps" if plan.keep_timestamps else "the time of the replay"
@@ -73,11 +74,19 @@ def _replay(plan: ReplayPlan) -> Lines:
         if files is not None
         else ("replay", plan.archive),
         ("topics", ", ".join(plan.topics) or "the one that is there"),
-        ("to", f"topic {plan.to_topic} ({partitions} partitions) at {plan.kafka.bootstrap}"),
+        ("to", f"topic {plan.to_topic} ({_target(target)}) at {plan.kafka.bootstrap}"),
         ("writes", f"{speed}, with {time}, {place}"),
         ("progress", f"{plan.checkpoint}: {progress}"),
         ("batches", f"of {plan.batch_rows:,} records at most"),
     ]
+
+
+def _target(target: Target) -> str:
+    if target.is_there:
+        return f"{target.partitions} partitions"
+    if target.partitions:
+        return f"which is made, with {target.partitions} partitions"
+    return f"which is made; how many partitions it gets {_SEEN_LATER}"
 
 
 def _rollup(plan: RollupPlan) -> Lines:

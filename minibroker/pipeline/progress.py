@@ -53,6 +53,15 @@ class Batch(NamedTuple):
         return self.lag / self.rows_per_s
 
 
+class Note(NamedTuple):
+    """What a job tells beside its batches."""
+
+    sentence: str
+    """For a person."""
+    fields: Mapping[str, object]
+    """The same for a script."""
+
+
 class Progress(Protocol):
     """What a job reports to."""
 
@@ -68,6 +77,11 @@ class JsonProgress:
 
     def __call__(self, batch: Batch) -> None:
         self._out.write(json.dumps(as_json(batch)) + "\n")
+        self._out.flush()
+
+    def note(self, note: Note) -> None:
+        """Write a line without the field `batch`."""
+        self._out.write(json.dumps(note.fields) + "\n")
         self._out.flush()
 
     def close(self) -> None:
@@ -90,6 +104,12 @@ class TerminalProgress:
         self._out.write(_CLEAR_LINE + text[:width])
         self._out.flush()
         self._is_shown = True
+
+    def note(self, note: Note) -> None:
+        """Write a line that stays, above the one that is written over and over."""
+        self.close()
+        self._out.write(f"{note.sentence}\n")
+        self._out.flush()
 
     def close(self) -> None:
         """Take the line away: what follows begins at the left."""

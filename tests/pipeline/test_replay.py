@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.pipeline import PipelineError, archive, replay
+from minibroker.pipeline.jobs.replay import check, run
+from minibroker.pipeline.plan import Kafka, ReplayPlan
+from minibroker.pipeline.replay_target import Target
 from tests.pipeline import topics
 from tests.pipeline.committed import Record, records
 
@@ -16,11 +19,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.progress import Batch
+    from minibroker.pipeline.progress import Batch, Note
+    from minibroker.testing import Broker
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 
 RECORDS = 300
+PARTITIONS = 4
+"""Of the archived topic; the last one is empty."""
 
 Archived = tuple[dict[int, list[Record]], "Path"]
 """What was in the topic, and the directory of its archive."""
@@ -30,9 +36,9 @@ Archived = tuple[dict[int, list[Record]], "Path"]
 def archived(
     spark: SparkSession, minibroker_address: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Archived:
-    """A topic of three partitions with gaps and odd records, and its archive in small batches."""
+    """A topic of four partitions with gaps and odd records, and its archive in small batches."""
     topic = "replay-origin"
-    topics.create(minibroker_address, topic, 3, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
     client = topics.producer(minibroker_address)
     for number in range(RECORDS):
         client.produce(
@@ -54,7 +60,7 @@ def test_partitions_times_and_everything_else_are_kept(
 ) -> None:
     """On each broker, in several batches; the second run finds nothing to do."""
     wanted, here = archived
-    topics.create(address, topic, 3, {"retention.ms": "-1"})
+    topics.create(address, topic, PARTITIONS, {"retention.ms": "-1"})
 
     def run() -> int:
         return replay(
@@ -71,6 +77,31 @@ def test_partitions_times_and_everything_else_are_kept(
     assert records(address, topic) == wanted
     assert run() == 0
     assert records(address, topic) == wanted
+
+
+def test_a_target_that_is_not_there_is_made(
+    spark: SparkSession, archived: Archived, kafka_address: str, topic: str, tmp_path: Path
+) -> None:
+    """By Kafka here, by minibroker in the README's test: with the empty partition, too."""
+    wanted, here = archived
+    address = kafka_address
+    notes: list[Note] = []
+    plan = ReplayPlan(
+        kafka=Kafka(bootstrap=address),
+        archive=str(here),
+        to_topic=topic,
+        keep_partitions=True,
+        checkpoint_directory=str(tmp_path / "checkpoint"),
+    )
+    assert check(plan) == Target(PARTITIONS, is_there=False)
+    assert run(spark, plan, note=notes.append).rows == RECORDS
+    assert [note.fields for note in notes] == [{"created_topic": topic, "partitions": PARTITIONS}]
+    found = records(address, topic)
+    assert {number: [one.value for one in part] for number, part in found.items()} == {
+        number: [one.value for one in part] for number, part in wanted.items()
+    }
+    assert run(spark, plan, note=notes.append).rows == 0
+    assert len(notes) == 1
 
 
 def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
@@ -105,7 +136,7 @@ def test_at_a_speed_what_is_due_is_written_when_it_is_due(
 ) -> None:
     """3.5 s of records at twice the pace: more than one batch, one of them after a second."""
     wanted, here = archived
-    topics.create(minibroker_address, topic, 3, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
     told: list[Batch] = []
     outcome = replay(
         here,
@@ -126,18 +157,29 @@ def test_at_a_speed_what_is_due_is_written_when_it_is_due(
 def test_what_cannot_work_is_one_sentence_and_writes_nothing(
     spark: SparkSession,
     archived: Archived,
-    minibroker_address: str,
+    in_process: Broker,
     topic: str,
     tmp_path: Path,
 ) -> None:
     _, here = archived
-    address = minibroker_address
+    address = in_process.bootstrap
     common = {"bootstrap": address, "spark": spark}
-    with pytest.raises(PipelineError, match=f"there is no topic '{topic}'"):
-        replay(here, to_topic=topic, **common)
-    topics.create(address, topic, 1)
     with pytest.raises(PipelineError, match="there is no archive at"):
         replay(tmp_path / "nowhere", to_topic=topic, **common)
+    with pytest.raises(PipelineError, match="has no records of topic 'other'"):
+        replay(here, to_topic=topic, topics="other", **common)
+    refused = in_process.faults.add("CreateTopics", error="TOPIC_AUTHORIZATION_FAILED")
+    with (
+        refused,
+        pytest.raises(
+            PipelineError,
+            match=f"no topic '{topic}', and the cluster does not make it .* with 4 partitions",
+        ),
+    ):
+        replay(here, to_topic=topic, **common)
+    assert refused.hits == 1
+    assert topic not in in_process.topics
+    topics.create(address, topic, 1)
     with pytest.raises(PipelineError, match="has no records of topic 'other'"):
         replay(here, to_topic=topic, topics="other", **common)
     with pytest.raises(PipelineError, match="has 1 partitions and the archive 3"):
@@ -154,6 +196,8 @@ def test_what_cannot_work_is_one_sentence_and_writes_nothing(
 
     replay(both, to_topic=topic, topics=f"{topic}-b", **common)
     topics.delete(address, topic)
+    with pytest.raises(PipelineError, match=r"is gone: give another directory with --checkpoint"):
+        replay(both, to_topic=topic, topics=f"{topic}-b", **common)
     topics.create(address, topic)
     with pytest.raises(PipelineError, match=r"topic id .* give another directory"):
         replay(both, to_topic=topic, topics=f"{topic}-b", **common)

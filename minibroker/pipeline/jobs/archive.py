@@ -18,12 +18,12 @@ from minibroker.pipeline.transforms.archived import to_archive, to_text
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from minibroker.pipeline.progress import Progress
+    from minibroker.pipeline.progress import Note, Progress
 
 
 def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
@@ -60,6 +60,7 @@ def run(
     plan: ArchivePlan,
     *,
     progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
     """Archive until all that is there now is copied, or with `follow` until `stop` is set.

@@ -30,14 +30,16 @@ from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.plan import ReplayPlan, join
+from minibroker.pipeline.progress import Note
 from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex, knot_ms
 from minibroker.pipeline.replay_source import ReplaySource
+from minibroker.pipeline.replay_target import Target, archived_partitions, create
 from minibroker.pipeline.running import Outcome, Watch, run_started
 from minibroker.pipeline.transforms import replayed
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
@@ -48,20 +50,22 @@ if TYPE_CHECKING:
 _PACED_TRIGGER = "1 second"
 
 
-def check(plan: ReplayPlan, spark: SparkSession | None = None) -> int:
-    """How many partitions the target has.
+def check(plan: ReplayPlan, spark: SparkSession | None = None) -> Target:
+    """Return the topic that it writes to, as it is or as it will be made.
 
     Raises:
-        PipelineError: no broker, no such topic, no archive; the checkpoint of another replay.
+        PipelineError: no broker, no archive; the checkpoint of another replay.
     """
-    there = preflight.ask(plan.kafka)
-    preflight.check_topic_exists(there, plan.to_topic)
+    there = preflight.ask(plan.kafka).partitions.get(plan.to_topic)
     files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
     if files is not None:
         archived_files.format_of(files, plan.archive)
     if checkpoints is not None:
-        _check_checkpoint(plan, checkpoints)
-    return there.partitions[plan.to_topic]
+        _check_checkpoint(plan, checkpoints, is_there=there is not None)
+    if there is not None:
+        return Target(there, is_there=True)
+    known = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
+    return Target(known, is_there=False)
 
 
 def job_of(plan: ReplayPlan) -> Mapping[str, str]:
@@ -78,6 +82,7 @@ def run(
     plan: ReplayPlan,
     *,
     progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
     """Replay what the archive has now and the checkpoint has not, until done or `stop` is set.
@@ -88,14 +93,19 @@ def run(
     files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
     if files is None or checkpoints is None:
         raise AssertionError("with a session every path has files")
-    partitions = check(plan, spark)
+    target = check(plan, spark)
     directory = Path(tempfile.mkdtemp(prefix="minibroker-replay-"))
     try:
         file_format = archived_files.format_of(files, plan.archive)
         index = build_index(spark, plan, file_format)
-        _check_fits(plan, index, partitions)
+        if target.is_there:
+            _check_fits(plan, index, target.partitions)
         if _is_complete(plan, checkpoints, index):
             return Outcome()
+        if not target.is_there:
+            made = _make_target(plan, files, index)
+            if note is not None:
+                note(made)
         job_directory.write_job(
             checkpoints, plan.checkpoint, {**job_of(plan), "name": f"replay-{uuid.uuid4()}"}
         )
@@ -170,15 +180,38 @@ def _start(
     return start_query(spark, stream, join(plan.checkpoint, "checkpoint"))
 
 
-def _check_checkpoint(plan: ReplayPlan, checkpoints: Files) -> None:
+def _check_checkpoint(plan: ReplayPlan, checkpoints: Files, *, is_there: bool) -> None:
     found = job_directory.read_job(checkpoints, plan.checkpoint)
+    if not is_there:
+        if found:
+            raise PipelineError(
+                f"{plan.checkpoint} belongs to a replay into a topic {plan.to_topic!r} that is "
+                "gone: give another directory with --checkpoint to replay into a new one"
+            )
+        return
     job_directory.check_job(plan.checkpoint, found, job_of(plan))
+
+
+def _make_target(plan: ReplayPlan, files: Files, index: ReplayIndex) -> Note:
+    """Make the topic, and return what is to be told about it. Raises PipelineError."""
+    topics = {where.topic for where in index.partitions}
+    partitions = max(archived_partitions(files, plan.archive, topics), _needed_partitions(index))
+    create(plan.kafka, plan.to_topic, partitions)
+    by_time = "; its retention counts by the records' timestamps" if plan.keep_timestamps else ""
+    return Note(
+        f"topic {plan.to_topic} is made, with {partitions} partitions{by_time}",
+        {"created_topic": plan.to_topic, "partitions": partitions},
+    )
+
+
+def _needed_partitions(index: ReplayIndex) -> int:
+    return max(where.partition for where in index.partitions) + 1
 
 
 def _check_fits(plan: ReplayPlan, index: ReplayIndex, partitions: int) -> None:
     if not plan.keep_partitions:
         return
-    needed = max(where.partition for where in index.partitions) + 1
+    needed = _needed_partitions(index)
     if needed > partitions:
         raise PipelineError(
             f"topic {plan.to_topic!r} has {partitions} partitions and the archive {needed}: add "

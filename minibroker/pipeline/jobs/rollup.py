@@ -31,12 +31,12 @@ from minibroker.pipeline.value_schema import schema_of
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from minibroker.pipeline.progress import Progress
+    from minibroker.pipeline.progress import Note, Progress
 
 
 def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
@@ -83,6 +83,7 @@ def run(
     plan: RollupPlan,
     *,
     progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
     """Roll up until all that is there now is read, or with `follow` until `stop` is set.
