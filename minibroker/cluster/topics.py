@@ -20,6 +20,12 @@ from minibroker.cluster.codecs import (
     encode_topic,
 )
 from minibroker.cluster.controller import Controller, assignment_of, first_state, new_topic_id
+from minibroker.cluster.creation_limits import (
+    check_added_partitions,
+    check_new_partitions,
+    check_records,
+    records_of_topic,
+)
 from minibroker.cluster.tree import BATCH_OPERATIONS_MAX, Create, NodeExists, Set, ensure_node
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
@@ -99,11 +105,12 @@ class Topics:
         """All checks of a creation that need no configs; the replicas of each partition.
 
         Raises KafkaError: TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
-        INVALID_TOPIC_EXCEPTION, INVALID_REPLICA_ASSIGNMENT.
+        INVALID_TOPIC_EXCEPTION, INVALID_REPLICA_ASSIGNMENT, POLICY_VIOLATION.
         """
         image = self._context.updater.image
         if name in image.topics:
             raise _exists(name)
+        check_new_partitions(len(assignment) if assignment else partition_count)
         if not assignment:
             replicas = assign_replicas(self._racks(), partition_count, replication_factor)
             check_topic_name(name)
@@ -142,7 +149,11 @@ class Topics:
         configs: Mapping[str, str],
         timeout_s: float,
     ) -> TopicImage:
-        """Write a planned topic. Raises KafkaError: TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT."""
+        """Write a planned topic.
+
+        Raises KafkaError: TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT, POLICY_VIOLATION.
+        """
+        check_records(records_of_topic(len(replicas), configs))
         tree = self._context.tree
         async with self._context.lock:
             if name in self._context.updater.image.topics:
@@ -205,7 +216,7 @@ class Topics:
     ) -> list[list[int]]:
         """All checks of CreatePartitions; the replicas of each new partition.
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION,
         INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, REASSIGNMENT_IN_PROGRESS, and those
         of `assign_replicas`.
         """
@@ -214,12 +225,13 @@ class Topics:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )
+        old_count = len(topic.partitions)
+        check_added_partitions(total - old_count)
         if any(one.adding or one.removing for one in topic.partitions):
             raise KafkaError(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS,
                 f"A partition reassignment is in progress for the topic '{name}'.",
             )
-        old_count = len(topic.partitions)
         if total < old_count:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS,

@@ -1,7 +1,8 @@
 """CreatePartitions: key 37, versions 0-3.
 
 Behaviour: grows topics; each topic of the request stands for itself. The new partitions have
-leaders before the answer leaves.
+leaders before the answer leaves. A request for more partitions than `cluster/creation_limits`
+allows is refused as a whole, in every version, as by Kafka 4.4.
 Versions: 2 flexible; 3 THROTTLING_QUOTA_EXCEEDED (KIP-599).
 Differs from Kafka: the order of results is that of the request; Kafka's is that of a hash map.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from minibroker.cluster.creation_limits import check_added_partitions
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError, as_answer
 from minibroker.protocol.messages.create_partitions import (
@@ -28,11 +30,17 @@ if TYPE_CHECKING:
 async def handle(
     context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
-    """One result per topic name, in order."""
+    """Return one result per topic name, in order.
+
+    Raises KafkaError POLICY_VIOLATION for the whole request if it would add too many partitions.
+    """
     response = CreatePartitionsResponse()
     quotas = context.services.quotas
     mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 3)
     named_count = Counter(topic.name for topic in request.topics)
+    named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
+    if context.services.cluster.is_controller:
+        check_added_partitions(_added_count(context, named_once))
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatePartitionsTopicResult(name=topic.name)
         response.results.append(result)
@@ -46,6 +54,16 @@ async def handle(
             result.error_code, result.error_message = as_answer(error)
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
+
+
+def _added_count(context: RequestContext, topics: list[CreatePartitionsTopic]) -> int:
+    """Return how many partitions these topics are to grow by, those that exist, together."""
+    known = context.services.cluster.image.topics
+    return sum(
+        max(0, topic.count - len(known[topic.name].partitions))
+        for topic in topics
+        if topic.name in known
+    )
 
 
 async def _grow(

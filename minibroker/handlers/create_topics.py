@@ -1,7 +1,9 @@
 """CreateTopics: key 19, versions 0-7.
 
 Behaviour: every topic of the request stands for itself; a created one has its leaders before the
-answer leaves, and the answer (from version 5 on) tells its configuration.
+answer leaves, and the answer (from version 5 on) tells its configuration. A request that would
+create more than `cluster/creation_limits` allows is refused as a whole, in every version: Kafka 4.4
+does so, Kafka 3.9 creates as many as it can and stops answering.
 Versions: 1 validate only, error messages; 4 defaults by -1 (KIP-464); 5 flexible, configuration in
 the answer (KIP-525): a list, never null, as Java's client fails on null; 6
 THROTTLING_QUOTA_EXCEEDED; 7 topic id.
@@ -13,6 +15,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.creation_limits import (
+    check_new_partitions,
+    check_records,
+    records_of_topic,
+)
 from minibroker.config.describe import topic_entries
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError, as_answer
@@ -34,11 +41,17 @@ _METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """One result per topic name, in order."""
+    """Return one result per topic name, in order.
+
+    Raises KafkaError POLICY_VIOLATION for the whole request if it would create too much.
+    """
     response = CreateTopicsResponse()
     quotas = context.services.quotas
     mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 6)
     named_count = Counter(topic.name for topic in request.topics)
+    if context.services.cluster.is_controller:
+        named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
+        _check_size(context.services, named_once)
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatableTopicResult(name=topic.name, error_message=None)
         try:
@@ -49,6 +62,31 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
         response.topics.append(result)
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
+
+
+def _check_size(services: Services, topics: list[CreatableTopic]) -> None:
+    """Raise KafkaError POLICY_VIOLATION for a request that would create too much.
+
+    `topics`: those whose name stands in the request once. Kafka counts partitions of topics that
+    exist already, too, and records only of topics that pass all other checks; here a topic counts
+    that does not exist yet.
+    """
+    partitions = records = 0
+    for topic in topics:
+        if topic.name != _METADATA_TOPIC:
+            count = len(topic.assignments) or _partition_count(services, topic)
+            partitions += max(0, count)
+            if topic.name not in services.cluster.image.topics:
+                records += records_of_topic(max(0, count), topic.configs)
+    check_new_partitions(partitions)
+    check_records(records)
+
+
+def _partition_count(services: Services, topic: CreatableTopic) -> int:
+    """Return how many partitions a topic without an assignment is to have; may be negative."""
+    if topic.num_partitions == _DEFAULT:
+        return services.config.num_partitions
+    return topic.num_partitions
 
 
 def _failed(name: str, code: int, detail: str | None) -> CreatableTopicResult:
@@ -85,9 +123,7 @@ async def _create(
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     configs = _wanted_configs(topic)
     assignment = _wanted_assignment(topic)
-    partition_count = topic.num_partitions
-    if partition_count == _DEFAULT:
-        partition_count = config.num_partitions
+    partition_count = _partition_count(services, topic)
     replication_factor = topic.replication_factor
     if replication_factor == _DEFAULT:
         replication_factor = config.default_replication_factor

@@ -15,10 +15,16 @@ first test run is not slower than the second.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from minibroker.cluster.creation_limits import (
+    check_new_partitions,
+    check_records,
+    records_of_topic,
+)
 from minibroker.cluster.image import INTERNAL_TOPICS
-from minibroker.cluster.internal_topics import new_topic
+from minibroker.cluster.internal_topics import NewTopic, new_topic
 from minibroker.cluster.topics import check_topic_name
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
@@ -34,12 +40,14 @@ from minibroker.protocol.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Collection, Sequence
 
     from minibroker.cluster.image import TopicImage
     from minibroker.handlers.context import RequestContext
 
     AnsweredTopic = MetadataResponseTopic | EncodedTopic
+
+logger = logging.getLogger(__name__)
 
 
 def handle(
@@ -80,15 +88,35 @@ def handle(
 async def _create_and_respond(
     context: RequestContext, request: MetadataRequest, names: list[str], missing: list[str]
 ) -> MetadataResponse:
-    failures: dict[str, ErrorCode] = {}
+    failures = await _create(context, missing)
+    topics = [_by_name(context, request, name, failures) for name in names]
+    return _respond(context, request, topics)
+
+
+async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorCode]:
+    """Create topics with these names; return the codes of those that could not be created.
+
+    More than one request may create: none is created, each is UNKNOWN_TOPIC_OR_PARTITION. So does
+    Kafka 4.4, which creates them by one CreateTopics of its own.
+    """
     cluster = context.services.cluster
     config = context.services.config
+    topics = {name: new_topic(name, config) for name in names if _is_topic_name(name)}
+    try:
+        _check_size(topics.values())
+    except KafkaError as error:
+        logger.warning(
+            "%d topics are not created for %s: %s",
+            len(topics),
+            context.client_address,
+            error.detail,
+        )
+        return {}
+    failures: dict[str, ErrorCode] = {}
     # Counted, never refused: a client that may create topics gets them.
     mutations = context.services.quotas.mutations(context.quota_client, is_strict=False)
-    for name in missing:
+    for name, topic in topics.items():
         try:
-            check_topic_name(name)
-            topic = new_topic(name, config)
             mutations.record(topic.partition_count)
             await cluster.create_topic(
                 name, topic.partition_count, topic.replication_factor, configs=topic.configs
@@ -98,8 +126,13 @@ async def _create_and_respond(
                 failures[name] = error.code
         except CoordinationError:
             failures[name] = ErrorCode.LEADER_NOT_AVAILABLE
-    topics = [_by_name(context, request, name, failures) for name in names]
-    return _respond(context, request, topics)
+    return failures
+
+
+def _check_size(topics: Collection[NewTopic]) -> None:
+    """Raise KafkaError POLICY_VIOLATION if these are more than one request may create."""
+    check_new_partitions(sum(topic.partition_count for topic in topics))
+    check_records(sum(records_of_topic(topic.partition_count, topic.configs) for topic in topics))
 
 
 def _known(context: RequestContext, request: MetadataRequest, topic: TopicImage) -> EncodedTopic:
@@ -114,13 +147,19 @@ def _by_name(
     if topic is not None:
         return _known(context, request, topic)
     code = failures.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    try:
-        check_topic_name(name)
-    except KafkaError:
+    if not _is_topic_name(name):
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     return MetadataResponseTopic(
         error_code=int(code), name=name, is_internal=name in INTERNAL_TOPICS
     )
+
+
+def _is_topic_name(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except KafkaError:
+        return False
+    return True
 
 
 def _by_id(

@@ -157,6 +157,7 @@ async def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     [
         TopicToCreate("a b", 1, {}),
         TopicToCreate("a", 0, {}),
+        TopicToCreate("a", 2**31 - 1, {}),
         TopicToCreate("a", 1, {"retention.ms": "soon"}),
         TopicToCreate("a", 1, {"no.such.key": "1"}),
     ],

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 ILLEGAL_NAMES = ("", ".", "..", "a/b", "a b", "x" * 250)
 UNKNOWN_ID = bytes(range(16))
+POLICY_VIOLATION = 44
 
 
 def new(name: str, partitions: int = 1, replicas: int = 1, **fields: Any) -> dict[str, Any]:
@@ -100,6 +101,64 @@ def create_topics_bad_assignments(talk: Dialogue) -> None:
     talk.ask("uneven", topics=[assigned(bad, [0], [0, 1])])
     talk.ask("negative partition", topics=[new(bad, -1, -1, assignments=negative)])
     talk.ask("same partition twice", topics=[new(bad, -1, -1, assignments=same)])
+
+
+@scenario("create_topics", peer="4.4.0", since=2)
+def create_topics_too_many_partitions(talk: Dialogue) -> None:
+    """Judged by KRaft alone: with ZooKeeper, Kafka 3.9 begins to make them and never answers."""
+    old = talk.make_topic("old")
+    big, other = talk.topic("big"), talk.topic("other")
+    retention = config(retention__ms="1000")
+    every = [{"partition_index": index, "broker_ids": [0]} for index in range(10_001)]
+    for label, *topics in (
+        ("one topic", new(big, 1 << 30)),
+        ("one too many", new(big, 10_001)),
+        ("beside a good one", new(other), new(big, 2**31 - 1)),
+        ("two topics", new(big, 5_000), new(other, 5_001)),
+        ("negative beside it", new(other, -10), new(big, 10_001)),
+        ("illegal names and replicas", new("a/b", 6_000), new(other, 6_000, 3)),
+        ("a topic that exists", new(old, 10_001)),
+        ("assigned", new(big, -1, -1, assignments=every)),
+        ("records", new(big, 10_000)),
+        ("records of configs", new(big, 9_999, configs=retention)),
+        ("records of two topics", new(big, 5_000), new(other, 4_999)),
+    ):
+        talk.note(label, _validated(talk, topics))
+
+
+@scenario("create_topics", peer="4.4.0", since=2)
+def create_topics_just_as_many_partitions(talk: Dialogue) -> None:
+    """Names that stand there twice do not count, nor do records of topics that exist."""
+    old = talk.make_topic("old")
+    big, other = talk.topic("big"), talk.topic("other")
+    for label, *topics in (
+        ("one topic", new(big, 9_999)),
+        ("with a config", new(big, 9_998, configs=config(retention__ms="1000"))),
+        ("two topics", new(big, 4_999), new(other, 4_999)),
+        ("beside one that exists", new(big, 9_998), new(old, 2)),
+    ):
+        talk.note(label, _validated(talk, topics))
+    talk.note("twice", _validated(talk, [new(big, 9_000), new(other, 9_000), new(other, 9_000)]))
+
+
+def _validated(talk: Dialogue, topics: list[dict[str, Any]]) -> list[list[Any]]:
+    """Have a request checked; return name and code of each refused topic, sorted.
+
+    POLICY_VIOLATION comes with its words, which name the limit. Other words differ by release.
+    """
+    answer = talk.quietly(
+        talk.api, talk.version, topics=topics, timeout_ms=10_000, validate_only=True
+    )
+    results = answer.get("topics") or answer["results"]
+    return sorted(
+        [
+            result["name"],
+            result["error_code"],
+            result["error_message"] if result["error_code"] == POLICY_VIOLATION else "",
+        ]
+        for result in results
+        if result["error_code"]
+    )
 
 
 @scenario("create_topics")
@@ -253,6 +312,25 @@ def create_partitions_refused(talk: Dialogue) -> None:
     twice = [{"name": name, "count": count, "assignments": None} for count in (3, 4)]
     talk.ask("twice", topics=twice, timeout_ms=10_000)
     talk.ask("none", topics=[], timeout_ms=10_000)
+
+
+@scenario("create_partitions", peer="4.4.0")
+def create_partitions_too_many(talk: Dialogue) -> None:
+    """Judged by KRaft alone: with ZooKeeper, Kafka 3.9 begins to make them and never answers."""
+    two = talk.make_topic("two", partitions=2)
+    one = talk.make_topic("one")
+    for label, *counts in (
+        ("one topic", (two, 1 << 30)),
+        ("one too many", (two, 10_003)),
+        ("two topics", (two, 5_002), (one, 5_002)),
+        ("fewer beside it", (one, -10), (two, 10_003)),
+        ("just as many", (two, 10_002)),
+        ("just as many in two", (two, 5_002), (one, 5_001)),
+    ):
+        topics = [{"name": name, "count": count, "assignments": None} for name, count in counts]
+        talk.note(label, _validated(talk, topics))
+    unknown = {"name": talk.topic("unknown"), "count": 1 << 30, "assignments": None}
+    talk.note("unknown topic", _validated(talk, [unknown]))
 
 
 @scenario("create_partitions")

@@ -84,3 +84,22 @@ async def test_no_time_is_a_time_out_though_the_topic_grows(
 ) -> None:
     assert await code(client, growing(3, timeout_ms=0)) == "REQUEST_TIMED_OUT"
     running.partitions.get("t", 2)
+
+
+@pytest.mark.parametrize("version", range(4))
+async def test_too_many_partitions_are_refused_and_none_is_made(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await running.create_topic("u")
+    request = growing(5_003)
+    request.topics += growing(5_001, name="u").topics
+    results = (await client.call(request, version)).results
+    assert [(result.name, result.error_code, result.error_message) for result in results] == [
+        (
+            name,
+            ErrorCode.POLICY_VIOLATION,
+            "Excessively large number of additional partitions per request.",
+        )
+        for name in ("t", "u")
+    ]
+    assert len(running.broker.cluster.image.topics["t"].partitions) == 2

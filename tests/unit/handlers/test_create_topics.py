@@ -173,3 +173,26 @@ async def test_a_tree_that_is_away_is_a_retriable_error(
     found = await code(client, topic())
     assert found == ErrorCode.REQUEST_TIMED_OUT
     assert found.retriable
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_too_many_partitions_are_refused_and_nothing_is_made(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    """One frame of 60 bytes asked for 2^30 partitions, and the broker made them one by one."""
+    topics = [topic("small"), topic("big", 2**30)]
+    results = await create(client, *topics, version=version)
+    assert {result.error_code for result in results} == {ErrorCode.POLICY_VIOLATION}
+    if version >= 1:
+        assert results[0].error_message == "Excessively large number of partitions per request."
+    assert set(running.broker.cluster.image.topics) == {"t"}
+
+
+async def test_the_partitions_of_all_topics_of_a_request_count(client: RawClient) -> None:
+    results = await create(client, *(topic(f"n{index}", 1_001) for index in range(10)))
+    assert {result.error_code for result in results} == {ErrorCode.POLICY_VIOLATION}
+
+
+async def test_a_topic_and_its_configs_count_beside_its_partitions(client: RawClient) -> None:
+    (result,) = await create(client, topic("n", 9_999, configs={"retention.ms": "1"}))
+    assert result.error_message == "Unable to perform excessively large batch operation."

@@ -14,6 +14,8 @@ from tests.support.in_process import InProcessBroker
 from tests.unit.handlers.test_produce import id_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.in_process import RawClient
 
 VERSIONS = range(14)
@@ -166,3 +168,26 @@ async def test_authorized_operations_are_told_when_asked_for(
 async def test_topic_ids_are_not_zero(client: RawClient) -> None:
     answer = await client.call(named("t"), 12)
     assert answer.topics[0].topic_id != ZERO_TOPIC_ID
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b", "c d")])
+async def test_auto_creation_keeps_to_the_limits_of_one_request(
+    tmp_path: Path, names: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two valid names are 12,000 partitions, one alone is within the limits."""
+    settings = {"num.partitions": "6000" if len(names) > 1 else "2147483647"}
+    async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
+        answer = await client.call(named(*names, create=True), 9)
+        codes = {topic.name: topic.error_code for topic in answer.topics}
+        assert {codes[name] for name in names[:2]} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert not running.broker.cluster.image.topics
+    assert "Excessively large number of partitions per request." in caplog.text
+
+
+async def test_a_request_creates_no_more_topics_than_one_operation_may(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    names = [f"n{index}" for index in range(5_001)]
+    answer = await client.call(named(*names, create=True), 9)
+    assert {topic.error_code for topic in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert set(running.broker.cluster.image.topics) == {"t"}

@@ -179,6 +179,12 @@ def test_a_topic_that_is_not_there_is_an_error(broker: Broker) -> None:
     assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_a_topic_has_no_more_partitions_than_one_request_makes(broker: Broker) -> None:
+    with pytest.raises(KafkaError, match="Excessively large number of partitions"):
+        broker.create_topic("large", 2**31 - 1)
+    assert "large" not in broker.topics
+
+
 # Groups, time, requests.
 
 
