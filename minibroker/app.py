@@ -89,8 +89,10 @@ class Broker:
             clock=self.clock,
             timers=self.timers,
             run_later=self.worker.run_later,
+            run_then=self.worker.run_then,
             on_storage_error=self._storage_failed,
         )
+        self.logs.disk.on_unsynced = self.housekeeping.syncs.note
         self.partitions = PartitionManager(
             broker_id=config.broker_id,
             image=lambda: self.cluster.image,

@@ -31,7 +31,9 @@ def run(config: BrokerConfig, options: ServeOptions) -> int:
         import tempfile  # noqa: PLC0415  the usual start does without
 
         directory = tempfile.mkdtemp(prefix="minibroker-")
-        config = config.with_overrides({"log.dirs": directory})
+        # Nothing outlives this process, so nothing has to reach a disk.
+        never_sync = {"minibroker.log.sync.interval.ms": "0"}
+        config = config.with_overrides({"log.dirs": directory, **never_sync})
     try:
         with asyncio.Runner(loop_factory=_loop_factory(options.loop)) as runner:
             return runner.run(_serve(config, options))

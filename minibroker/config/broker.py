@@ -67,6 +67,7 @@ class BrokerConfig:
         "log_retention_ms",
         "log_roll_jitter_ms",
         "log_roll_ms",
+        "log_sync_interval_ms",
         "max_connection_creation_rate",
         "max_connections",
         "max_connections_per_ip",
@@ -298,6 +299,7 @@ class BrokerConfig:
         self.log_cleaner_threads = self.integer("log.cleaner.threads")
         self.log_cleaner_backoff_ms = self.integer("log.cleaner.backoff.ms")
         self.log_cleaner_idle_ms = self.integer("minibroker.log.cleaner.idle.ms")
+        self.log_sync_interval_ms = self.integer("minibroker.log.sync.interval.ms")
         self.num_recovery_threads_per_data_dir = self.integer("num.recovery.threads.per.data.dir")
 
     def _set_replication(self) -> None:

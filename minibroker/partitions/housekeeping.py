@@ -1,9 +1,9 @@
 """What has to be done some time after an append: checkpoints, retention, compaction, forgetting
-silent producers.
+silent producers, fsync.
 
 No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed. The
 producers are looked at on the loop (their state belongs to it), in slices over the logs whose
-state is loaded; checkpoints are written by the worker; retention, compaction and `flush.ms`
+state is loaded; checkpoints are written by the worker; retention, compaction, `flush.ms` and syncs
 have modules of their own.
 
 Source: Kafka LogManager (checkpointLogRecoveryOffsets, checkpointLogStartOffsets),
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from minibroker.partitions.compaction import CompactionCheck
 from minibroker.partitions.flushing import FlushSchedule
 from minibroker.partitions.retention import RetentionCheck
+from minibroker.partitions.syncing import SyncSchedule
 from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.errors import StorageError
+    from minibroker.partitions.flushing import RunThen
     from minibroker.storage.log_manager import LogManager
     from minibroker.timers import Timer, Timers
 
@@ -44,6 +46,7 @@ class Housekeeping:
         "compaction",
         "flushes",
         "retention",
+        "syncs",
     )
 
     def __init__(
@@ -54,10 +57,11 @@ class Housekeeping:
         clock: Clock,
         timers: Timers,
         run_later: Callable[[Callable[[], None]], None],
+        run_then: RunThen,
         on_storage_error: Callable[[StorageError], None],
     ) -> None:
-        """`run_later` gives blocking work to the worker; `on_storage_error` hears what a disk
-        refused on the loop.
+        """`run_later` gives blocking work to the worker; `run_then` also tells the loop how it
+        ended; `on_storage_error` hears what a disk refused on the loop.
         """
         self._logs = logs
         self._dynamic = dynamic
@@ -85,6 +89,14 @@ class Housekeeping:
         self.compaction = CompactionCheck(
             logs=logs, dynamic=dynamic, clock=clock, timers=timers, on_error=on_storage_error
         )
+        self.syncs = SyncSchedule(
+            interval_ms=dynamic.broker.log_sync_interval_ms,
+            logs=logs,
+            timers=timers,
+            run_then=run_then,
+            on_error=on_storage_error,
+        )
+        """Logs ask it themselves: `Disk.on_unsynced`."""
 
     def begin(self) -> None:
         """The logs are loaded: what an earlier run left may be too old by now, or dirty."""
@@ -96,6 +108,7 @@ class Housekeeping:
         """The logs are about to be closed."""
         self.retention.close()
         self.compaction.close()
+        self.syncs.close()
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
         """What topics inherit comes as `on_topic_config`; intervals are asked for when armed."""

@@ -13,10 +13,13 @@ Used by the loop thread only; `run_later` gets closures that may run on any thre
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from minibroker.storage.files import MAP_GRANULARITY, REAL_FILES, Files, Map
 from minibroker.storage.partition_metadata import MetadataWriter
+
+if TYPE_CHECKING:
+    from minibroker.storage.durable_log import DurableLog
 
 _log = logging.getLogger(__name__)
 
@@ -39,9 +42,18 @@ MAPPED_BYTES_MAX: Final = 32 << 20
 PRODUCER_EXPIRATION_MS: Final = 86_400_000
 
 
+OnUnsynced = Callable[["DurableLog", bool], object]
+"""Gets a log that was appended to since its last sync, and whether that was much since it asked
+last."""
+
+
 def run_now(task: Callable[[], None]) -> None:
     """The `run_later` of tools and tests: at once, on the calling thread."""
     task()
+
+
+def _unsynced(_log: "DurableLog", _has_grown_much: bool) -> None:
+    """The `on_unsynced` of tools and tests: nothing is synced by itself."""
 
 
 class Handles:
@@ -199,6 +211,7 @@ class Disk:
         "files",
         "handles",
         "metadata",
+        "on_unsynced",
         "producer_expiration_ms",
         "run_after",
         "run_later",
@@ -220,6 +233,8 @@ class Disk:
         self.run_later = run_later
         self.run_after = run_after or self._run_undelayed
         self.run_then = run_then or self._run_both
+        self.on_unsynced: OnUnsynced = _unsynced
+        """Called on the loop by a log that wants to be synced (`partitions/syncing.py`)."""
         self.producer_expiration_ms = PRODUCER_EXPIRATION_MS
         """`producer.id.expiration.ms`: how long a silent producer is remembered by every log."""
         self.handles = Handles(files, min(handles_max, files.open_files_max() // HANDLES_SHARE))

@@ -10,7 +10,7 @@ Everything below `recovery_point` is durable. After a crash `recovery` trusts it
 Source: Kafka UnifiedLog.flush, LocalLog.markFlushed.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import Clock
 from minibroker.ids import TopicPartition
@@ -21,10 +21,15 @@ from minibroker.storage.files import Files
 from minibroker.storage.readable_log import ReadableLog
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
+from minibroker.storage.sync_task import SyncTask
 from minibroker.storage.tasks import EpochsTask, FlushTask
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
+
+SYNC_BYTES: Final = 64 << 20
+"""A log with so many new bytes is synced at once. An fsync of as many takes some 25 ms, the CRCs of
+a start 10 ms."""
 
 
 class DurableLog(ReadableLog):
@@ -34,6 +39,7 @@ class DurableLog(ReadableLog):
         "_names_changed",
         "_snapshot_offset",
         "_snapshots_unsynced",
+        "_sync_above",
         "epochs_content",
         "has_new_directory",
         "last_flush_ms",
@@ -73,6 +79,9 @@ class DurableLog(ReadableLog):
         )
         self._snapshot_offset = snapshot_offset
         self._snapshots_unsynced: tuple[int, ...] = ()
+        self._sync_above = 0
+        """Appends that reach beyond this position of the active `.log` ask for a sync: the first
+        one after a sync, then every `SYNC_BYTES`."""
         # Names in the directory: how often they changed, and up to which change they are durable.
         self._names_changed = int(has_new_names)
         self.names_synced = 0
@@ -111,6 +120,18 @@ class DurableLog(ReadableLog):
             self._snapshot_offset = offset
             self._snapshots_unsynced += (offset,)
 
+    def note_snapshot(self, offset: int) -> str | None:
+        """Remember a snapshot that was written for `offset`. Return the path of the one before it,
+        if it is not the snapshot of a segment.
+        """
+        old = self._snapshot_offset
+        if offset <= old:
+            return None  # a roll wrote a newer one meanwhile
+        self._snapshot_offset = offset
+        segment = self.segments.floor(old)
+        is_needed = segment is not None and segment.base_offset == old
+        return None if old == 0 or is_needed else producer_files.snapshot_path(self.directory, old)
+
     # --- flush ----------------------------------------------------------------------------------
 
     def flush_task(self, up_to: int | None = None, rolled: Segment | None = None) -> FlushTask:
@@ -126,7 +147,7 @@ class DurableLog(ReadableLog):
         dirty: list[Segment] = []
         # What a deleted log has in memory would go to its namesake.
         has_unsynced = end > self.recovery_point or names_changed > self.names_synced
-        if has_unsynced and not self.is_deleted:
+        if (has_unsynced or rolled is not None) and not self.is_deleted:
             reached = self.segments.since(min(self.recovery_point, end))
             dirty = [one for one in reached if one.base_offset < end or one is self._active]
             if rolled is not None and rolled not in dirty:
@@ -151,6 +172,26 @@ class DurableLog(ReadableLog):
         task = self.flush_task()
         task()
         task.apply()
+
+    def sync_task(self) -> SyncTask | None:
+        """Return a task that makes everything durable, with a producer snapshot for the log's end.
+        None: there is nothing to sync.
+
+        A worker runs it, the loop applies it. Raises StorageError; so does the task.
+        """
+        self._sync_above = 0
+        self.write_staged()
+        is_new = self.log_end_offset > self._snapshot_offset
+        if self.is_deleted or not (is_new or self.log_end_offset > self.recovery_point):
+            return None
+        producers = dict(self.producer_state.producers) if is_new else None
+        return SyncTask(self, self.flush_task(), producers)
+
+    def _ask_for_sync(self, position: int) -> None:
+        """Ask for a sync: the active `.log` has grown to `position`."""
+        has_grown_much = self._sync_above > 0
+        self._sync_above = position + SYNC_BYTES
+        self._disk.on_unsynced(self, has_grown_much)
 
     def note_flushed(self, offset: int) -> None:
         """Move the recovery point: everything below `offset` is durable. On the loop."""

@@ -167,9 +167,10 @@ class PartitionLog(WritableLog):
             self.store_epochs()
         try:
             files = self._disk.files
-            offsets = producer_files.snapshot_offsets(files, self.directory)
-            beyond = [one for one in offsets if one > offset]
-            producer_files.remove_snapshots(files, self.directory, beyond)
+            with producer_files.changing:
+                offsets = producer_files.snapshot_offsets(files, self.directory)
+                beyond = [one for one in offsets if one > offset]
+                producer_files.remove_snapshots(files, self.directory, beyond)
         except OSError as error:
             raise self._failed("remove producer snapshots of", error) from error
         self._snapshot_offset = max((one for one in offsets if one <= offset), default=0)
@@ -255,34 +256,37 @@ class PartitionLog(WritableLog):
         """
         self.write_staged()
         try:
-            self.write_state()
+            has_new_entries = self.write_state()
         except OSError as error:
             raise self._failed("close", error) from error
         if (
-            self.log_end_offset > self.recovery_point
+            has_new_entries
+            or self.log_end_offset > self.recovery_point
             or self.epochs_content is not None
             or self._snapshots_unsynced
         ):
-            return self.flush_task()
+            return self.flush_task(rolled=self._active if has_new_entries else None)
         return None
 
-    def write_state(self) -> None:
+    def write_state(self) -> bool:
         """Write what is in memory only, but for epochs, which are synced as they are written:
-        producers, index entries. Raises OSError.
+        producers, index entries. Return whether the indexes got entries, which are not synced
+        then. Raises OSError.
         """
         if self.log_end_offset > self.recovery_point or self._producers is not None:
             self._write_snapshot(self.log_end_offset)
         if self.is_preallocated:
             self.trim()
             self._disk.files.sync_path(self._active.log_path)
-        self._active.close()
+        return self._active.close()
 
     def abandon(self) -> None:
         """Nothing is read or written any more; what was staged is lost, files stay as they are."""
         self._staged = []
         self._staged_appends = []
         self._staged_bytes = 0
-        self.is_deleted = True
+        with producer_files.changing:
+            self.is_deleted = True
         for segment in self.segments:
             segment.release()
 

@@ -9,6 +9,8 @@ Source: Kafka ProducerStateManager, UnifiedLog.rebuildProducerState; FORMAT.md s
 """
 
 import logging
+from threading import Lock
+from typing import Final
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import BatchHeader
@@ -20,6 +22,10 @@ from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
 _log = logging.getLogger(__name__)
+
+changing: Final = Lock()
+"""Held while a snapshot is written, and while snapshots or their directory go. A worker must not
+write one for records that the loop has truncated, nor into the directory of a namesake."""
 
 
 def snapshot_path(directory: str, offset: int) -> str:
@@ -45,11 +51,16 @@ def offsets_in(file_names: list[str]) -> list[int]:
 
 def write_snapshot(files: Files, directory: str, offset: int, state: ProducerState) -> None:
     """Not synced: the flush that follows a roll does that, and a torn one is found by its CRC."""
-    path = snapshot_path(directory, offset)
+    with changing:
+        write_content(files, snapshot_path(directory, offset), state.to_snapshot())
+
+
+def write_content(files: Files, path: str, content: bytes) -> None:
+    """Make `content` all that is in the file. Hold `changing`. Raises OSError."""
     handle = files.open(path, create=True)
     try:
         files.truncate(handle, 0)
-        files.write_all(handle, [state.to_snapshot()], 0)
+        files.write_all(handle, [content], 0)
     finally:
         files.close(handle)
 
@@ -130,15 +141,23 @@ def note_batch(
 
 
 def remove_strays(
-    files: Files, directory: str, offsets: list[int], base_offsets: list[int], end_offset: int
+    files: Files,
+    directory: str,
+    offsets: list[int],
+    *,
+    base_offsets: list[int],
+    recovery_point: int,
+    end_offset: int,
 ) -> list[int]:
-    """Remove snapshots that nothing needs, of those at `offsets` (ascending); the others.
+    """Remove snapshots that nothing needs, of those at `offsets` (ascending). Return the others.
 
-    Those beyond the log's end go, and, but for the newest, those that do not stand at the start of
-    a segment (an earlier clean close wrote them). Raises OSError.
+    These stay: snapshots at the start of a segment, the newest one up to the recovery point (the
+    next start after a kill begins there), and the newest one up to the log's end. Raises OSError.
     """
-    kept = [offset for offset in offsets if offset <= end_offset]
-    bases = set(base_offsets)
-    strays = [offset for offset in kept[:-1] if offset not in bases]
-    remove_snapshots(files, directory, strays + offsets[len(kept) :])
-    return [offset for offset in kept if offset not in strays]
+    if not offsets:
+        return offsets
+    wanted = {offset for offset in base_offsets if offset <= end_offset}
+    for limit in (min(recovery_point, end_offset), end_offset):
+        wanted.add(max((offset for offset in offsets if offset <= limit), default=-1))
+    remove_snapshots(files, directory, [offset for offset in offsets if offset not in wanted])
+    return [offset for offset in offsets if offset in wanted]

@@ -23,7 +23,7 @@ KIP-360. Differs from Kafka: snapshot entries are ordered by producer id (Kafka:
 not care).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from struct import Struct
 from typing import Final, Literal, NamedTuple
 
@@ -263,24 +263,8 @@ class ProducerState:
         self.commit()
 
     def to_snapshot(self) -> bytes:
-        """The content of a `.snapshot` file, format version 1, as Kafka 3.9 writes it."""
-        body = bytearray(_SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, 0, len(self._producers)))
-        for producer_id in sorted(self._producers):
-            entry = self._producers[producer_id]
-            batch = entry.batches[-1] if entry.batches else RecentBatch(NO_SEQUENCE, -1, 0, -1)
-            body += _SNAPSHOT_ENTRY.pack(
-                producer_id,
-                entry.epoch,
-                batch.last_sequence,
-                batch.last_offset,
-                batch.offset_delta,
-                entry.last_timestamp,
-                entry.coordinator_epoch,
-                entry.transaction_start,
-            )
-        crc = crc32c(bytes(body[_SNAPSHOT_CRC_END:]))
-        _SNAPSHOT_HEAD.pack_into(body, 0, _SNAPSHOT_VERSION, crc, len(self._producers))
-        return bytes(body)
+        """Return the content of a `.snapshot` file."""
+        return encode_snapshot(self._producers)
 
     def load_snapshot(self, data: bytes, now_ms: int, expiration_ms: int) -> None:
         """Replace everything by what a `.snapshot` file holds, without the producers that have
@@ -361,6 +345,27 @@ def _not_below(ended: dict[int, int], high_watermark: int) -> dict[int, int]:
 
 def _is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:
     return entry.transaction_start == NO_OFFSET and now_ms - entry.last_timestamp >= expiration_ms
+
+
+def encode_snapshot(producers: Mapping[int, ProducerEntry]) -> bytes:
+    """Return the content of a `.snapshot` file, format version 1, as Kafka 3.9 writes it."""
+    body = bytearray(_SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, 0, len(producers)))
+    for producer_id in sorted(producers):
+        entry = producers[producer_id]
+        batch = entry.batches[-1] if entry.batches else RecentBatch(NO_SEQUENCE, -1, 0, -1)
+        body += _SNAPSHOT_ENTRY.pack(
+            producer_id,
+            entry.epoch,
+            batch.last_sequence,
+            batch.last_offset,
+            batch.offset_delta,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            entry.transaction_start,
+        )
+    crc = crc32c(bytes(body[_SNAPSHOT_CRC_END:]))
+    _SNAPSHOT_HEAD.pack_into(body, 0, _SNAPSHOT_VERSION, crc, len(producers))
+    return bytes(body)
 
 
 def parse_snapshot(data: bytes) -> dict[int, ProducerEntry]:

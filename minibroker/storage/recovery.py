@@ -351,6 +351,11 @@ class _Loader:
         """Remove snapshots nothing needs; the newest one's offset, 0: there is none."""
         offsets = producer_files.offsets_in(found)
         kept = producer_files.remove_strays(
-            self.files, self.directory, offsets, self.segments.base_offsets, log_end
+            self.files,
+            self.directory,
+            offsets,
+            base_offsets=self.segments.base_offsets,
+            recovery_point=max(self.checkpointed.recovery_point, 0),
+            end_offset=log_end,
         )
         return kept[-1] if kept else 0

@@ -118,15 +118,19 @@ class Segment(ReadableSegment):
         self.offset_index.release()
         self.time_index.release()
 
-    def close(self) -> None:
-        """Finish the indexes as at a roll, where this run touched them. Raises OSError."""
+    def close(self) -> bool:
+        """Finish the indexes as at a roll, where this run touched them. Return whether that wrote
+        entries, which are not synced then. Raises OSError.
+        """
         if self._max_timestamp not in (UNKNOWN, NO_TIMESTAMP):
             self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
-        if self._offset_index is not None:
-            self._offset_index.release()
-        if self._time_index is not None:
-            self._time_index.release()
+        has_written = False
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                has_written |= index.unwritten_count > 0
+                index.release()
         self._disk.handles.forget(self.log_path)
+        return has_written
 
     @property
     def max_offset(self) -> int:

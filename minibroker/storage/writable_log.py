@@ -27,7 +27,7 @@ from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.disk import Disk
-from minibroker.storage.durable_log import DurableLog
+from minibroker.storage.durable_log import SYNC_BYTES, DurableLog
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.files import BUFFERS_MAX
 from minibroker.storage.index_file import TAIL_ENTRIES
@@ -275,6 +275,7 @@ class WritableLog(DurableLog):
             raise self._failed("append to", error) from error
         segment.tail_offset = self.log_end_offset
         segment.tail_position = position
+        end_position = position + self._staged_bytes
         new_entry_count = 0
         for last_offset, max_timestamp, size in self._staged_appends:
             if segment.note_append(
@@ -292,6 +293,8 @@ class WritableLog(DurableLog):
             self._index_room -= new_entry_count
             if segment.unwritten_entry_count >= TAIL_ENTRIES:
                 self._write_indexes(segment)
+        if end_position > self._sync_above:
+            self._ask_for_sync(end_position)
 
     def _drop_staged(self) -> None:
         """Return to what is written: file, offsets, producers, epochs."""
@@ -375,6 +378,7 @@ class WritableLog(DurableLog):
         self._active = new
         self.preallocate()
         self._names_changed += 1
+        self._sync_above = min(self._sync_above, SYNC_BYTES)
         self._forget_room()
         new.begin_empty()
         self._disk.run_later(CreateTask(new))

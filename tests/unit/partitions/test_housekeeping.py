@@ -42,6 +42,7 @@ class Rig:
             clock=self.clock,
             timers=self.timers,
             run_later=self.work.append,
+            run_then=lambda task, _done: self.work.append(task),
             on_storage_error=self.errors.append,
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager
+from tests.support.faulty_files import FaultyFiles
+from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,3 +52,69 @@ def test_a_roll_leaves_the_recovery_point_to_the_loop(tmp_path: Path) -> None:
     applied.pop()()
     assert log.recovery_point == 1
     abandon(manager)
+
+
+def test_index_entries_of_a_clean_stop_survive_a_power_cut(tmp_path: Path) -> None:
+    """All records were synced before; the stop adds the largest timestamp to the time index."""
+    files = FaultyFiles(str(tmp_path))
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    for number in range(4):
+        append(log, b"x" * 3_000, timestamp_ms=NOW_MS + number)
+    log.flush()
+    manager.close()
+    files.power_cut()
+    manager = open_manager(str(tmp_path), files=files)
+    assert manager.was_clean
+    assert manager.logs[log.name].active_segment.max_timestamp == NOW_MS + 3
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_a_log_asks_for_a_sync_once_and_again_after_it(new_log: NewLog) -> None:
+    log = new_log()
+    asked: list[bool] = []
+    log._disk.on_unsynced = lambda _log, has_grown_much: asked.append(has_grown_much)
+    append(log, b"a")
+    append(log, b"b")
+    assert asked == [False]
+    assert log.sync_task() is not None
+    append(log, b"c")
+    assert asked == [False, False]
+    log.roll()
+    append(log, b"d")
+    assert asked == [False, False]
+
+
+def test_there_is_nothing_to_sync_where_nothing_was_appended(new_log: NewLog) -> None:
+    log = new_log()
+    assert log.sync_task() is None
+    append(log, b"a")
+    task = log.sync_task()
+    assert task is not None
+    task()
+    assert task.apply() is None
+    assert log.sync_task() is None
+    append(log, b"b")
+    log.flush()
+    assert log.sync_task() is not None  # a snapshot is due, though the records are durable
+    append(log, b"c")
+    log.mark_deleted(f"{log.directory}.x-delete")
+    assert log.sync_task() is None
+
+
+def test_a_snapshot_older_than_the_newest_changes_nothing(new_log: NewLog) -> None:
+    """A roll came between the sync and its end."""
+    log = new_log()
+    append(log, b"a")
+    task = log.sync_task()
+    append(log, b"b")
+    log.roll()
+    assert task is not None
+    task()
+    assert task.apply() is None
+    append(log, b"c")
+    later = log.sync_task()
+    assert later is not None
+    later()
+    assert later.apply() is None  # the one before it stands at a segment's start

@@ -69,9 +69,15 @@ def test_strays_go_but_the_newest_and_those_of_segments_stay(tmp_path: Path) -> 
         producer_files.write_snapshot(REAL_FILES, str(tmp_path), offset, state)
     (tmp_path / "other.snapshot").write_text("")
     found = producer_files.snapshot_offsets(REAL_FILES, str(tmp_path))
-    assert producer_files.remove_strays(REAL_FILES, str(tmp_path), found, [0, 10], 20) == [
-        0, 10, 20,
-    ]  # fmt: skip
-    assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [0, 10, 20]
+    kept = producer_files.remove_strays(
+        REAL_FILES,
+        str(tmp_path),
+        found,
+        base_offsets=[0, 10],
+        recovery_point=17,
+        end_offset=20,
+    )
+    assert kept == [0, 10, 15, 20]  # a start after a kill begins at 15
+    assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == kept
     producer_files.remove_snapshots(REAL_FILES, str(tmp_path), [10, 11])
-    assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [0, 20]
+    assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [0, 15, 20]
