@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from minibroker.ids import TopicId
 
+_MARK: Final = "minibroker"
+"""Key of our own in a broker's registration: other brokers see who is not Kafka."""
 PRODUCER_ID_MAX: Final = 2**63 - 1
 _KNOWN_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -85,7 +87,10 @@ def _broken(path: str, data: bytes, error: Exception) -> CoordinationError:
 
 
 def encode_broker(info: BrokerInfo, timestamp_ms: int) -> bytes:
-    """Registration, version 5. Host and port repeat the first PLAINTEXT endpoint, if any."""
+    """Encode a registration, version 5. Host and port repeat the first PLAINTEXT endpoint, if any.
+
+    Kafka passes over our mark: its reader takes the keys that it knows.
+    """
     plain = next((e for e in info.endpoints if e.security_protocol == "PLAINTEXT"), None)
     value: dict[str, Any] = {
         "features": {},
@@ -103,6 +108,8 @@ def encode_broker(info: BrokerInfo, timestamp_ms: int) -> bytes:
         "version": 5,
         "timestamp": str(timestamp_ms),
     }
+    if info.is_minibroker:
+        value[_MARK] = True
     return _dump(value)
 
 
@@ -113,7 +120,8 @@ def decode_broker(path: str, broker_id: int, data: bytes, epoch: int) -> BrokerI
         texts = value.get("endpoints") or [f"PLAINTEXT://{value['host']}:{value['port']}"]
         protocols = value.get("listener_security_protocol_map") or {}
         endpoints = tuple(_endpoint_from_text(text, protocols) for text in texts)
-        return BrokerInfo(broker_id, endpoints, value.get("rack"), epoch)
+        is_minibroker = value.get(_MARK) is True
+        return BrokerInfo(broker_id, endpoints, value.get("rack"), epoch, is_minibroker)
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(path, data, error) from error
 

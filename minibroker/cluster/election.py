@@ -1,5 +1,9 @@
 """Who is the controller: the broker that holds the ephemeral node /controller.
 
+A broker does not stand while Kafka's brokers are registered: this controller sends no
+LeaderAndIsr, UpdateMetadata and StopReplica requests, without which they serve nothing. When one of
+them comes later, this broker resigns and they elect one of themselves.
+
 Winning is one transaction: create /controller and raise /controller_epoch, provided nobody else
 did. Every later write in the controller's name carries a check of the epoch's version (`guard`), so
 that a deposed controller cannot write any more.
@@ -38,14 +42,18 @@ class Election:
         self.is_controller = False
         self.epoch = 0
         self._epoch_version = -1
+        self._strangers: list[int] = []
 
     async def run(self) -> bool:
-        """Become the controller if there is none; whether this broker became it now.
+        """Become the controller if there is none; return whether this broker became it now.
 
-        Afterwards the image names the controller, whoever it is.
+        Reads the registered brokers from the image. Afterwards the image names the controller,
+        whichever broker it is; none while Kafka's brokers have not elected theirs.
         """
         tree = self._context.tree
         image = self._context.updater.image
+        if self._note_strangers():
+            await self.resign()
         while True:
             current = await self._read_controller()
             if current is not None:
@@ -58,10 +66,27 @@ class Election:
                 image.controller_id = broker_id
                 image.controller_epoch = await self._read_epoch()
                 return False
+            if self._strangers:
+                image.controller_id = NO_CONTROLLER
+                return False
             if await self._try_to_win():
                 image.controller_id = self._context.broker_id
                 image.controller_epoch = self.epoch
                 return True
+
+    def _note_strangers(self) -> bool:
+        """Look which brokers of the image are not minibroker; return whether there are any."""
+        brokers = self._context.updater.image.brokers.values()
+        strangers = sorted(one.id for one in brokers if not one.is_minibroker)
+        if strangers and strangers != self._strangers:
+            self._context.log.warning(
+                "broker %d does not stand for controller, because brokers %s are not minibroker: "
+                "one of them has to be the controller",
+                self._context.broker_id,
+                ", ".join(map(str, strangers)),
+            )
+        self._strangers = strangers
+        return bool(strangers)
 
     async def resign(self) -> None:
         """Give up the node, as a clean stop does."""

@@ -169,6 +169,7 @@ class TreeFollower:
         elif thing == _BROKERS:
             if await self._read_brokers():
                 self._settle_all = True
+                self._dirty.add(_CONTROLLER)  # who may stand depends on who is there
         elif thing == _CONTROLLER:
             if await self._election.run():
                 self._settle_all = True

@@ -35,6 +35,8 @@ class BrokerInfo(NamedTuple):
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
     epoch: int = -1
+    is_minibroker: bool = False
+    """Its registration bears our mark; Kafka's brokers have none."""
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """The endpoint of this listener name, None when the broker has none."""

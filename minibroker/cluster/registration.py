@@ -70,7 +70,7 @@ class Registration:
         self, context: ClusterContext, endpoints: tuple[Endpoint, ...], rack: str | None
     ) -> None:
         self._context = context
-        self.info = BrokerInfo(context.broker_id, endpoints, rack)
+        self.info = BrokerInfo(context.broker_id, endpoints, rack, is_minibroker=True)
 
     async def register(self, timeout_s: float) -> None:
         """Create the node; wait at most `timeout_s` for one that an old session left behind.

@@ -69,7 +69,7 @@ def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0, **options: A
 
 async def add_broker(cluster: Cluster, tree: Tree, broker_id: int) -> None:
     """Register a broker that does nothing; the cluster knows it when this returns."""
-    other = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9093),))
+    other = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9093),), is_minibroker=True)
     async with cluster._context.lock:
         await tree.create(paths.broker(broker_id), encode_broker(other, 0), ephemeral=True)
         cluster._updater.apply_brokers({**cluster.image.brokers, broker_id: other})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.compat.scenarios import scenario
 from tests.compat.scenarios.consumer_group_members import Consumer, consumer_group_of, describe
+from tests.compat.scenarios.group_members import group_of
 
 if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue
@@ -360,3 +361,32 @@ def list_groups_of_consumers(talk: Dialogue) -> None:
     listed("in another state", states_filter=["Empty", "Assigning"])
     member.beat(member_epoch=-1)
     listed("empty", states_filter=["empty"], types_filter=["consumer"])
+
+
+@scenario("consumer_group_heartbeat")
+def consumer_group_heartbeat_comes_back(talk: Dialogue) -> None:
+    """Members that leave and come back at once, with the assignment interval of the defaults."""
+    topics = [talk.make_topic(f"topic-{number}", partitions=2) for number in range(3)]
+    group_id = group_of(talk, "group-that-waits")
+    member = Consumer(talk, group_id, "m", subscribed_topic_names=topics[:1])
+    member.join("join a new group")
+    member.leave("the only member leaves")
+    describe(talk, "nobody is left", group_id)
+    member.join("comes back under its id")
+    member.beat("is told once")
+    member.leave("leaves again")
+    other = Consumer(talk, group_id, "o", subscribed_topic_names=topics[1:2])
+    other.join("another one comes with another subscription")
+    other.leave("leaves too")
+    static = Consumer(talk, group_id, "s-1", instance_id="i", subscribed_topic_names=topics[:1])
+    static.join("a static one joins")
+    static.leave("for a while", epoch=-2)
+    again = Consumer(talk, group_id, "s-2", instance_id="i", subscribed_topic_names=topics[:1])
+    again.join("under another id")
+    again.leave("for a while again", epoch=-2)
+    third = Consumer(talk, group_id, "s-3", instance_id="i", subscribed_topic_names=topics[2:])
+    third.join("with another topic: the interval is not over")
+    describe(talk, "the target waits", group_id)
+    third.leave("for ever")
+    member.join("into the empty group")
+    describe(talk, "has all at once", group_id)

@@ -12,7 +12,7 @@ from minibroker.cluster.codecs import encode_controller
 from minibroker.cluster.context import ClusterContext
 from minibroker.cluster.controller import Controller
 from minibroker.cluster.election import Election
-from minibroker.cluster.image import NO_CONTROLLER, MetadataImage
+from minibroker.cluster.image import NO_CONTROLLER, BrokerInfo, MetadataImage
 from minibroker.cluster.paths import FEATURE
 from minibroker.cluster.tree import Create
 from minibroker.cluster.updates import ImageUpdater
@@ -111,3 +111,38 @@ async def test_broken_epoch_is_named(tree: Tree) -> None:
     election, _, _ = election_of(tree, 1)
     with pytest.raises(CoordinationError, match="controller_epoch"):
         await election.run()
+
+
+async def test_nobody_stands_beside_brokers_of_kafka(
+    tree: Tree, caplog: pytest.LogCaptureFixture
+) -> None:
+    election, image, _ = election_of(tree, 1)
+    ours = BrokerInfo(1, (), is_minibroker=True)
+    image.brokers = {1: ours, 7: BrokerInfo(7, ()), 8: BrokerInfo(8, ())}
+    for _ in range(2):
+        assert not await election.run()
+    assert (image.controller_id, election.is_controller) == (NO_CONTROLLER, False)
+    assert await tree.exists("/controller") is None
+    (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert "broker 1 does not stand for controller, because brokers 7, 8 are not minibroker" in (
+        record.getMessage()
+    )
+    # One of them wins, and is respected.
+    await tree.create("/controller", encode_controller(7, 0))
+    assert not await election.run()
+    assert image.controller_id == 7
+    await tree.delete("/controller")
+    # They leave.
+    image.brokers = {1: ours, 2: BrokerInfo(2, (), is_minibroker=True)}
+    assert await election.run()
+    assert image.controller_id == 1
+
+
+async def test_the_controller_resigns_when_a_broker_of_kafka_comes(tree: Tree) -> None:
+    election, image, _ = election_of(tree, 1)
+    image.brokers = {1: BrokerInfo(1, (), is_minibroker=True)}
+    assert await election.run()
+    image.brokers = {**image.brokers, 7: BrokerInfo(7, ())}
+    assert not await election.run()
+    assert (image.controller_id, election.is_controller) == (NO_CONTROLLER, False)
+    assert await tree.exists("/controller") is None

@@ -16,13 +16,15 @@ from minibroker.cluster import follow, paths
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.codecs import (
     PartitionState,
+    encode_broker,
     encode_config,
+    encode_controller,
     encode_state,
     encode_topic,
 )
 from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.embedded import EmbeddedTree
-from minibroker.cluster.image import NO_LEADER, Endpoint
+from minibroker.cluster.image import NO_LEADER, BrokerInfo, Endpoint
 from minibroker.cluster.tree import SessionEvent
 from minibroker.errors import CoordinationError
 from tests.support.cluster import Recorder, add_topic_of_kafka
@@ -196,6 +198,30 @@ async def test_second_takes_over_from_a_controller_that_goes(pair: Pair) -> None
     await heard.wait_until(lambda: second.image.topics["t"].partitions[0].leader == NO_LEADER)
     assert second.is_controller
     assert second.image.controller_epoch == 2
+
+
+async def test_a_broker_of_kafka_takes_the_controllers_part_until_it_leaves(
+    pair: Pair, shared: SharedTree
+) -> None:
+    first, _, second, _ = pair
+    assert first.is_controller
+    await first.create_topic("t", assignment={0: [1]})
+    kafka = BrokerInfo(7, (Endpoint("PLAINTEXT", "127.0.0.1", 9007),))
+    resigned = asyncio.Event()
+    await shared.watch(paths.CONTROLLER, resigned.set)
+    await shared.create(paths.broker(7), encode_broker(kafka, 0))
+    async with asyncio.timeout(WAIT_S):
+        await resigned.wait()
+        assert await shared.exists(paths.CONTROLLER) is None
+        await shared.create(paths.CONTROLLER, encode_controller(7, 0))
+        for cluster in (first, second):
+            while cluster.image.controller_id != 7:  # noqa: ASYNC110  nobody is told
+                await asyncio.sleep(0)
+            assert not cluster.is_controller
+        await shared.delete(paths.broker(7))
+        await shared.delete(paths.CONTROLLER)
+        while not (first.is_controller or second.is_controller):  # noqa: ASYNC110  as above
+            await asyncio.sleep(0)
 
 
 async def test_configs_changed_by_others_arrive(pair: Pair, shared: SharedTree) -> None:
