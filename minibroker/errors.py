@@ -8,14 +8,18 @@
 | StorageError      | the disk              | `partitions`: KAFKA_STORAGE_ERROR                |
 | CoordinationError | ZooKeeper, tree file  | the handler: a retriable error                   |
 | ConfigError       | the configuration     | `cli`: one sentence, exit 1                      |
+| any other         | we                    | `answer_error`: logged, UNKNOWN_SERVER_ERROR     |
 
 Every message names the thing, the value found and what was expected.
 """
 
 import errno
+import logging
 from typing import Final
 
 from minibroker.error_codes import ErrorCode
+
+logger = logging.getLogger(__name__)
 
 
 class MinibrokerError(Exception):
@@ -105,12 +109,34 @@ class ConfigError(MinibrokerError):
     """A configuration that cannot be served: names the key, the value and what is allowed."""
 
 
-def as_answer(error: KafkaError | CoordinationError) -> tuple[int, str | None]:
-    """`error_code` and `error_message` of the answer to what ended so.
+def as_kafka_error(error: BaseException) -> KafkaError:
+    """What clients are told where a request, or a part of it, ended so.
 
-    Where Kafka's metadata is out of reach it waits until the request has timed out; clients try
-    again at this code.
+    Where Kafka's metadata is out of reach it waits until the request has timed out: clients try
+    again at this code. Whatever nobody foresaw is UNKNOWN_SERVER_ERROR.
     """
     if isinstance(error, KafkaError):
-        return int(error.code), error.detail
-    return int(ErrorCode.REQUEST_TIMED_OUT), str(error)
+        return error
+    if isinstance(error, CoordinationError):
+        return KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error))
+    return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def answer_error(error: BaseException, what: str) -> KafkaError:
+    """As `as_kafka_error`; what is no answer to the client's request as such is logged, and a bug
+    of ours with its traceback. `what` failed: a request, a partition or topic of one.
+
+    Kafka catches so for each partition of Produce, Fetch, ListOffsets and DeleteRecords and for
+    each resource of its admin APIs: one bad part leaves the others.
+    """
+    if isinstance(error, CoordinationError):
+        logger.warning("%s: %s", what, error)
+    elif not isinstance(error, KafkaError):
+        logger.error("%s failed", what, exc_info=error)
+    return as_kafka_error(error)
+
+
+def as_answer(error: Exception, what: str) -> tuple[int, str | None]:
+    """`error_code` and `error_message` of `answer_error`."""
+    known = answer_error(error, what)
+    return int(known.code), known.detail

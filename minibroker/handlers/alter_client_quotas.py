@@ -15,7 +15,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import KafkaError, as_answer
 from minibroker.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -43,8 +43,8 @@ async def handle(
         response.entries.append(answer)
         try:
             await _alter(context, entry, entity, validate_only=request.validate_only)
-        except (KafkaError, CoordinationError) as error:
-            answer.error_code, answer.error_message = as_answer(error)
+        except Exception as error:
+            answer.error_code, answer.error_message = as_answer(error, f"quotas of {entity}")
     return response
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import as_answer
 from minibroker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -62,6 +62,6 @@ async def _alter(
         await context.services.cluster.reassignments.alter(
             name, index, target, may_change_count=may_change_count
         )
-    except (KafkaError, CoordinationError) as error:
-        result.error_code, result.error_message = as_answer(error)
+    except Exception as error:
+        result.error_code, result.error_message = as_answer(error, f"moving {name}-{index}")
     return result

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import answer_error
 from minibroker.ids import TopicPartition
 from minibroker.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -34,8 +34,8 @@ def handle(
         code = ErrorCode.NONE
         try:
             context.services.log_moves.alter(name, path)
-        except KafkaError as error:
-            code = error.code
+        except Exception as error:
+            code = answer_error(error, f"moving {name}").code
         codes[name] = code
     return _answer(codes)
 

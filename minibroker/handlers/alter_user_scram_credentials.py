@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.cluster.paths import sanitize
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import KafkaError, as_answer
 from minibroker.handlers.scram_credentials import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
@@ -45,8 +45,8 @@ async def handle(
         response.results.append(result)
         try:
             await _alter(context, request, name)
-        except (KafkaError, CoordinationError) as error:
-            result.error_code, result.error_message = as_answer(error)
+        except Exception as error:
+            result.error_code, result.error_message = as_answer(error, f"credentials of {name}")
     return response
 
 

@@ -18,7 +18,7 @@ from minibroker.cluster.paths import DEFAULT_ENTITY, sanitize
 from minibroker.config.alterations import check_broker_values
 from minibroker.config.topic import validate_topic_config
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, CoordinationError, KafkaError, as_answer
+from minibroker.errors import ConfigError, KafkaError, as_answer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -179,8 +179,8 @@ async def answer_each(
             if (resource.resource_type, resource.resource_name) in twice:
                 raise invalid_request(REPEATED_DETAIL)
             await alter(resource)
-        except (KafkaError, CoordinationError) as error:
-            code, message = as_answer(error)
+        except Exception as error:
+            code, message = as_answer(error, f"configuration of {resource.resource_name}")
         answers.append(_answer(answer_class, resource, code, message))
     return answers
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.cluster.creation_limits import check_added_partitions
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import KafkaError, as_answer
 from minibroker.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -50,8 +50,10 @@ async def handle(
             if named_count[topic.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
             await _grow(context, request, topic, mutations)
-        except (KafkaError, CoordinationError) as error:
-            result.error_code, result.error_message = as_answer(error)
+        except Exception as error:
+            result.error_code, result.error_message = as_answer(
+                error, f"adding partitions to {topic.name}"
+            )
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
 

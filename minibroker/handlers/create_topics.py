@@ -22,7 +22,7 @@ from minibroker.cluster.creation_limits import (
 )
 from minibroker.config.describe import topic_entries
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import KafkaError, as_answer
 from minibroker.handlers.config_resources import TOPIC, check_values
 from minibroker.protocol.messages.create_topics import (
     CreatableTopicConfigs,
@@ -57,8 +57,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
         try:
             _check(context, topic.name, named_count[topic.name])
             await _create(context, request, topic, result, mutations)
-        except (KafkaError, CoordinationError) as error:
-            result = _failed(topic.name, *as_answer(error))
+        except Exception as error:
+            result = _failed(topic.name, *as_answer(error, f"creating {topic.name}"))
         response.topics.append(result)
     response.throttle_time_ms = mutations.throttle_time_ms
     return response

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, as_answer
 from minibroker.protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
@@ -43,8 +43,8 @@ def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteReco
             answer.partitions.append(result)
             try:
                 result.low_watermark = _delete(context, name, index, offset)
-            except KafkaError as error:
-                result.error_code = int(error.code)
+            except Exception as error:
+                result.error_code, _ = as_answer(error, f"deleting records of {name}-{index}")
     return response
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError
+from minibroker.errors import CoordinationError, KafkaError, as_answer
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -56,9 +56,8 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
         try:
             _check(topic, named_count[name])
             await _delete(context, result, request.timeout_ms, mutations)
-        except KafkaError as error:
-            result.error_code = int(error.code)
-            result.error_message = error.detail
+        except Exception as error:
+            result.error_code, result.error_message = as_answer(error, f"deleting {name!r}")
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
 

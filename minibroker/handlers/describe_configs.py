@@ -26,7 +26,7 @@ from minibroker.config.describe import (
     topic_entries,
 )
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, as_answer
 from minibroker.handlers.config_resources import (
     BROKER,
     BROKER_LOGGER,
@@ -82,8 +82,9 @@ def handle(context: RequestContext, request: DescribeConfigsRequest) -> Describe
             else:
                 entries = _entries(context.services, resource)
                 configs = [_result(entry, resource, request, context.version) for entry in entries]
-        except KafkaError as error:
-            code, message = int(error.code), error.detail or ""
+        except Exception as error:
+            code, detail = as_answer(error, f"configuration of {resource.resource_name}")
+            message = detail or ""
         results.append(
             DescribeConfigsResult(
                 error_code=code,

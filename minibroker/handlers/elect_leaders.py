@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import KafkaError, as_answer
 from minibroker.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -70,8 +70,10 @@ async def _elect(
         if not cluster.is_controller:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         await cluster.elect_leader(name, index, unclean=unclean)
-    except (KafkaError, CoordinationError) as error:
-        result.error_code, result.error_message = as_answer(error)
+    except Exception as error:
+        result.error_code, result.error_message = as_answer(
+            error, f"electing a leader of {name}-{index}"
+        )
     return result
 
 

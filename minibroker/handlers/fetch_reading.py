@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, answer_error
 from minibroker.partitions.partition import READ_COMMITTED
 from minibroker.protocol.messages.fetch import (
     AbortedTransaction,
@@ -85,12 +85,13 @@ def read_all(fetch: FetchPass) -> None:
         data = PartitionData(partition_index=asked.index, high_watermark=-1, records=_NO_RECORDS)
         try:
             size = _read(fetch, asked, data, left_bytes, min_one_batch)
-        except KafkaError as error:
-            if error.code in _KNOWN_BEFORE_READING:
-                data.error_code = int(error.code)
+        except Exception as error:
+            code = answer_error(error, f"reading {asked.topic}-{asked.index}").code
+            if code in _KNOWN_BEFORE_READING:
+                data.error_code = int(code)
                 unknown.append((key, asked, data))
                 continue
-            _fail(fetch, data, error)
+            _fail(fetch, data, code)
             size = 0
         if size:
             min_one_batch = False
@@ -163,8 +164,7 @@ def _diverges(partition: Partition, asked: FetchPartition, data: PartitionData) 
     return True
 
 
-def _fail(fetch: FetchPass, data: PartitionData, error: KafkaError) -> None:
-    code = error.code
+def _fail(fetch: FetchPass, data: PartitionData, code: ErrorCode) -> None:
     if code == ErrorCode.KAFKA_STORAGE_ERROR and fetch.context.version <= 5:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # clients of that age do not know the other
     data.error_code = int(code)

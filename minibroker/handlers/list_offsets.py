@@ -23,7 +23,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, as_answer
 from minibroker.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -75,8 +75,9 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsR
                     raise KafkaError(ErrorCode.INVALID_REQUEST)
                 else:
                     _find_offset(context, request, topic.name, part, result)
-            except KafkaError as error:
-                result.error_code = int(error.code)
+            except Exception as error:
+                what = f"looking up an offset of {topic.name}-{part.partition_index}"
+                result.error_code, _ = as_answer(error, what)
     return response
 
 

@@ -182,7 +182,7 @@ def handle_fast(
     groups = services.groups
     route = groups.commit_routes[version - FIRST_VERSION].get(key)
     if route is None:
-        route = _find_route(context, handler, frame, position, key)
+        route = _find_route(context, handler, frame, position, key, len(offsets))
         if route is None:
             return None
     partition_count = route.partition_count
@@ -202,13 +202,19 @@ def handle_fast(
     return answer
 
 
-def _find_route(
-    context: RequestContext, handler: Handler, frame: memoryview, position: int, key: bytes
+def _find_route(  # noqa: PLR0917  one call, for the first request of its kind
+    context: RequestContext,
+    handler: Handler,
+    frame: memoryview,
+    position: int,
+    key: bytes,
+    offset_count: int,
 ) -> Route | None:
     """What these bytes say, remembered; None if the general way has to answer.
 
-    The request is as long as its partitions ask for and comes out the same when it is encoded: so
-    `key` ends where its partitions begin.
+    The request has one topic with as many partitions as were split off behind `key`, all of one
+    size, and comes out the same when it is encoded: so `key` ends where its partitions begin. (A
+    length of more than one byte, of a member id, say, is taken for a short one by `split`.)
     """
     version = context.version
     services = context.services
@@ -219,6 +225,8 @@ def _find_route(
     writer = Writer()
     request.write(writer, version)
     if writer.to_bytes() != frame[position:]:
+        return None
+    if len(request.topics) != 1 or len(request.topics[0].partitions) != offset_count:
         return None
     (wanted,) = request.topics
     image = services.cluster.image

@@ -1,8 +1,8 @@
 """Produce: key 0, versions 0-13.
 
 Behaviour: each partition's records are checked, get their offsets and are staged; the connection
-writes everything staged before this answer leaves. acks=0 has no answer: an error ends the
-connection instead, so that the producer refreshes its metadata.
+writes everything staged before this answer leaves. With acks=0 the answer is not sent
+(`is_silent`): an error in it ends the connection, so that the producer refreshes its metadata.
 Versions: 1 throttle time; 2 log append time; 3 transactional id and record batches only; 5 log
 start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current leader (KIP-951);
 11 TRANSACTION_ABORTABLE, 12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, answer_error
 from minibroker.handlers.leaders import LeaderHints
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.partitions import verification
@@ -58,10 +58,12 @@ _ADMIN_CLIENT_ID = "__admin_client"
 
 def handle(
     context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+) -> ProduceResponse | Awaitable[ProduceResponse]:
     """Append to every partition of the request; one result per partition, in order.
 
-    An awaitable where a transaction has to wait for the end of the one before it.
+    An awaitable where a transaction has to wait for the end of the one before it. Raises
+    KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where transactional records come without
+    their id.
     """
     version = context.version
     if version >= FIRST_VERSION_OF_V2:
@@ -73,27 +75,24 @@ def handle(
                 return _when_verified(context, request, refused)
             return _append_all(context, request, refused)
         if _has_transactional(request):
-            return error_response(
-                request, version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
-            )
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return _append_all(context, request, _NOTHING_REFUSED)
 
 
 async def _when_verified(
     context: RequestContext, request: ProduceRequest, refused: Awaitable[Refusals]
-) -> ProduceResponse | None:
+) -> ProduceResponse:
     return _append_all(context, request, await refused)
 
 
 def _append_all(
     context: RequestContext, request: ProduceRequest, refused: Refusals
-) -> ProduceResponse | None:
+) -> ProduceResponse:
     services = context.services
     version = context.version
     partitions = services.partitions
     response = ProduceResponse()
     now_ms = services.clock.now_ms()
-    failed = False
     for topic in request.topic_data:
         name = topic.name
         answer = TopicProduceResponse(name=name)
@@ -112,13 +111,9 @@ def _append_all(
                 if (name, data.index) in refused:
                     raise refused[name, data.index]
                 _append(context, partitions, name, data, result, request.acks, now_ms)
-            except KafkaError as error:
-                failed = True
-                _fail(context, response, name, result, error)
-    if request.acks == 0:
-        if failed:
-            context.close_connection("a produce request with acks=0 failed")
-        return None
+            except Exception as error:
+                refusal = answer_error(error, f"appending to {name}-{data.index}")
+                _fail(context, response, name, result, refusal)
     return response
 
 
@@ -227,12 +222,22 @@ def _has_transactional(request: ProduceRequest) -> bool:
     return False
 
 
+def is_silent(request: ProduceRequest) -> bool:
+    """Whether the client waits for no answer (acks=0)."""
+    return request.acks == 0
+
+
+def has_failed(response: ProduceResponse) -> bool:
+    """Whether some partition was refused."""
+    return any(
+        part.error_code for topic in response.responses for part in topic.partition_responses
+    )
+
+
 def error_response(
     request: ProduceRequest, version: int, code: ErrorCode, detail: str | None
-) -> ProduceResponse | None:
-    """One error for every partition of the request; None for acks=0."""
-    if request.acks == 0:
-        return None
+) -> ProduceResponse:
+    """One error for every partition of the request."""
     response = ProduceResponse()
     for topic in request.topic_data:
         answer = TopicProduceResponse(name=topic.name)

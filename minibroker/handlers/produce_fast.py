@@ -20,7 +20,7 @@ from struct import error as StructError  # noqa: N812  a class, named as the oth
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.image import INTERNAL_TOPICS
-from minibroker.errors import KafkaError
+from minibroker.errors import answer_error
 from minibroker.handlers.produce import refused
 from minibroker.records.batch import (
     ATTRIBUTES_AT,
@@ -152,8 +152,9 @@ def handle_fast(
     answer = FastAnswer(handler, context.correlation_id, route)
     try:
         appended = route.partition.append(records, acks, services.clock.now_ms(), answer)
-    except KafkaError as error:
-        return refused(context, route.partition, error)
+    except Exception as error:
+        refusal = answer_error(error, f"appending to {route.partition}")
+        return refused(context, route.partition, refusal)
     answer.base_offset = appended.first_offset
     answer.log_append_time_ms = appended.append_time_ms
     answer.log_start_offset = appended.log_start_offset

@@ -96,6 +96,8 @@ class Handler:
         "fast",
         "flexible_from",
         "handle",
+        "has_failed",
+        "is_silent",
         "max_version",
         "min_version",
         "name",
@@ -113,9 +115,13 @@ class Handler:
         self.flexible_from = api.flexible_from
         self.request, self.response = messages
         self.handle: Callable[..., Any] = module.handle
-        """(context, request) → response, None (no response is sent), or an awaitable of either."""
+        """(context, request) → response, or an awaitable of it."""
         self.error_response: Callable[..., Any] | None = getattr(module, "error_response", None)
         """(request, version, code, detail) → response; for APIs without a top-level error code."""
+        self.is_silent: Callable[..., bool] | None = getattr(module, "is_silent", None)
+        """(request) → its client waits for no answer; None: every client does."""
+        self.has_failed: Callable[..., bool] | None = getattr(module, "has_failed", None)
+        """(response) → of a silent request: its connection has to end."""
         self.fast: Callable[..., Any] | None = None
         """(context, handler, frame, body position) → answer or response, None: use `handle`."""
         if api.key == PRODUCE:

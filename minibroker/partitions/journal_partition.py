@@ -7,6 +7,7 @@ before any answer leaves, what is in the file.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     DecodeBatch = Callable[[memoryview, int, BatchHeader], Sequence[Any] | None]
     """(data, position of a whole batch, its header) → what the listener gets of it, None: read its
     records."""
+
+
+logger = logging.getLogger(__name__)
 
 
 class JournalState(Enum):
@@ -67,7 +71,11 @@ class JournalPartition:
         staged = self.staged
         end_offset = self.partition.log_end_offset
         while staged and (staged[0].is_failed or staged[0].last_offset < end_offset):
-            staged.popleft().succeed()
+            written = staged.popleft()
+            try:
+                written.succeed()
+            except Exception:  # what the others recorded is done all the same
+                logger.exception("cannot do what is recorded in %s", self.partition)
 
     def complete(self) -> None:
         """What comes of the partition, the cluster's changes tell."""

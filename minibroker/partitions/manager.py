@@ -183,6 +183,8 @@ class PartitionManager:
                 log.write_staged()
             except StorageError as error:
                 self.log_failed(partition, error)
+            except Exception:  # a bug of ours costs this partition, the others are written
+                logger.exception("cannot write to %s", partition)
             if last_offset >= log.log_end_offset:
                 fail_answer(answer)
         self._on_change()

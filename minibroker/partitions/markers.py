@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, answer_error
 from minibroker.partitions import verification
 from minibroker.records.control import TransactionMarker, build_marker
 
@@ -94,9 +94,9 @@ class MarkerWriter:
             answer = written[name] = _Written()
             try:
                 self._append(partition, ending, answer)
-            except KafkaError as error:
+            except Exception as error:
                 del written[name]
-                codes[name] = error.code
+                codes[name] = answer_error(error, f"writing a marker to {name}").code
         self._manager.commit()
         for name, answer in written.items():
             codes[name] = ErrorCode(answer.error_code)

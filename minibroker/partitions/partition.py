@@ -6,6 +6,7 @@ offset as soon as the bytes are written.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final, Literal
 
 from minibroker.error_codes import ErrorCode
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from minibroker.storage.producer_state import ProducerEntry
     from minibroker.storage.readable_log import LogPosition, LogRead
     from minibroker.storage.txn_index import AbortedTransaction
+
+logger = logging.getLogger(__name__)
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -264,4 +267,7 @@ class Partition:
         log.note_high_watermark(self.high_watermark)
         if self.waiters:
             for waiter in list(self.waiters):
-                waiter.on_progress()
+                try:
+                    waiter.on_progress()
+                except Exception:  # not the fault of who appended, nor of the others
+                    logger.exception("cannot tell of progress in %s", self)

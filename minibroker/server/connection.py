@@ -82,6 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         "_stopping",
         "_task",
         "_transport",
+        "_unsent_bytes",
         "_waiting",
         "_waiting_since_ns",
         "_writing_paused",
@@ -107,6 +108,8 @@ class Connection(asyncio.BufferedProtocol):
         self._task: asyncio.Future[Any] | None = None
         self._reading_paused = False
         self._writing_paused = False
+        self._unsent_bytes = 0
+        """Answers that the peer had not taken when it was last looked (`is_taking`)."""
         self._closing = False
         self._stopping = False
         self.last_active_s = 0.0
@@ -158,9 +161,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._writing_paused = True
+        self._unsent_bytes = self._transport.get_write_buffer_size()
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        self.last_active_s = self._server.loop.time()
         if self._waiting is None:
             self._run()
 
@@ -169,7 +174,7 @@ class Connection(asyncio.BufferedProtocol):
     def _run(self) -> None:
         """Handle every whole frame in the buffer until one has to wait or the peer stalls."""
         received = self._received
-        while not self._closing:
+        while not self._closing and not self._stopping:
             answers: list[AnyAnswer] = []
             started_ns = perf_counter_ns()
             start = received.start
@@ -179,12 +184,11 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 more = self._handle_frames(answers, 1 if is_charged else RUN_REQUESTS_MAX)
             except ProtocolError as error:
-                self._send(answers, started_ns)
-                if self._waiting is None:
-                    self._refuse(error)
-                else:
-                    self._hold()  # the bytes stay, and are met again when these answers are out
-                return
+                self._refuse(error)
+                more = False
+            except Exception:
+                self._fail("a request")
+                more = False
             if is_charged and received.start != start:
                 self._request_bytes = received.start - start - FRAME_SIZE.size
             self._send(answers, started_ns)
@@ -199,6 +203,8 @@ class Connection(asyncio.BufferedProtocol):
             if self._writing_paused:
                 self._hold()
                 return
+        if self._stopping:
+            self.stop()
         if not self._closing:
             received.compact()
             if self._reading_paused:
@@ -236,18 +242,15 @@ class Connection(asyncio.BufferedProtocol):
                     run_key = view[start + 5]
                 outcome = dispatch(context, view[start + 4 : end])
                 start = end
-                if outcome is None:
-                    if self._closing:
-                        return False
-                    if run_max == 1:
-                        return True
-                    continue
                 if outcome.__class__ is Waiting:
                     self._waiting = outcome
                     return True
-                answers.append(outcome)  # type: ignore[arg-type]
+                if outcome is not None:
+                    answers.append(outcome)  # type: ignore[arg-type]
+                if self._stopping:
+                    return False
                 # A fetch answer is large and holds maps of segments: send it before the next.
-                if run_key == FETCH or len(answers) == run_max:
+                if run_key == FETCH or run_max == 1 or len(answers) == run_max:
                     return True
             return False
         finally:
@@ -271,30 +274,18 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send_written(self, answers: list[AnyAnswer], started_ns: int, remote_ns: int) -> None:
         handled_ns = perf_counter_ns()
-        if self._request_bytes and self._waiting is None:
+        if self._request_bytes and self._waiting is None and not self._closing:
             self._charge(answers, handled_ns - started_ns - remote_ns)
         if not answers or self._transport.is_closing():
             return
-        try:
-            if len(answers) == 1:
-                parts = answers[0].encode()
-            else:
-                parts = [part for answer in answers for part in answer.encode()]
-        except Exception:  # a bug of ours: better no answer than half of one
-            logger.exception(
-                "closing connection of %s: cannot encode an answer to %s",
-                self.address,
-                answers[0].handler.name,
-            )
-            self.close()
-            return
+        parts = self._encode(answers)
         encoded_ns = perf_counter_ns()
         if len(parts) == 1:
             self._transport.write(parts[0])
-        elif sum(map(len, parts)) <= JOIN_BYTES_MAX:
-            self._transport.write(b"".join(parts))
-        else:
+        elif sum(map(len, parts)) > JOIN_BYTES_MAX:
             self._transport.writelines(parts)
+        elif parts:
+            self._transport.write(b"".join(parts))
         answers[0].handler.times.record(
             len(answers),
             handled_ns - started_ns - remote_ns,
@@ -302,6 +293,23 @@ class Connection(asyncio.BufferedProtocol):
             encoded_ns - handled_ns,
             perf_counter_ns() - encoded_ns,
         )
+
+    def _encode(self, answers: list[AnyAnswer]) -> list[Any]:
+        """The frames, in order; up to the first that cannot be encoded, and then the end."""
+        if len(answers) == 1:
+            try:
+                return answers[0].encode()
+            except Exception:
+                self._fail(f"the answer to {answers[0].handler.name}")
+                return []
+        parts: list[Any] = []
+        for answer in answers:
+            try:
+                parts += answer.encode()
+            except Exception:
+                self._fail(f"the answer to {answer.handler.name}")
+                break
+        return parts
 
     # Answers that wait for fsync.
 
@@ -320,6 +328,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._closing:
                 return
             self._waiting = behind
+            self.last_active_s = self._server.loop.time()
             refuse_unsynced(flushing, answers)
             self._send_written(answers, started_ns, remote_ns)
             if self._waiting is not None and self._waiting is behind:
@@ -390,18 +399,26 @@ class Connection(asyncio.BufferedProtocol):
             self._server.task_ended()
         self._waiting = None
         self._task = None
+        answers: list[AnyAnswer] = []
+        try:
+            answer = self._answer_to(waiting, future)
+            if answer is not None:
+                answers.append(answer)
+        except Exception:
+            self._fail(f"the answer to {waiting.handler.name}")
+        self.last_active_s = self._server.loop.time()
+        self._send(answers, self._started_ns, perf_counter_ns() - self._waiting_since_ns)
+
+    def _answer_to(self, waiting: Waiting, future: asyncio.Future[Any]) -> Answer | None:
+        """None where nobody waits any more, or a fault took the answer away."""
         if future.cancelled():
-            return
+            return None
         error = future.exception()
         if error is not None:
             response = error_response(waiting.handler, self._context, waiting.request, error)
         else:
             response = future.result()
-        if self._closing:
-            return
-        self.last_active_s = self._server.loop.time()
-        answers: list[AnyAnswer] = [waiting.answer(response)] if response is not None else []
-        self._send(answers, self._started_ns, perf_counter_ns() - self._waiting_since_ns)
+        return None if response is None else waiting.answer(response)
 
     # The end.
 
@@ -409,6 +426,12 @@ class Connection(asyncio.BufferedProtocol):
     def is_idle(self) -> bool:
         """True when no request is in hand."""
         return self._waiting is None or self._waiting.__class__ is Throttled
+
+    def is_taking(self) -> bool:
+        """Whether the peer took bytes since the last look: Kafka counts writes as activity too."""
+        unsent_bytes = self._transport.get_write_buffer_size()
+        before, self._unsent_bytes = self._unsent_bytes, unsent_bytes
+        return unsent_bytes != before
 
     def stop(self) -> None:
         """The broker stops: close now, or as soon as the request in hand is answered."""
@@ -431,14 +454,24 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close_with(self, reason: str) -> None:
         """A handler's wish: nothing more is handled, what is answered already goes out first."""
-        logger.info("closing connection of %s: %s", self.address, reason)
-        self._closing = True
-        self._server.loop.call_soon(self.close)
+        if not self._stopping:
+            logger.info("closing connection of %s: %s", self.address, reason)
+            self._end_soon()
 
     def _refuse(self, error: ProtocolError) -> None:
         self._services.metrics.malformed_requests += 1
         logger.warning("closing connection of %s: %s", self.address, error)
-        self.close()
+        self._end_soon()
+
+    def _fail(self, what: str) -> None:
+        """A bug of ours, for an `except`: no answer is better than half of one."""
+        logger.exception("closing connection of %s: %s failed", self.address, what)
+        self._end_soon()
+
+    def _end_soon(self) -> None:
+        """Close when what is in hand is answered and the answers before it are out."""
+        self._stopping = True
+        self._server.loop.call_soon(self.stop)
 
     # Reading.
 

@@ -10,11 +10,10 @@ version 0 (KIP-511); any other unknown key or version ends the connection.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, ProtocolError
+from minibroker.errors import ProtocolError, answer_error
 from minibroker.handlers.registry import Handler, load_handler
 from minibroker.protocol.api_keys import API_VERSIONS, APIS
 from minibroker.protocol.header import parse_request_header, response_header
@@ -27,14 +26,19 @@ if TYPE_CHECKING:
     from minibroker.handlers.produce_fast import FastAnswer
     from minibroker.partitions.flushing import Flushing
 
-logger = logging.getLogger(__name__)
-
 
 class Answer:
     """A request that a handler has answered, not yet bytes."""
 
-    # `note` is set by who looks on: see testing/request_log.
-    __slots__ = ("correlation_id", "handler", "note", "request", "response", "version")
+    __slots__ = (
+        "_close_connection",
+        "correlation_id",
+        "handler",
+        "note",  # set by who looks on: see testing/request_log
+        "request",
+        "response",
+        "version",
+    )
 
     def __init__(
         self,
@@ -50,6 +54,18 @@ class Answer:
         self.version = version
         self.correlation_id = correlation_id
         self.request = request
+        self._close_connection: Callable[[str], None] | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is sent: it goes the way of the others to be counted, and to end the
+        connection where the request failed."""
+        return self._close_connection is not None
+
+    def be_silent(self, close_connection: Callable[[str], None]) -> None:
+        """The client waits for no answer."""
+        self._close_connection = close_connection
+        self._close_if_failed()
 
     def refuse(self, code: ErrorCode) -> None:
         """What it says did not come to pass: an error in its place."""
@@ -58,16 +74,24 @@ class Answer:
 
     def encode(self) -> list[Any]:
         """The frame (size int32, header, body) as buffers to send one after the other."""
+        if self._close_connection is not None:
+            self._close_if_failed()  # the write to disk may have
+            return []
         writer = Writer()
         writer.append(response_header(self.handler.api_key, self.version, self.correlation_id))
         self.response.write(writer, self.version)
         return writer.frame_parts()
 
+    def _close_if_failed(self) -> None:
+        has_failed = self.handler.has_failed
+        if self._close_connection is not None and has_failed and has_failed(self.response):
+            self._close_connection(f"a {self.handler.name} request that wants no answer failed")
+
 
 class Waiting:
     """A request whose handler gave an awaitable: the connection holds still until it is done."""
 
-    __slots__ = ("awaitable", "correlation_id", "handler", "request", "version", "wrap")
+    __slots__ = ("_context", "awaitable", "handler", "request", "wrap")
 
     def __init__(
         self, handler: Handler, request: Any, awaitable: Awaitable[Any], context: RequestContext
@@ -75,15 +99,22 @@ class Waiting:
         self.handler = handler
         self.request = request
         self.awaitable = awaitable
-        self.version = context.version
-        self.correlation_id = context.correlation_id
+        self._context = context
         self.wrap: Callable[[Answer], Answer] | None = None
         """Changes how the answer is sent (`minibroker.testing` does)."""
 
     def answer(self, response: Any) -> Answer:
         """What it waited for has come."""
-        answer = Answer(self.handler, response, self.version, self.correlation_id, self.request)
+        answer = answer_of(self.handler, self._context, self.request, response)
         return answer if self.wrap is None else self.wrap(answer)
+
+
+def answer_of(handler: Handler, context: RequestContext, request: Any, response: Any) -> Answer:
+    """The answer to `request`, the one that `context` has in hand; silent where it wants none."""
+    answer = Answer(handler, response, context.version, context.correlation_id, request)
+    if handler.is_silent is not None and handler.is_silent(request):
+        answer.be_silent(context.close_connection)
+    return answer
 
 
 class Dispatcher:
@@ -102,7 +133,8 @@ class Dispatcher:
         """Handle one request; `frame` is its bytes without the size field, valid until the answer.
 
         Returns:
-            The answer, something to wait for, or None where Kafka sends no response (acks=0).
+            The answer or something to wait for; None where a fault took the request away
+            (`minibroker.testing`).
 
         Raises:
             ProtocolError: not a request this broker serves; the connection has to end.
@@ -123,24 +155,35 @@ class Dispatcher:
         context.correlation_id = correlation_id
         context.client_id = client_id
         if handler.fast is not None:
-            answer = handler.fast(context, handler, frame, position)
+            try:
+                answer = handler.fast(context, handler, frame, position)
+            except Exception as error:
+                return self._failed(context, handler, frame, position, error)
             if answer is not None:
                 if answer.__class__ is handler.response:
                     return Answer(handler, answer, version, correlation_id)
                 return answer  # type: ignore[no-any-return]
-        try:
-            request = handler.request.read(Reader(frame, position), version)
-        except ProtocolError as error:
-            raise ProtocolError(f"{handler.name} v{version}: {error}") from error
+        request = _read_request(handler, version, frame, position)
         try:
             response = handler.handle(context, request)
         except Exception as error:  # a task root: every error of a handler ends here
             response = error_response(handler, context, request, error)
         if response.__class__ is handler.response:
-            return Answer(handler, response, version, correlation_id, request)
-        if response is None:
-            return None
+            return answer_of(handler, context, request, response)
         return Waiting(handler, request, response, context)
+
+    def _failed(
+        self,
+        context: RequestContext,
+        handler: Handler,
+        frame: memoryview,
+        position: int,
+        error: Exception,
+    ) -> Answer:
+        """A short way raised `error`: the request is not handled again, it is answered."""
+        request = _read_request(handler, context.version, frame, position)
+        response = error_response(handler, context, request, error)
+        return answer_of(handler, context, request, response)
 
     def _load(self, api_key: int, version: int) -> Handler:
         supported = self._supported.get(api_key)
@@ -163,6 +206,14 @@ class Dispatcher:
         return Answer(handler, unsupported_version(low, high), 0, correlation_id)
 
 
+def _read_request(handler: Handler, version: int, frame: memoryview, position: int) -> Any:
+    """The request whose body begins at `position`. Raises ProtocolError, which names the API."""
+    try:
+        return handler.request.read(Reader(frame, position), version)
+    except ProtocolError as error:
+        raise ProtocolError(f"{handler.name} v{version}: {error}") from error
+
+
 def refuse_unsynced(flushing: Flushing, answers: Iterable[Any]) -> None:
     """Where an fsync failed: answers that claim what no append of their own speaks for, a group's
     or a transaction's state in its journal, are NOT_COORDINATOR, as Kafka's are."""
@@ -177,27 +228,15 @@ def error_response(
 ) -> Any:
     """The answer of an API to a failure of the whole request.
 
-    A `KafkaError` carries its code; a tree that cannot be reached is REQUEST_TIMED_OUT (retriable,
-    as Kafka's controller answers); anything else is a bug of ours: UNKNOWN_SERVER_ERROR and a
-    traceback in the log. A handler whose response has no top-level error code brings a function
-    `error_response(request, version, code, detail)` of its own.
+    `errors.answer_error` says which code; a handler whose response has no top-level error code
+    brings a function `error_response(request, version, code, detail)` of its own.
     """
-    if isinstance(error, KafkaError):
-        code, detail = error.code, error.detail
-    elif isinstance(error, CoordinationError):
-        code, detail = ErrorCode.REQUEST_TIMED_OUT, str(error)
-        logger.warning("%s from %s: %s", handler.name, context.client_address, error)
-    else:
-        code, detail = ErrorCode.UNKNOWN_SERVER_ERROR, None
-        logger.error(
-            "%s v%d from %s (client id %s) failed",
-            handler.name,
-            context.version,
-            context.client_address,
-            context.client_id,
-            exc_info=error,
-        )
-    return _response_of(handler, request, context.version, code, detail)
+    what = (
+        f"{handler.name} v{context.version} from {context.client_address}"
+        f" (client id {context.client_id})"
+    )
+    known = answer_error(error, what)
+    return _response_of(handler, request, context.version, known.code, known.detail)
 
 
 def _response_of(

@@ -135,7 +135,11 @@ class Server:
             self._idle_timer = self.loop.call_at(oldest_s + idle_ms / 1000, self._close_idle)
 
     def _close_idle(self) -> None:
-        """`connections.max.idle.ms`: close who was silent too long, look again at the next one."""
+        """`connections.max.idle.ms`: close who was silent too long, look again at the next one.
+
+        Who takes its answers is not silent. It is known at such a look only: who stops in between
+        is closed up to this time later than by Kafka.
+        """
         self._idle_timer = None
         limit_s = self.services.config.connections_max_idle_ms / 1000
         now_s = self.loop.time()
@@ -143,6 +147,8 @@ class Server:
         for connection in list(self.connections):
             if not connection.is_idle:
                 continue
+            if now_s - connection.last_active_s >= limit_s and connection.is_taking():
+                connection.last_active_s = now_s
             if now_s - connection.last_active_s >= limit_s:
                 # Not `close`: a peer that takes nothing would keep its answers, and its place.
                 logger.debug("closing idle connection of %s", connection.address)

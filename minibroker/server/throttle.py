@@ -75,8 +75,8 @@ def charge(context: RequestContext, answers: list[Any], size_bytes: int, local_n
     """Count one request; returns how long (ms) its client has to wait, 0 if it is within.
 
     Args:
-        answers: the answer, which is told the delay; empty for Produce with acks=0, whose time is
-            not counted (its bytes are).
+        answers: the answer, which is told the delay; of a silent one (Produce with acks=0) the
+            bytes are counted and the time is not.
         size_bytes: of the request, header and body.
         local_ns: how long the loop was busy with it.
     """
@@ -85,7 +85,7 @@ def charge(context: RequestContext, answers: list[Any], size_bytes: int, local_n
     delay_ms = 0
     if context.api_key == PRODUCE:
         delay_ms = quotas.record_produce(client, size_bytes)
-    if not answers:
+    if not answers or getattr(answers[0], "is_silent", False):
         return delay_ms
     delay_ms = max(delay_ms, quotas.record_request_time(client, local_ns))
     answer: Answer | FastAnswer = answers[0]

@@ -18,7 +18,7 @@ from minibroker.errors import KafkaError, ProtocolError
 from minibroker.protocol.api_keys import FETCH, METADATA
 from minibroker.protocol.header import parse_request_header
 from minibroker.protocol.primitives import Reader, Writer
-from minibroker.server.dispatch import Answer, Waiting, error_response
+from minibroker.server.dispatch import Answer, Waiting, answer_of, error_response
 from minibroker.testing.faults import Facts, Fault, FaultSet
 from minibroker.testing.message_places import (
     give_error,
@@ -150,17 +150,17 @@ class FaultDispatcher(ObservedDispatcher):
         refused = KafkaError(fault.error, f"{fault!r}")
         if not names_places:
             failed = error_response(handler, context, request, refused)
-            return self._answer(context, handler, failed)
+            return answer_of(handler, context, request, failed)
         if handler.api_key == FETCH and request.session_id:
             # A session leaves out what has not changed, and so the faulted partition.
             lost = handler.response(error_code=int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
-            return self._answer(context, handler, lost)
+            return answer_of(handler, context, request, lost)
         covered = take_out(request, fault.covers, self._name_of_id)
         if covered is None:
             return self._handle(context, handler, request)
         failed = error_response(handler, context, covered, refused)
         if not has_places(request, self._name_of_id):
-            return self._answer(context, handler, failed)
+            return answer_of(handler, context, request, failed)
         if handler.api_key == FETCH:
             request.session_epoch, request.max_wait_ms = -1, 0
         outcome = self._handle(context, handler, request)
@@ -177,14 +177,9 @@ class FaultDispatcher(ObservedDispatcher):
             response = handler.handle(context, request)
         except Exception as error:
             response = error_response(handler, context, request, error)
-        if response is None:
-            return None
         if isinstance(response, handler.response):
-            return self._answer(context, handler, response)
+            return answer_of(handler, context, request, response)
         return Waiting(handler, request, response, context)
-
-    def _answer(self, context: RequestContext, handler: Handler, response: Any) -> Answer:
-        return Answer(handler, response, context.version, context.correlation_id)
 
     def _with_error(self, outcome: Any, fault: Fault, version: int, *, whole: bool) -> Any:
         """The work is done, and the answer says that it failed."""

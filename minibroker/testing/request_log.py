@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import as_kafka_error
 from minibroker.protocol.api_keys import APIS
 from minibroker.protocol.header import parse_request_header
 from minibroker.protocol.message import Message
@@ -190,9 +190,7 @@ def _error_of(done: asyncio.Future[Any]) -> str | None:
 
 def _code_of(error: BaseException) -> int:
     """Return the code that `dispatch.error_response` answers."""
-    if isinstance(error, KafkaError | CoordinationError):
-        return as_answer(error)[0]
-    return ErrorCode.UNKNOWN_SERVER_ERROR
+    return as_kafka_error(error).code
 
 
 def first_error(response: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +18,23 @@ from minibroker.errors import (
     SyncError,
     as_answer,
 )
+from minibroker.partitions.partition import Partition
+from minibroker.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from minibroker.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from tests.support.in_process import InProcessBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 
 def test_a_kafka_error_tells_its_code_by_name() -> None:
@@ -28,8 +46,8 @@ def test_a_kafka_error_tells_its_code_by_name() -> None:
 
 def test_what_ends_a_request_is_an_error_of_its_answer() -> None:
     refused = KafkaError(ErrorCode.INVALID_CONFIG, "why")
-    assert as_answer(refused) == (int(ErrorCode.INVALID_CONFIG), "why")
-    assert as_answer(CoordinationError("away")) == (int(ErrorCode.REQUEST_TIMED_OUT), "away")
+    assert as_answer(refused, "t") == (int(ErrorCode.INVALID_CONFIG), "why")
+    assert as_answer(CoordinationError("away"), "t") == (int(ErrorCode.REQUEST_TIMED_OUT), "away")
 
 
 def test_all_errors_have_one_base_and_a_line_that_says_what_they_are() -> None:
@@ -80,3 +98,84 @@ def test_a_full_disk_that_fails_an_fsync_is_not_trusted_again(code: int, is_last
     assert not error.is_lasting
     error.__cause__ = OSError(code, "refused")
     assert error.is_lasting == is_lasting
+
+
+def test_a_bug_is_answered_as_kafka_answers_one_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answered = as_answer(ZeroDivisionError("a bug"), "appending to t-3")
+    assert answered == (int(ErrorCode.UNKNOWN_SERVER_ERROR), None)
+    (record,) = caplog.records
+    assert record.getMessage() == "appending to t-3 failed"
+    assert record.exc_info is not None
+
+
+# A bug at one partition of several: where Kafka catches per partition.
+
+FETCH = FetchRequest(
+    max_bytes=1000,
+    topics=[
+        FetchTopic(
+            topic="t",
+            partitions=[FetchPartition(partition=index, partition_max_bytes=1) for index in (0, 1)],
+        )
+    ],
+)
+LIST_OFFSETS = ListOffsetsRequest(
+    topics=[
+        ListOffsetsTopic(
+            name="t",
+            partitions=[ListOffsetsPartition(partition_index=i, timestamp=0) for i in (0, 1)],
+        )
+    ]
+)
+DELETE_RECORDS = DeleteRecordsRequest(
+    topics=[
+        DeleteRecordsTopic(
+            name="t", partitions=[DeleteRecordsPartition(partition_index=i) for i in (0, 1)]
+        )
+    ]
+)
+
+
+def of_fetch(answer: Any) -> dict[int, int]:
+    found = answer.responses[0].partitions
+    return {part.partition_index: part.error_code for part in found}
+
+
+def of_topics(answer: Any) -> dict[int, int]:
+    return {part.partition_index: part.error_code for part in answer.topics[0].partitions}
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "version", "codes_of"),
+    [
+        ("read", FETCH, 11, of_fetch),
+        ("offset_for_timestamp", LIST_OFFSETS, 5, of_topics),
+        ("delete_records", DELETE_RECORDS, 1, of_topics),
+    ],
+)
+async def test_the_other_partitions_are_served(  # noqa: PLR0917
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    request_: Any,
+    version: int,
+    codes_of: Callable[[Any], dict[int, int]],
+) -> None:
+    real = getattr(Partition, method)
+
+    def fail_at_0(self: Partition, *arguments: Any, **options: Any) -> Any:
+        if self.index == 0:
+            raise ZeroDivisionError("a bug")
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Partition, method, fail_at_0)
+    async with InProcessBroker(tmp_path) as running:
+        await running.create_topic("t", 2)
+        async with await running.connect() as client:
+            answer = await client.call(request_, version)
+    assert codes_of(answer) == {0: ErrorCode.UNKNOWN_SERVER_ERROR, 1: 0}
+    (record,) = [one for one in caplog.records if one.exc_info]
+    assert "t-0" in record.getMessage()

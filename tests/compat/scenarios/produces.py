@@ -96,6 +96,14 @@ def produce_without_answer_fails(talk: Dialogue) -> None:
     """An error that acks=0 cannot carry closes the connection, so that the client notices."""
     topic = talk.make_topic("silent")
     talk.ask_without_answer("no such partition", **request(talk, topic, (5, batch(b"a")), acks=0))
+    if talk.version >= 3:
+        open_batch = batch(
+            b"a", producer_id=5, producer_epoch=0, sequence=0, attributes=TRANSACTIONAL
+        )
+        talk.ask_without_answer(
+            "the whole request", **request(talk, topic, (0, open_batch), acks=0)
+        )
+    talk.note("stored", stored(talk, topic))
 
 
 @scenario("produce")

@@ -341,3 +341,27 @@ class TestOldInterBrokerProtocol:
     ) -> None:
         assert codes(await client.call(commit(5, 6), 8)) == [0, 0]
         assert (fast.taken, fast.passed) == (0, 1)
+
+
+async def test_lengths_of_two_bytes_do_not_lead_it_astray(
+    client: RawClient, fast: ShortWay
+) -> None:
+    """Bytes that look like the usual shape where a long member id is taken for a short one."""
+    partitions = [
+        [OffsetCommitRequestPartition(partition_index=index) for index in range(count)]
+        for count in (1, 3)
+    ]
+    request = OffsetCommitRequest(
+        group_id="g",
+        member_id="m" * 199 + "\x19",
+        group_instance_id="",
+        topics=[
+            OffsetCommitRequestTopic(name=name, partitions=found)
+            for name, found in zip("\2\1", partitions, strict=True)
+        ],
+    )
+    passed = fast.passed
+    short = await answer_to(client, request, 8)
+    assert fast.passed == passed + 1
+    fast.is_off = True
+    assert await answer_to(client, request, 8) == short

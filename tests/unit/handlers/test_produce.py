@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
+from minibroker.partitions.partition import Partition
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -14,6 +15,7 @@ from minibroker.protocol.messages.produce import (
 )
 from minibroker.records.batch import ATTRIBUTES_AT, read_header
 from minibroker.records.record import decode_records
+from minibroker.storage.partition_log import PartitionLog
 from tests.support.in_process import START_MS, batch_of
 
 if TYPE_CHECKING:
@@ -278,3 +280,52 @@ async def test_a_repeated_batch_gets_its_first_offset(
     assert running.partitions.get("t", 0).log_end_offset == 2
     part = await result(client, produce(numbered(5)))
     assert part.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+# A bug.
+
+
+async def test_a_bug_at_one_partition_is_its_error_and_the_others_are_written(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Partition.append
+
+    def fail_at_0(self: Partition, *arguments: Any, **options: Any) -> Any:
+        if self.index == 0:
+            raise ZeroDivisionError("a bug")
+        return append(self, *arguments, **options)
+
+    monkeypatch.setattr(Partition, "append", fail_at_0)
+    request = produce(batch_of(b"a"))
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(index=1, records=batch_of(b"b"))
+    )
+    (topic,) = (await client.call(request, 9)).responses
+    bad, good = topic.partition_responses
+    assert (bad.error_code, bad.base_offset) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+    assert (good.error_code, good.base_offset) == (0, 0)
+    alone = await result(client, produce(batch_of(b"a")))  # by the short way
+    assert (alone.error_code, alone.base_offset) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+    assert alone.log_start_offset == 0
+
+
+async def test_a_bug_in_writing_one_partition_leaves_the_others(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_staged = PartitionLog.write_staged
+
+    def fail_at_0(self: PartitionLog) -> None:
+        if self.name.partition == 0 and self._staged:
+            raise ZeroDivisionError("a bug")
+        write_staged(self)
+
+    monkeypatch.setattr(PartitionLog, "write_staged", fail_at_0)
+    request = produce(batch_of(b"a"))
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(index=1, records=batch_of(b"b"))
+    )
+    (topic,) = (await client.call(request, 9)).responses
+    codes = [part.error_code for part in topic.partition_responses]
+    assert codes == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
+    assert running.partitions.get("t", 1).high_watermark == 1
+    monkeypatch.undo()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, StorageError
 from minibroker.handlers import api_versions, create_topics
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minibroker.protocol.messages.create_topics import (
@@ -24,11 +24,13 @@ from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, Fet
 from minibroker.protocol.messages.metadata import MetadataRequest
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
+    PartitionProduceResponse,
     ProduceRequest,
     TopicProduceData,
 )
 from minibroker.server import connection as connection_module
 from minibroker.server.receive_buffer import BUFFER_BYTES
+from minibroker.storage.partition_log import PartitionLog
 from tests.support.in_process import TIMEOUT_S, batch_of, request_frame
 
 if TYPE_CHECKING:
@@ -468,3 +470,102 @@ async def test_several_frames_in_one_read_are_one_write_to_disk(
         for _ in range(10):
             await client.receive_frame()
     assert 10 in writes  # the worker may write checkpoints beside it
+
+
+async def test_answers_before_one_that_cannot_be_encoded_are_sent(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve()
+    encode = ApiVersionsResponse.write
+
+    def fail_in_version_1(self: ApiVersionsResponse, writer: Any, version: int) -> None:
+        if version == 1:
+            raise TypeError("a bug")
+        encode(self, writer, version)
+
+    monkeypatch.setattr(ApiVersionsResponse, "write", fail_in_version_1)
+    async with await running.connect() as client:
+        frames = [request_frame(VERSIONS, version, 7) for version in (0, 1, 0)]
+        client.writer.write(b"".join(frames))
+        client.expect(VERSIONS_KEY, 0, 7)
+        assert (await client.receive()).error_code == 0
+        assert await client.is_closed_by_broker()
+    assert len([r for r in caplog.records if "closing connection" in r.getMessage()]) == 1
+
+
+async def test_what_a_request_staged_is_written_though_its_client_went(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await serve()
+    await running.create_topic("t")
+    partition = running.partitions.get("t", 0)
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def stage_late(context: Any, request: Any) -> CreateTopicsResponse:
+        begun.set()
+        await goes_on.wait()
+        partition.append(memoryview(batch_of(b"x")), -1, 0, PartitionProduceResponse())
+        return CreateTopicsResponse()
+
+    monkeypatch.setattr(create_topics, "handle", stage_late)
+    async with await running.connect() as client:
+        client.send(new_topic("u"), 5)
+        async with asyncio.timeout(TIMEOUT_S):
+            await begun.wait()
+    await eventually(lambda: not running.server.connections)
+    goes_on.set()
+    await eventually(lambda: partition.high_watermark == 1)
+    assert not running.partitions.staged
+
+
+# Requests that want no answer.
+
+
+async def test_requests_without_an_answer_are_counted(serve: Serve) -> None:
+    running = await serve()
+    await running.create_topic("t")
+    async with await running.connect() as client:
+        for number in (1, 2, 3):
+            client.writer.write(request_frame(produce("t", b"a", acks=0), 9, number))
+        client.correlation_id = 3
+        await client.call(VERSIONS, 0)
+    counted = running.broker.services.metrics.requests["Produce"]
+    assert counted.total.count == counted.local.count == 3
+
+
+async def test_an_error_of_the_whole_request_ends_a_connection_that_wants_no_answer(
+    serve: Serve,
+) -> None:
+    running = await serve()
+    await running.create_topic("t")
+    async with await running.connect() as client:
+        before = request_frame(produce("t", b"before"), 9, 1)
+        transactional = batch_of(
+            b"a", producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True
+        )
+        data = PartitionProduceData(index=0, records=transactional)
+        topics = [TopicProduceData(name="t", partition_data=[data])]
+        failing = request_frame(ProduceRequest(acks=0, topic_data=topics), 9, 2)
+        client.writer.write(before + failing + request_frame(produce("t", b"behind"), 9, 3))
+        client.expect(0, 9, 1)
+        answer = await client.receive()
+        assert answer.responses[0].partition_responses[0].base_offset == 0
+        assert await client.is_closed_by_broker()
+    assert running.partitions.get("t", 0).log_end_offset == 1
+
+
+async def test_a_disk_that_refuses_ends_a_connection_that_wants_no_answer(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await serve()
+    await running.create_topic("t")
+
+    def refuse(self: PartitionLog) -> None:
+        raise StorageError("no room")
+
+    async with await running.connect() as client:
+        await client.call(produce("t", b"a"), 9)
+        monkeypatch.setattr(PartitionLog, "write_staged", refuse)
+        client.send(produce("t", b"b", acks=0), 9)
+        assert await client.is_closed_by_broker()
+        monkeypatch.undo()

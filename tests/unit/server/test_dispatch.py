@@ -37,7 +37,7 @@ from minibroker.protocol.messages.produce import (
     TopicProduceData,
 )
 from minibroker.server.dispatch import Dispatcher, error_response
-from tests.support.in_process import request_frame
+from tests.support.in_process import batch_of, request_frame
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -55,6 +55,14 @@ FETCH = FetchRequest(topics=[FetchTopic(topic="t", partitions=[FetchPartition(pa
 OFFSETS = ListOffsetsRequest(
     topics=[ListOffsetsTopic(name="t", partitions=[ListOffsetsPartition(partition_index=3)])]
 )
+
+
+def produce_to(topic: str, value: bytes, acks: int = -1) -> ProduceRequest:
+    data = PartitionProduceData(index=0, records=batch_of(value))
+    return ProduceRequest(
+        acks=acks, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+    )
+
 
 # Handler, request, version, where in the answer the code stands.
 PLACES: list[tuple[Any, Any, int, Callable[[Any], int]]] = [
@@ -183,3 +191,63 @@ def test_every_served_api_has_an_error_answer_for_all_its_versions() -> None:
             request = PRODUCE if key == 0 else handler.request()
             answer = error_response(handler, Context(), request, error)  # type: ignore[arg-type]
             answer.write(Writer(), version)
+
+
+async def test_what_a_short_way_raises_is_answered_and_costs_nobody_else(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*_arguments: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    running = await serve()
+    await running.create_topic("t")
+    async with await running.connect("tester") as client:
+        assert (await client.call(PRODUCE, 9)).responses
+        handler = running.server.dispatcher._handlers[0]
+        short_way = handler.fast
+
+        def second_fails(*arguments: Any) -> Any:
+            handler.fast = failing
+            assert short_way is not None
+            return short_way(*arguments)
+
+        monkeypatch.setattr(handler, "fast", second_fails)
+        good = produce_to("t", b"a")
+        frames = [request_frame(good, 9, number) for number in (1, 2)]
+        client.writer.write(b"".join(frames))
+        codes = []
+        for number in (1, 2):
+            client.expect(0, 9, number)
+            (topic,) = (await client.receive()).responses
+            codes.append(topic.partition_responses[0].error_code)
+        assert codes == [0, ErrorCode.UNKNOWN_SERVER_ERROR]
+        handler.fast = short_way
+        (topic,) = (await client.call(good, 9)).responses
+        assert topic.partition_responses[0].base_offset == 1
+    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
+    assert record.getMessage().startswith("Produce v9 from 127.0.0.1")
+
+
+async def test_an_error_that_has_no_answer_ends_the_connection_behind_those_that_have(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*_arguments: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    running = await serve()
+    await running.create_topic("t")
+    async with await running.connect() as client:
+        assert (await client.call(PRODUCE, 9)).responses
+        handler = running.server.dispatcher._handlers[0]
+        monkeypatch.setattr(handler, "handle", failing)
+        monkeypatch.setattr(handler, "error_response", failing)
+        requests = [produce_to("t", b"a"), PRODUCE, produce_to("t", b"b")]
+        frames = [request_frame(one, 9, number) for number, one in enumerate(requests)]
+        client.writer.write(b"".join(frames))
+        client.expect(0, 9, 0)
+        (topic,) = (await client.receive()).responses
+        assert topic.partition_responses[0].base_offset == 0
+        assert await client.is_closed_by_broker()
+    assert running.partitions.get("t", 0).log_end_offset == 1
+    closing = [r for r in caplog.records if "closing connection" in r.getMessage()]
+    assert len(closing) == 1

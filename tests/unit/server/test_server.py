@@ -174,10 +174,34 @@ async def test_an_idle_peer_that_takes_nothing_loses_its_place(serve: Serve) -> 
     while not connection._writing_paused:
         client.send(fetch("t"), 11)
         await asyncio.sleep(0)
+    await eventually(lambda: not connection.is_taking())  # what the kernel took is gone
     connection.last_active_s -= 601
     running.server._close_idle()
     await eventually(lambda: not running.server.connections)
     await client.close()
+
+
+async def test_a_slow_reader_that_takes_its_answers_is_not_idle(serve: Serve) -> None:
+    running = await serve(**{"connections.max.idle.ms": "600000"})
+    await running.create_topic("t")
+    async with await running.connect() as client:
+        await client.call(produce("t", bytes(900_000)), 9)
+        (connection,) = running.server.connections
+        client.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        while not connection._writing_paused:
+            client.send(fetch("t"), 11)
+            await asyncio.sleep(0)
+        await eventually(lambda: not connection.is_taking())
+        unsent = connection._transport.get_write_buffer_size()
+        client.reader._transport.resume_reading()  # type: ignore[attr-defined]
+        for _ in range(2):
+            await client.receive_frame()
+        client.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        await eventually(lambda: connection._transport.get_write_buffer_size() < unsent)
+        connection.last_active_s -= 601
+        running.server._close_idle()
+        assert running.server.connections == {connection}
+        assert connection.last_active_s > running.server.loop.time() - 600
 
 
 async def test_no_timer_runs_while_nobody_is_connected(serve: Serve) -> None:
