@@ -5,8 +5,8 @@ empty name), of its loggers, of a client metrics subscription or of a group: val
 whether it may change, and on demand the layers below it and what it does. Secrets have no value.
 Versions: 1 source and synonyms instead of a default flag (KIP-226); 3 type and documentation
 (KIP-569); 4 flexible.
-Differs from Kafka: version 0's default flag tells the truth (Kafka 3.9 always says false); groups
-and client metrics are described as Kafka 4 does.
+Version 0's default flag is never set, as in Kafka 3.9.
+Differs from Kafka: groups and client metrics are described as Kafka 4 does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from minibroker.cluster.topics import check_topic_name
 from minibroker.config.describe import (
     BROKER_LOGGER_SOURCE,
-    DEFAULT_SOURCE,
     Entry,
     broker_entries,
     client_metrics_entries,
@@ -81,7 +80,7 @@ def handle(context: RequestContext, request: DescribeConfigsRequest) -> Describe
                 configs = _describe_loggers(context.services, resource)
             else:
                 entries = _entries(context.services, resource)
-                configs = [_result(entry, resource, request, context.version) for entry in entries]
+                configs = [_result(entry, resource, request) for entry in entries]
         except Exception as error:
             code, detail = as_answer(error, f"configuration of {resource.resource_name}")
             message = detail or ""
@@ -127,7 +126,6 @@ def _result(
     entry: Entry,
     resource: DescribeConfigsResource,
     request: DescribeConfigsRequest,
-    version: int,
 ) -> DescribeConfigsResourceResult:
     result = DescribeConfigsResourceResult(
         name=entry.name,
@@ -138,8 +136,6 @@ def _result(
         config_type=TYPE_CODES[entry.type],
         documentation=None,
     )
-    if version == 0:
-        result.is_default = entry.source == DEFAULT_SOURCE
     if request.include_synonyms:
         result.synonyms = [
             DescribeConfigsSynonym(name=layer.name, value=layer.value, source=layer.source)

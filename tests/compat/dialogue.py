@@ -25,6 +25,8 @@ NO_ANSWER = "no answer"
 SILENCE = "no answer in time"
 ANSWER_SECONDS = 30.0
 NO_ID = bytes(16)
+OWN = "own."
+"""The mask of what every name of a scenario begins with: a version's answers are as another's."""
 
 # Masked by the order of first appearance; the value that means "none" stays as it is.
 IDS: dict[str, Any] = {
@@ -61,7 +63,6 @@ UNORDERED = {
     ("produce", "partition_responses"): "index",
     ("produce", "responses"): "name",
     ("list_offsets", "partitions"): "partition_index",
-    ("create_topics", "configs"): "name",
     ("create_partitions", "partitions"): "partition_index",
     ("metadata", "partitions"): "partition_index",
     ("add_partitions_to_txn", "results_by_topic_v3_and_below"): "name",
@@ -79,11 +80,17 @@ UNORDERED = {
     ("offset_delete", "partitions"): "partition_index",
     ("txn_offset_commit", "topics"): "name",
     ("txn_offset_commit", "partitions"): "partition_index",
+    ("describe_user_scram_credentials", "results"): "user",
+    ("describe_user_scram_credentials", "credential_infos"): "mechanism",
     ("elect_leaders", "replica_election_results"): "topic",
     ("elect_leaders", "partition_result"): "partition_id",
     ("alter_partition_reassignments", "responses"): "name",
     ("alter_partition_reassignments", "partitions"): "partition_index",
 }
+
+# Lists that become a mapping by this field: the order is the broker's own, and one entry more at
+# one broker must not shift the others.
+BY_NAME = {("create_topics", "configs"): "name"}
 
 
 class Dialogue:
@@ -259,6 +266,10 @@ class Dialogue:
 
     def _only_own_topics(self, answer: Answer) -> Answer:
         """Drop other scenarios' topics from answers that list every topic of the broker."""
+        if self.api == "elect_leaders":
+            results = answer["replica_election_results"]
+            own = [result for result in results if result["topic"].startswith(self.prefix)]
+            return {**answer, "replica_election_results": own}
         topics = answer.get("topics")
         if not topics or self.api not in {"metadata", "describe_topic_partitions"}:
             return answer
@@ -269,6 +280,8 @@ class Dialogue:
         return name.count(".") >= 2 and not name.startswith(self.prefix)
 
     def _masked(self, key: str, value: Any) -> Any:
+        if (self.api, key) in BY_NAME and value:
+            value = {inner[BY_NAME[self.api, key]]: inner for inner in value}
         if isinstance(value, dict):
             return {name: self._masked(name, inner) for name, inner in value.items()}
         if isinstance(value, list | tuple):
@@ -288,6 +301,8 @@ class Dialogue:
             and abs(value - time.time() * 1000) < HOUR_MS
         ):
             return "now"
+        if isinstance(value, str):
+            return value.replace(self.prefix, OWN)
         return value.hex() if isinstance(value, bytes) else value
 
     def _in_order(self, key: str, value: Any) -> Any:

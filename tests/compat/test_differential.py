@@ -1,21 +1,25 @@
-"""The same scenario against Apache Kafka and against minibroker: equal answers. Kafka is right.
+"""The same scenario against both Apache Kafkas and minibroker: equal answers. Kafka is right.
 
-Versions that Kafka 3.9.1 serves are judged by it, newer ones by Kafka 4.4.0. COMPAT_SUBJECT=4.4.0
-puts that Kafka in minibroker's place: it judges the scenarios, and shows where the two differ.
+Each scenario runs once on each broker that serves the version, on all of them at the same time.
+Where 3.9.1 and 4.4.0 differ, a known difference says which one minibroker follows.
 """
 
 from __future__ import annotations
 
-import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.handlers.registry import HANDLERS
+from minibroker.error_codes import ErrorCode
+from minibroker.handlers.registry import HANDLERS, supported_versions
 from tests.compat.dialogue import Dialogue, flatten
 from tests.compat.known_differences import KNOWN_DIFFERENCES, differences_of
 from tests.compat.scenarios import Scenario, load_all
-from tests.support.codec import versions_of
+from tests.compat.served import REFUSED_39, SERVED, releases_that_serve
+from tests.compat.verdict import MINIBROKER, complaints_about
+from tests.support.codec import KEYS
+from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
     from tests.support.broker import Minibroker
@@ -23,155 +27,38 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.java
 
-SUBJECT = os.environ.get("COMPAT_SUBJECT", "minibroker")
+FIXTURES = {"3.9.1": "kafka_39", "4.4.0": "kafka_44"}
 
-# What each Kafka serves of the APIs that minibroker has handlers for.
-KAFKA_39 = {
-    "produce": (0, 11),
-    "fetch": (0, 17),
-    "list_offsets": (0, 9),
-    "metadata": (0, 12),
-    "api_versions": (0, 4),
-    "create_topics": (0, 7),
-    "delete_topics": (0, 6),
-    "delete_records": (0, 2),
-    "init_producer_id": (0, 5),
-    "offset_for_leader_epoch": (0, 4),
-    "add_partitions_to_txn": (0, 5),
-    "add_offsets_to_txn": (0, 4),
-    "end_txn": (0, 4),
-    "write_txn_markers": (0, 1),
-    "describe_configs": (0, 4),
-    "alter_configs": (0, 2),
-    "alter_replica_log_dirs": (0, 2),
-    "describe_log_dirs": (0, 4),
-    "create_partitions": (0, 3),
-    "incremental_alter_configs": (0, 1),
-    "txn_offset_commit": (0, 4),
-    "offset_delete": (0, 0),
-    "describe_client_quotas": (0, 1),
-    "alter_client_quotas": (0, 1),
-    "offset_commit": (0, 9),
-    "offset_fetch": (0, 9),
-    "find_coordinator": (0, 6),
-    "join_group": (0, 9),
-    "heartbeat": (0, 4),
-    "leave_group": (0, 5),
-    "sync_group": (0, 5),
-    "describe_groups": (0, 5),
-    "list_groups": (0, 5),
-    "delete_groups": (0, 2),
-    "sasl_handshake": (0, 1),
-    "describe_acls": (0, 3),
-    "create_acls": (0, 3),
-    "delete_acls": (0, 3),
-    "sasl_authenticate": (0, 2),
-    "create_delegation_token": (0, 3),
-    "renew_delegation_token": (0, 2),
-    "expire_delegation_token": (0, 2),
-    "describe_delegation_token": (0, 3),
-    "describe_user_scram_credentials": (0, 0),
-    "alter_user_scram_credentials": (0, 0),
-    "elect_leaders": (0, 2),
-    "alter_partition_reassignments": (0, 0),
-    "list_partition_reassignments": (0, 0),
-    "update_features": (0, 1),
-    "describe_cluster": (0, 1),
-    "describe_producers": (0, 0),
-    "describe_transactions": (0, 0),
-    "list_transactions": (0, 1),
-}
-KAFKA_44 = {
-    "produce": (3, 13),
-    "fetch": (4, 18),
-    "list_offsets": (1, 11),
-    "metadata": (0, 13),
-    "api_versions": (0, 4),
-    "create_topics": (2, 7),
-    "delete_topics": (1, 6),
-    "delete_records": (0, 2),
-    "init_producer_id": (0, 5),  # 6 needs a feature that is off by default
-    "offset_for_leader_epoch": (2, 4),
-    "add_partitions_to_txn": (0, 5),
-    "add_offsets_to_txn": (0, 4),
-    "end_txn": (0, 5),
-    "write_txn_markers": (1, 2),
-    "describe_configs": (1, 4),
-    "alter_configs": (0, 2),
-    "alter_replica_log_dirs": (1, 2),
-    "describe_log_dirs": (1, 5),
-    "create_partitions": (0, 3),
-    "incremental_alter_configs": (0, 1),
-    "txn_offset_commit": (0, 6),
-    "offset_delete": (0, 0),
-    "describe_client_quotas": (0, 1),
-    "alter_client_quotas": (0, 1),
-    "offset_commit": (2, 10),
-    "offset_fetch": (1, 10),
-    "find_coordinator": (0, 6),
-    "join_group": (0, 9),
-    "heartbeat": (0, 4),
-    "leave_group": (0, 5),
-    "sync_group": (0, 5),
-    "describe_groups": (0, 6),
-    "list_groups": (0, 5),
-    "delete_groups": (0, 3),
-    "sasl_handshake": (0, 1),
-    "describe_acls": (1, 3),
-    "create_acls": (1, 3),
-    "delete_acls": (1, 3),
-    "sasl_authenticate": (0, 2),
-    "create_delegation_token": (1, 3),
-    "renew_delegation_token": (1, 2),
-    "expire_delegation_token": (1, 2),
-    "describe_delegation_token": (1, 3),
-    "describe_user_scram_credentials": (0, 0),
-    "alter_user_scram_credentials": (0, 0),
-    "describe_quorum": (0, 2),
-    "unregister_broker": (0, 0),
-    "elect_leaders": (0, 2),
-    "alter_partition_reassignments": (0, 1),
-    "list_partition_reassignments": (0, 0),
-    "update_features": (0, 2),
-    "describe_cluster": (0, 2),
-    "describe_producers": (0, 0),
-    "describe_transactions": (0, 0),
-    "list_transactions": (0, 2),
-    "consumer_group_heartbeat": (0, 1),
-    "consumer_group_describe": (0, 1),
-    "list_config_resources": (0, 1),
-    "describe_topic_partitions": (0, 0),
-}
+PRODUCE, INIT_PRODUCER_ID = 0, 22
 
 
-def peer_of(scenario: Scenario, version: int) -> str | None:
-    """Which Kafka judges this version; None when none of them serves it."""
-    old, new = KAFKA_39.get(scenario.api, (0, -1)), KAFKA_44.get(scenario.api, (0, -1))
-    if SUBJECT == "4.4.0" and not new[0] <= version <= new[1]:
-        return None
-    if old[0] <= version <= old[1] and scenario.peer != "4.4.0":
-        return "3.9.1"
-    return "4.4.0" if new[0] <= version <= new[1] and scenario.peer != "3.9.1" else None
+def judges_of(scenario: Scenario, version: int) -> list[str]:
+    """Return the Kafkas that are asked: all that serve the version and can be right."""
+    return [
+        release
+        for release in releases_that_serve(scenario.api, version)
+        if scenario.peer in {None, release}
+    ]
 
 
 def cases() -> list[Any]:
-    """(scenario, version, peer) for all that can be compared."""
+    """Return (scenario, version) for every version that minibroker serves."""
+    served = supported_versions()
     found = []
     for scenario in load_all():
-        oldest, newest = versions_of(scenario.api)
+        oldest, newest = served[KEYS[scenario.api]]
         first, last = max(oldest, scenario.min_version), min(newest, scenario.max_version)
-        for version in range(first, last + 1):
-            peer = peer_of(scenario, version)
-            if peer is not None and peer != SUBJECT:
-                name = f"{scenario.name}-v{version}"
-                found.append(pytest.param(scenario, version, peer, id=name))
+        found += [
+            pytest.param(scenario, version, id=f"{scenario.name}-v{version}")
+            for version in range(first, last + 1)
+        ]
     return found
 
 
 def transcript_of(
     broker: KafkaPeer | Minibroker, scenario: Scenario, version: int
 ) -> dict[str, Any]:
-    """Run the scenario; every leaf of every answer by its path."""
+    """Run the scenario; return every leaf of every answer by its place."""
     talk = Dialogue(
         broker.host, broker.port, scenario=scenario.name, api=scenario.api, version=version
     )
@@ -182,39 +69,67 @@ def transcript_of(
     return flatten(talk.transcript)
 
 
-@pytest.fixture(scope="session")
-def subject(request: pytest.FixtureRequest) -> KafkaPeer | Minibroker:
-    """minibroker, or the Kafka that stands in for it."""
-    name = "kafka_44" if SUBJECT == "4.4.0" else "minibroker"
-    broker: KafkaPeer | Minibroker = request.getfixturevalue(name)
-    return broker
-
-
-@pytest.mark.parametrize(("scenario", "version", "peer"), cases())
+@pytest.mark.parametrize(("scenario", "version"), cases())
 def test_answers_are_equal(
     scenario: Scenario,
     version: int,
-    peer: str,
-    subject: KafkaPeer | Minibroker,
+    minibroker: Minibroker,
     request: pytest.FixtureRequest,
 ) -> None:
-    kafka = request.getfixturevalue("kafka_39" if peer == "3.9.1" else "kafka_44")
-    right = transcript_of(kafka, scenario, version)
-    ours = transcript_of(subject, scenario, version)
-    different = {
-        path: (right.get(path, "absent"), ours.get(path, "absent"))
-        for path in [*right, *(path for path in ours if path not in right)]
-        if right.get(path, "absent") != ours.get(path, "absent")
+    judges = judges_of(scenario, version)
+    assert judges, f"no Kafka judges version {version} of {scenario.api}"
+    brokers = {release: request.getfixturevalue(FIXTURES[release]) for release in judges}
+    brokers[MINIBROKER] = minibroker
+    with ThreadPoolExecutor(len(brokers)) as sides:
+        talks = {
+            name: sides.submit(transcript_of, broker, scenario, version)
+            for name, broker in brokers.items()
+        }
+    answers = {name: talk.result() for name, talk in talks.items()}
+    complaints = complaints_about(answers, differences_of(scenario.name, version))
+    assert not complaints, "\n  ".join(["not as Kafka answers:", *complaints[:60]])
+
+
+@pytest.mark.parametrize("release", SERVED)
+def test_the_cases_cover_what_kafka_serves(release: str, request: pytest.FixtureRequest) -> None:
+    kafka = request.getfixturevalue(FIXTURES[release])
+    with WireClient(kafka.host, kafka.port) as client:
+        answer = client.call("api_versions", 0)
+    offered = {
+        one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]
     }
-    known = differences_of(scenario.name, version, peer)
-    unknown = [
-        f"{path}: Kafka {peer} {theirs!r}, {SUBJECT} {mine!r}"
-        for path, (theirs, mine) in different.items()
-        if not any(line.covers(path) for line in known)
-    ]
-    gone = [line for line in known if not any(line.covers(path) for path in different)]
-    assert not unknown, "\n  ".join(["differs from Kafka:", *unknown[:60]])
-    assert not gone, f"known differences that are gone: {gone}"
+    names = {key: name for name, key in KEYS.items() if key in HANDLERS}
+    # Kafka 4 names versions of Produce that it does not serve.
+    expected = {
+        names[key]: (SERVED[release]["produce"][0] if key == PRODUCE else lowest, highest)
+        for key, (lowest, highest) in offered.items()
+        if key in names and not (release == "3.9.1" and names[key] in REFUSED_39)
+    }
+    assert SERVED[release] == expected
+
+
+def test_what_kafka_39_only_offers_it_refuses(kafka_39: KafkaPeer) -> None:
+    with WireClient(kafka_39.host, kafka_39.port) as client:
+        heartbeat = client.call(
+            "consumer_group_heartbeat", 0, group_id="g", member_id="", member_epoch=0
+        )
+        described = client.call("consumer_group_describe", 0, group_ids=["g"])
+    codes = [heartbeat["error_code"], described["groups"][0]["error_code"]]
+    assert codes == [ErrorCode.UNSUPPORTED_VERSION] * len(REFUSED_39)
+
+
+def test_an_unstable_version_is_refused_as_kafka_refuses_it(
+    kafka_44: KafkaPeer, minibroker: Minibroker
+) -> None:
+    _, newest = supported_versions()[INIT_PRODUCER_ID]
+    for broker in (kafka_44, minibroker):
+        with (
+            WireClient(broker.host, broker.port) as client,
+            pytest.raises(ConnectionError),
+        ):
+            client.call(
+                "init_producer_id", newest + 1, transactional_id=None, transaction_timeout_ms=60_000
+            )
 
 
 def test_every_handler_has_scenarios() -> None:
@@ -226,4 +141,4 @@ def test_known_differences_name_scenarios() -> None:
     names = {scenario.name for scenario in load_all()}
     strangers = [line for line in KNOWN_DIFFERENCES if line.scenario not in names]
     assert not strangers
-    assert all(line.reason for line in KNOWN_DIFFERENCES)
+    assert all(line.reason and line.places for line in KNOWN_DIFFERENCES)

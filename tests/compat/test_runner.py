@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.compat.dialogue import Dialogue, flatten
-from tests.compat.known_differences import Difference
+from tests.compat.verdict import ABSENT, Difference, Lacking, complaints_about
 
 
 @pytest.fixture
@@ -75,8 +75,52 @@ def test_two_steps_of_one_name_are_refused() -> None:
         flatten([("one", 1), ("one", 2)])
 
 
-def test_a_known_difference_covers_its_path_only() -> None:
-    line = Difference("s", "step.topics[0].*:", "because")
-    assert line.covers("step.topics[0].error_code:")
-    assert not line.covers("step.topics[1].error_code:")
-    assert not line.covers("other.topics[0].error_code:")
+PLACE = "step.topics[0].error_code:"
+
+
+def answers(ours: Any, kafka_39: Any, kafka_44: Any) -> dict[str, dict[str, Any]]:
+    """Three answers that may differ at one place, beside one where they agree."""
+    values = {"minibroker": ours, "3.9.1": kafka_39, "4.4.0": kafka_44}
+    return {broker: {"step": "asked", PLACE: value} for broker, value in values.items()}
+
+
+def test_equal_answers_need_no_line() -> None:
+    assert complaints_about(answers(0, 0, 0), []) == []
+
+
+def test_an_answer_unlike_one_kafka_needs_a_line() -> None:
+    assert len(complaints_about(answers(0, 0, 42), [])) == 1
+
+
+def test_a_line_states_every_value() -> None:
+    line = Difference("s", (PLACE,), "because", ours=0, kafka_44=42)
+    assert complaints_about(answers(0, 0, 42), [line]) == []
+    assert len(complaints_about(answers(3, 0, 42), [line])) == 1
+    assert len(complaints_about(answers(0, 0, 3), [line])) == 1
+    assert len(complaints_about(answers(0, 3, 42), [line])) == 1
+
+
+def test_a_kafka_that_is_not_asked_has_no_say() -> None:
+    line = Difference("s", (PLACE,), "because", ours=0, kafka_39=7, kafka_44=42)
+    asked = answers(0, None, 42)
+    del asked["3.9.1"]
+    assert complaints_about(asked, [line]) == []
+
+
+def test_a_difference_that_is_gone_is_a_complaint() -> None:
+    line = Difference("s", (PLACE, "step.gone:"), "because", ours=0, kafka_44=42)
+    (complaint,) = complaints_about(answers(0, 0, 42), [line])
+    assert complaint.startswith("step.gone:")
+
+
+def test_a_place_has_one_line() -> None:
+    line = Difference("s", (PLACE,), "because", ours=0, kafka_44=42)
+    assert len(complaints_about(answers(0, 0, 42), [line, line])) == 1
+
+
+def test_a_struct_that_one_kafka_lacks() -> None:
+    line = Lacking("s", ("step.topics[0]",), "because", lacked_by="4.4.0", followed="3.9.1")
+    assert complaints_about(answers(5, 5, ABSENT), [line]) == []
+    assert len(complaints_about(answers(6, 5, ABSENT), [line])) == 1
+    assert len(complaints_about(answers(5, 5, 6), [line])) == 1
+    assert len(complaints_about(answers(5, 5, 5), [line])) == 1

@@ -23,6 +23,9 @@ OWN_VALUES = {
     "log.dirs",
     "zookeeper.connect",
     "controller.quorum.voters",
+    "controller.listener.names",
+    "listener.security.protocol.map",
+    "process.roles",
     "log.cleaner.dedupe.buffer.size",
 }
 

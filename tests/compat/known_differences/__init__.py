@@ -1,0 +1,28 @@
+"""Where minibroker, Kafka 3.9.1 and Kafka 4.4.0 do not answer the same, and why that is right.
+
+A line here is a promise in both directions: each place it names must differ, with just the values
+it states, in every version it names. A difference that is gone fails the test until its line is
+gone as well. One module per group of APIs.
+"""
+
+from __future__ import annotations
+
+from tests.compat.known_differences import admin, configs, groups, records, topics
+from tests.compat.verdict import Known
+
+KNOWN_DIFFERENCES: list[Known] = [
+    *admin.LINES,
+    *configs.LINES,
+    *groups.LINES,
+    *records.LINES,
+    *topics.LINES,
+]
+
+
+def differences_of(scenario: str, version: int) -> list[Known]:
+    """Return the lines that a run of `scenario` at `version` must prove."""
+    return [
+        line
+        for line in KNOWN_DIFFERENCES
+        if line.scenario == scenario and line.since <= version <= line.until
+    ]

@@ -1,0 +1,250 @@
+"""Known differences of users' credentials, elections, reassignments and quotas."""
+
+from __future__ import annotations
+
+from tests.compat.verdict import ABSENT, KAFKA_39, Difference, Known, Lacking
+
+_WORDLESS_39 = "no words are an empty text, as in 3.9; 4.4 sends null"
+_CHECKS_39 = "version 0 is checked in the order of 3.9"
+
+_REASSIGNMENTS = {
+    "on_one_broker": (
+        "empty",
+        "twice the same",
+        "negative",
+        "no such broker",
+        "one of two",
+        "unknown partition",
+        "unknown topic",
+        "nothing to take back",
+        "several",
+    ),
+    "to_where_it_is": ("as it is",),
+    "same_count": ("as it is", "more, not there"),
+    "old_checks": (
+        "partition twice",
+        "nothing to take back",
+        "unknown topic, no such broker",
+        "no partitions",
+    ),
+}
+
+_CREDENTIALS: list[Known] = [
+    Difference(
+        "alter_user_scram_credentials_good",
+        tuple(
+            f"{step}.results[0].error_message:"
+            for step in ("set", "the other, no salt", "replace", "one away", "the last away")
+        ),
+        _WORDLESS_39,
+        ours="",
+        kafka_44=None,
+    ),
+    Difference(
+        "alter_user_scram_credentials_refused",
+        ("no password.results[0].error_message:",),
+        "4.4 has a code and no words for it; ours say what is missing, as in 3.9",
+        ours="text",
+        kafka_44=None,
+    ),
+    Difference(
+        "alter_user_scram_credentials_refused",
+        ("set and away.results[0].error_code:",),
+        "3.9 looks for a user that is named twice first, 4.4 for the credential; ours is 3.9",
+        ours=92,
+        kafka_44=91,
+    ),
+    Difference(
+        "alter_user_scram_credentials_refused",
+        ("two faults.results[0].error_code:",),
+        "of two faults 3.9 tells that of the insertion, 4.4 that of the deletion; ours is 3.9",
+        ours=93,
+        kafka_44=33,
+    ),
+]
+
+_ELECTIONS: list[Known] = [
+    line
+    for kind, since in ((0, 0), (1, 1))
+    for line in (
+        Difference(
+            "elect_leaders_that_lead",
+            (f"all {kind}.replica_election_results.length",),
+            "topics without an election are left out, as in 3.9; 4.4 names them, empty",
+            ours=0,
+            kafka_44=1,
+            since=since,
+        ),
+        Lacking(
+            "elect_leaders_that_lead",
+            (f"all {kind}.replica_election_results[0]",),
+            "topics without an election are left out, as in 3.9; 4.4 names them, empty",
+            lacked_by=KAFKA_39,
+            followed=KAFKA_39,
+            since=since,
+        ),
+        Difference(
+            "elect_leaders_that_lead",
+            (f"twice {kind}.replica_election_results[0].partition_result.length",),
+            "a partition that is named twice is answered once, as in 3.9",
+            ours=1,
+            kafka_44=2,
+            since=since,
+        ),
+        Lacking(
+            "elect_leaders_that_lead",
+            (f"twice {kind}.replica_election_results[0].partition_result[1]",),
+            "a partition that is named twice is answered once, as in 3.9",
+            lacked_by=KAFKA_39,
+            followed=KAFKA_39,
+            since=since,
+        ),
+    )
+]
+
+_NO_SUCH_KIND = "a kind that does not exist is the client's error, as in 4.4; 3.9 fails on it"
+
+_NO_SUCH_ELECTION: list[Known] = [
+    Difference(
+        "elect_leaders_that_lead",
+        (
+            "no such kind.error_code:",
+            "no such kind.replica_election_results[0].partition_result[0].error_code:",
+            "no such kind.replica_election_results[0].partition_result[1].error_code:",
+        ),
+        _NO_SUCH_KIND,
+        ours=42,
+        kafka_39=-1,
+        since=1,
+    ),
+    Difference(
+        "elect_leaders_that_lead",
+        (
+            "no such kind.replica_election_results[0].partition_result[0].error_message:",
+            "no such kind.replica_election_results[0].partition_result[1].error_message:",
+        ),
+        _NO_SUCH_KIND,
+        ours="text",
+        kafka_39=None,
+        since=1,
+    ),
+]
+
+_MOVES: list[Known] = [
+    *(
+        Difference(
+            f"alter_partition_reassignments_{name}",
+            tuple(f"{step}.error_message:" for step in steps),
+            _WORDLESS_39,
+            ours="",
+            kafka_44=None,
+        )
+        for name, steps in _REASSIGNMENTS.items()
+    ),
+    Difference(
+        "alter_partition_reassignments_on_one_broker",
+        (
+            "nothing to take back.responses[0].partitions[0].error_message:",
+            "several.responses[0].partitions[1].error_message:",
+        ),
+        "4.4 leaves out the words of this code; ours are those of 3.9",
+        ours="text",
+        kafka_44=None,
+    ),
+    Difference(
+        "alter_partition_reassignments_to_where_it_is",
+        ("epoch:",),
+        "a move that is done begins a leader epoch, as in 3.9; 4.4 sees that nothing moves",
+        ours=1,
+        kafka_44=0,
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("partition twice.responses[0].partitions.length",),
+        "of a partition that is named twice the last counts, as in 3.9; 4.4 takes each",
+        ours=1,
+        kafka_44=2,
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("partition twice.responses[0].partitions[0].error_code:",),
+        "of a partition that is named twice the last counts, as in 3.9; 4.4 takes each",
+        ours=39,
+        kafka_44=0,
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("partition twice.responses[0].partitions[0].error_message:",),
+        "of a partition that is named twice the last counts, as in 3.9; 4.4 takes each",
+        ours="text",
+        kafka_44=None,
+    ),
+    Lacking(
+        "alter_partition_reassignments_old_checks",
+        ("partition twice.responses[0].partitions[1]",),
+        "of a partition that is named twice the last counts, as in 3.9; 4.4 takes each",
+        lacked_by=KAFKA_39,
+        followed=KAFKA_39,
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("nothing to take back.responses[0].partitions[0].error_code:",),
+        _CHECKS_39,
+        ours=85,
+        kafka_44=3,
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("unknown topic, no such broker.responses[0].partitions[0].error_code:",),
+        _CHECKS_39,
+        ours=39,
+        kafka_44=3,
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("no partitions.responses.length",),
+        "a topic without partitions is left out, as in 3.9",
+        ours=0,
+        kafka_44=1,
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("no partitions.responses[0].name:",),
+        "a topic without partitions is left out, as in 3.9",
+        ours=ABSENT,
+        kafka_44="own.named",
+    ),
+    Difference(
+        "alter_partition_reassignments_old_checks",
+        ("no partitions.responses[0].partitions.length",),
+        "a topic without partitions is left out, as in 3.9",
+        ours=ABSENT,
+        kafka_44=0,
+    ),
+    Difference(
+        "list_partition_reassignments_none",
+        tuple(f"{step}.error_message:" for step in ("all", "none", "some", "unknown")),
+        _WORDLESS_39,
+        ours="",
+        kafka_44=None,
+    ),
+]
+
+_QUOTAS: list[Known] = [
+    Difference(
+        "alter_client_quotas_refused",
+        ("key twice.entries[0].error_code:",),
+        "of a key that is named twice the last counts, as in 3.9; 4.4 refuses it",
+        ours=0,
+        kafka_44=42,
+    ),
+    Difference(
+        "alter_client_quotas_refused",
+        ("key twice.entries[0].error_message:",),
+        "of a key that is named twice the last counts, as in 3.9; 4.4 refuses it",
+        ours=None,
+        kafka_44="text",
+    ),
+]
+
+LINES: list[Known] = [*_CREDENTIALS, *_ELECTIONS, *_NO_SUCH_ELECTION, *_MOVES, *_QUOTAS]
