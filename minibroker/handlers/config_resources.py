@@ -31,6 +31,10 @@ BROKER_LOGGER: Final = 8
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
+_KNOWN_SINCE: Final = {BROKER_LOGGER: (2, 4), CLIENT_METRICS: (4, 0), GROUP: (4, 0)}
+"""Kind → the release whose brokers have it. Kafka 3.7 to 3.9 have client metrics and groups too,
+but not with ZooKeeper, which these releases stand for here."""
+
 _INT32_DIGITS_MAX: Final = 10
 _ENTITY_TYPES: Final = {
     TOPIC: "topics",
@@ -43,6 +47,17 @@ _ENTITY_TYPES: Final = {
 def invalid_request(detail: str) -> KafkaError:
     """The error to raise for a request that makes no sense, with the reason."""
     return KafkaError(ErrorCode.INVALID_REQUEST, detail)
+
+
+def is_known_kind(services: Services, resource_type: int) -> bool:
+    """Return whether the release that this broker passes for has such resources.
+
+    That is `minibroker.advertised.kafka.version`; without it every kind is known.
+    """
+    release = services.config.advertised_kafka_version
+    if release is None:
+        return True
+    return tuple(map(int, release.split("."))) >= _KNOWN_SINCE.get(resource_type, (0,))
 
 
 def entity_of(resource_type: int, resource_name: str) -> tuple[str, str]:
@@ -80,9 +95,14 @@ def check_resource(services: Services, resource_type: int, resource_name: str) -
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource_name}' does not exist."
             )
     elif resource_type == CLIENT_METRICS:
+        if not is_known_kind(services, CLIENT_METRICS):
+            raise invalid_request(
+                "AlterConfigs is only supported for topics and brokers, but resource type is"
+                " CLIENT_METRICS"
+            )
         if not resource_name:
             raise invalid_request("Subscription name can't be empty")
-    elif resource_type == GROUP:
+    elif resource_type == GROUP and is_known_kind(services, GROUP):
         if not resource_name:
             raise invalid_request("Default group resources are not allowed.")
     else:

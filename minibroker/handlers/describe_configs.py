@@ -35,6 +35,7 @@ from minibroker.handlers.config_resources import (
     check_broker_id,
     current_values,
     invalid_request,
+    is_known_kind,
 )
 from minibroker.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -76,7 +77,9 @@ def handle(context: RequestContext, request: DescribeConfigsRequest) -> Describe
         code, message = 0, ""
         configs: list[DescribeConfigsResourceResult] = []
         try:
-            if resource.resource_type == BROKER_LOGGER:
+            if resource.resource_type == BROKER_LOGGER and is_known_kind(
+                context.services, BROKER_LOGGER
+            ):
                 configs = _describe_loggers(context.services, resource)
             else:
                 entries = _entries(context.services, resource)
@@ -114,8 +117,10 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> list[Entr
     if kind == CLIENT_METRICS:
         if not name:
             raise invalid_request("Client metrics subscription name must not be empty")
+        if not is_known_kind(services, CLIENT_METRICS):
+            raise invalid_request("Config type client-metrics is only supported on KRaft clusters")
         return client_metrics_entries(current_values(services, kind, name), wanted)
-    if kind == GROUP:
+    if kind == GROUP and is_known_kind(services, GROUP):
         if not name:
             raise invalid_request("Group name must not be empty")
         return group_entries(dynamic, current_values(services, kind, name), wanted)

@@ -28,6 +28,7 @@ from minibroker.handlers.config_resources import (
     current_values,
     entity_of,
     invalid_request,
+    is_known_kind,
     refuse_each,
 )
 from minibroker.protocol.messages.incremental_alter_configs import (
@@ -66,7 +67,7 @@ async def _alter(
         (change.name for change in changes),
         (change.name for change in changes if change.operation != DELETE and change.value is None),
     )
-    if kind == BROKER_LOGGER:
+    if kind == BROKER_LOGGER and is_known_kind(services, BROKER_LOGGER):
         from minibroker.handlers.broker_loggers import alter_levels  # noqa: PLC0415  rare
 
         alter_levels(services.config.broker_id, name, changes, validate_only=validate_only)

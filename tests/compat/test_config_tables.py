@@ -28,12 +28,15 @@ from minibroker.handlers.describe_configs import TYPE_CODES
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.broker import Minibroker
     from tests.support.peers import KafkaPeer
 
 pytestmark = pytest.mark.java
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
+INVALID_REQUEST = 42
 VERSION = 4
 
 # Key → why its value, source or default layer differs.
@@ -290,3 +293,44 @@ def test_what_can_be_altered_beside_kafka(
     security = {name for name in different if is_unserved_security(name)}
     assert different - security == known
     assert all(theirs[name][0] and mine[name] == (False, False) for name in security)
+
+
+def test_a_broker_that_passes_for_kafka_3_9_has_its_kinds_of_resources(
+    kafka_39: KafkaPeer, new_broker: Callable[..., Minibroker]
+) -> None:
+    """Groups and client metrics came with KRaft: 3.9 with ZooKeeper refuses them."""
+    old = new_broker(settings={"minibroker.advertised.kafka.version": "3.9"})
+    for kind, key in ((GROUP, "consumer.session.timeout.ms"), (CLIENT_METRICS, "interval.ms")):
+        for name in ("a-name", ""):
+            right, mine = (answers_about(peer, kind, name, key) for peer in (kafka_39, old))
+            assert mine == right, (kind, name)
+            assert {code for code, _ in mine.values()} == {INVALID_REQUEST}
+
+
+def answers_about(
+    peer: KafkaPeer | Minibroker, kind: int, name: str, key: str
+) -> dict[str, tuple[int, str | None]]:
+    """Error code and message of all three APIs, asked about one resource and one key of it."""
+    resource = {"resource_type": kind, "resource_name": name}
+    change = {"name": key, "value": "46000"}
+    with WireClient(peer.host, peer.port) as client:
+        (described,) = client.call(
+            "describe_configs",
+            VERSION,
+            resources=[{**resource, "configuration_keys": None}],
+            include_synonyms=False,
+            include_documentation=False,
+        )["results"]
+        answers = {"describe_configs": (described["error_code"], described["error_message"])}
+        for api, version, changes in (
+            ("alter_configs", 2, [change]),
+            ("incremental_alter_configs", 1, [{**change, "config_operation": 0}]),
+        ):
+            (altered,) = client.call(
+                api, version, resources=[{**resource, "configs": changes}], validate_only=True
+            )["responses"]
+            answers[api] = (altered["error_code"], altered["error_message"])
+    if kind == GROUP:
+        # Kafka's words for any error of that code, not for this one.
+        answers["describe_configs"] = (described["error_code"], None)
+    return answers
