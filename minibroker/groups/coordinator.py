@@ -188,14 +188,19 @@ class GroupCoordinator:
     # Transactions.
 
     def complete_transaction(self, index: int, producer_id: int, is_commit: bool) -> None:
-        """A transaction's marker was written to partition `index` of `__consumer_offsets`.
+        """Apply or drop the offsets of a transaction whose marker is in partition `index`.
 
-        Nothing to do where the partition is still loading: the load will come to the marker.
+        They were staged before the marker, and count before it: an offset that still waits for its
+        fsync takes effect first. A partition that is being loaded comes to the marker by itself.
         """
         self.journal.flush()
-        shard = self._shards.get(index)
-        if shard is not None and self.journal.is_active(index):
-            shard.complete_transaction(producer_id, is_commit=is_commit)
+
+        def complete() -> None:
+            shard = self._shards.get(index)
+            if shard is not None and self.journal.is_active(index):
+                shard.complete_transaction(producer_id, is_commit=is_commit)
+
+        self.journal.when_told(index, complete)
 
     # The journal (`JournalListener`).
 

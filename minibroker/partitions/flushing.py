@@ -134,10 +134,10 @@ class Flusher:
         if is_refused:
             for answer in ended.answers:
                 self._fail(answer)
+        elif ended.task is not None:
+            partition.advance_high_watermark(ended.task.end)
         if partition in self._next:
             self._start(partition)
-        elif not is_refused:
-            partition.written()
         for flushing in ended.waiting:
             flushing.is_failed = flushing.is_failed or is_refused
             flushing.end()

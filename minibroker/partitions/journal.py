@@ -310,6 +310,17 @@ class Journal:
         staged.last_offset = appended.last_offset
         partition.staged.append(staged)
 
+    def when_told(self, index: int, then: Callable[[], None]) -> None:
+        """Call `then` when everything staged in a partition so far took effect.
+
+        At once where nothing waits, also for a partition that this broker does not lead.
+        """
+        partition = self._partitions.get(index)
+        if partition is None:
+            then()
+        else:
+            partition.when_told(then)
+
     def flush(self) -> None:
         """Write what is staged: whoever looks at state sees all that was accepted before."""
         if self._manager.staged:

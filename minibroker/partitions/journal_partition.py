@@ -49,7 +49,8 @@ class JournalPartition:
         self.state = JournalState.LOADING
         self.next_offset = partition.log_start_offset
         """Loaded up to here, exclusive."""
-        self.staged: deque[Staged] = deque()
+        self.staged: deque[Staged | _Follower] = deque()
+        """In the order of the log: entries that are not below the high watermark yet."""
 
     @property
     def index(self) -> int:
@@ -67,15 +68,22 @@ class JournalPartition:
             self.partition.waiters.discard(self)
 
     def on_progress(self) -> None:
-        """Tell those whose records are in the file now, in the order of the log."""
+        """Tell the entries below the high watermark, in the order of the log."""
         staged = self.staged
-        end_offset = self.partition.log_end_offset
-        while staged and (staged[0].is_failed or staged[0].last_offset < end_offset):
-            written = staged.popleft()
+        high_watermark = self.partition.high_watermark
+        while staged and (staged[0].is_failed or staged[0].last_offset < high_watermark):
+            entry = staged.popleft()
             try:
-                written.succeed()
+                entry.succeed()
             except Exception:  # what the others recorded is done all the same
                 logger.exception("cannot do what is recorded in %s", self.partition)
+
+    def when_told(self, then: Callable[[], None]) -> None:
+        """Call `then` when every entry that is staged now was told: at once if there is none."""
+        if self.staged:
+            self.staged.append(_Follower(self.staged[-1].last_offset, then))
+        else:
+            then()
 
     def complete(self) -> None:
         """What comes of the partition, the cluster's changes tell."""
@@ -142,6 +150,18 @@ class StagedAppend:
         """The records are in the file (nothing happens where the disk refused them)."""
         if not self.is_failed and self._on_written is not None:
             self._on_written(self.first_offset)
+
+
+class _Follower:
+    """Stands behind an entry in the queue of a partition, and is told after it."""
+
+    __slots__ = ("last_offset", "succeed")
+
+    is_failed = False
+
+    def __init__(self, last_offset: int, then: Callable[[], None]) -> None:
+        self.last_offset = last_offset
+        self.succeed = then
 
 
 class LoadedPart:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.partitions.waiters import Waiter
     from minibroker.storage.log_manager import LogManager
+    from minibroker.storage.partition_log import AppendInfo
 
 logger = logging.getLogger(__name__)
 
@@ -113,9 +114,8 @@ class PartitionManager:
         self.routes: list[dict[bytes, Any]] = [{} for _ in range(PRODUCE_VERSIONS)]
         """Per Produce version: topic and partition as the request has them → where it goes.
         `handlers/produce_fast` fills it; emptied whenever a partition comes, goes or changes."""
-        self.staged: list[tuple[Partition, Failable, int]] = []
-        """Appends whose bytes `commit` still has to write: partition, the answer that claims it,
-        and the last offset."""
+        self.staged: list[tuple[Partition, Failable, AppendInfo]] = []
+        """Appends that `commit` completes: partition, claiming answer, the log's entry."""
         self.flusher = Flusher(_run_now, fail_answer)
         """The broker puts one in its place that leaves the loop."""
         self.flushing: Flushing | None = None
@@ -177,15 +177,14 @@ class PartitionManager:
         if not staged:
             return
         self.staged = []
-        for partition, answer, last_offset in staged:
-            log = partition.log
+        for partition, answer, entry in staged:
             try:
-                log.write_staged()
+                partition.log.write_staged()
             except StorageError as error:
                 self.log_failed(partition, error)
             except Exception:  # a bug of ours costs this partition, the others are written
                 logger.exception("cannot write to %s", partition)
-            if last_offset >= log.log_end_offset:
+            if entry.is_lost or entry.last_offset >= partition.log.log_end_offset:
                 fail_answer(answer)
         self._on_change()
         # Only now readers are woken: what they read may be staged in several partitions.
@@ -196,7 +195,7 @@ class PartitionManager:
             if end_offset == partition.high_watermark:
                 continue
             if end_offset - log.recovery_point < log.config.flush_messages:
-                partition.written()
+                partition.advance_high_watermark(end_offset)
             else:
                 unsynced = unsynced or {}
                 unsynced.setdefault(partition, []).append(answer)
@@ -227,17 +226,6 @@ class PartitionManager:
             then(not flushing.is_failed)
         else:
             flushing.future.add_done_callback(lambda _future: then(not flushing.is_failed))
-
-    def drop_lost(self, partition: Partition) -> None:
-        """The log took staged appends back to make a later one fail: their answers fail at once,
-        because the next append gets their offsets. What the log had written before stays."""
-        kept = []
-        for staged in self.staged:
-            if staged[0] is partition and staged[2] >= partition.log.log_end_offset:
-                fail_answer(staged[1])
-            else:
-                kept.append(staged)
-        self.staged = kept
 
     def log_failed(self, partition: Partition, error: StorageError) -> None:
         """Say once what the disk refused; the next append tries again, as room may come back,

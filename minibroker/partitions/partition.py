@@ -137,9 +137,8 @@ class Partition:
         try:
             appended = log.append(records, self.leader_epoch, now_ms, origin=origin)
         except StorageError as error:
-            self.manager.drop_lost(self)
             raise self._failed(error) from error
-        self.manager.staged.append((self, answer, appended.last_offset))
+        self.manager.staged.append((self, answer, appended))
         return appended
 
     def delete_records(self, offset: int) -> int:
@@ -260,11 +259,12 @@ class Partition:
         if self.manager.staged:
             self.manager.commit()
 
-    def written(self) -> None:
-        """What was staged is on disk: readers may see it, and who waits for it is told."""
-        log = self.log
-        self.high_watermark = log.log_end_offset
-        log.note_high_watermark(self.high_watermark)
+    def advance_high_watermark(self, offset: int) -> None:
+        """Let readers see everything below `offset`, and wake the waiters. Never moves back."""
+        if offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        self.log.note_high_watermark(offset)
         if self.waiters:
             for waiter in list(self.waiters):
                 try:

@@ -62,6 +62,14 @@ class IndexFile:
         """Make the file if there is none. Raises OSError."""
         self._disk.handles.get(self.path, create=True)
 
+    def read_last_key(self) -> None:
+        """Read what an append compares with, if it is not in memory. Raises OSError.
+
+        After this `append` touches no file.
+        """
+        if self._last_key is None:
+            self._last_key = self._read_last_key()
+
     def _add(self, key: int, entry: bytes) -> None:
         """Add an entry unless its key is not above the last one's. Raises OSError."""
         last = self._last_key

@@ -282,9 +282,9 @@ class PartitionLog(WritableLog):
 
     def abandon(self) -> None:
         """Nothing is read or written any more; what was staged is lost, files stay as they are."""
-        self._staged = []
-        self._staged_appends = []
-        self._staged_bytes = 0
+        for entry in self._staged_entries:
+            entry.is_lost = True
+        self._forget_staged()
         with producer_files.changing:
             self.is_deleted = True
         for segment in self.segments:

@@ -78,13 +78,23 @@ class Segment(ReadableSegment):
 
     # --- append ---------------------------------------------------------------------------------
 
+    def prepare_append(self) -> None:
+        """Read what `note_append` goes by, where it is not in memory; then that touches no file.
+
+        Raises OSError, CorruptionError.
+        """
+        self.offset_index.read_last_key()
+        self.time_index.read_last_key()
+        _ = self.max_timestamp
+
     def note_append(
         self, last_offset: int, max_timestamp: int, size_bytes: int, index_interval_bytes: int
     ) -> bool:
         """Account for `size_bytes` written at the end of `.log`: indexes, size, largest timestamp.
 
         `max_timestamp` belongs to the batch that ends with `last_offset`. Returns whether an index
-        entry was added; entries stay in memory until `write_indexes`.
+        entry was added; entries stay in memory until `write_indexes`. Cannot fail after
+        `prepare_append`.
         """
         position = self._size_bytes
         if position == 0:

@@ -8,7 +8,7 @@ system in one call, and only then may a reader see it, and only then may the ans
 Invariants. `log_start_offset` ≤ `recovery_point` ≤ `log_end_offset` ≤ next offset to assign; the
 last two differ by what is staged. Staged batches all belong to the active segment. A write that
 fails or comes back short leaves no trace: the file is cut back, offsets and producer state return
-to what is written, a later append may succeed.
+to what is written, every staged entry is marked as lost, a later append may succeed.
 
 In a crash everything behind `recovery_point` may be lost or torn; `recovery` restores the log from
 what is there. One thread (the loop's) uses a log. Tasks run on others: those of `flush_task` change
@@ -18,10 +18,10 @@ Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 """
 
 import logging
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from minibroker.clock import Clock
-from minibroker.errors import CorruptionError
+from minibroker.errors import CorruptionError, HalfChangedError
 from minibroker.ids import TopicPartition
 from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
@@ -31,6 +31,7 @@ from minibroker.storage.durable_log import SYNC_BYTES, DurableLog
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.files import BUFFERS_MAX
 from minibroker.storage.index_file import TAIL_ENTRIES
+from minibroker.storage.producer_state import RecentBatch
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
 from minibroker.storage.tasks import CreateTask
@@ -49,18 +50,42 @@ _ALWAYS_ASK: Final = -2
 """`_roll_after` where the age of the segment has to be computed first."""
 
 
-class AppendInfo(NamedTuple):
-    """What Produce answers. Offsets inclusive; `append_time_ms` -1 for CreateTime.
+class AppendInfo:
+    """The entry of one append, from staged to written: what Produce answers.
 
-    `duplicate`: the batch was there already, nothing was appended, the offsets are the first
-    append's, and `append_time_ms` is that one's largest timestamp (Kafka answers so).
+    Constant after construction, but for `is_lost`, which the log sets.
     """
 
-    first_offset: int
-    last_offset: int
-    append_time_ms: int
-    log_start_offset: int
-    duplicate: bool
+    __slots__ = (
+        "append_time_ms",
+        "duplicate",
+        "first_offset",
+        "is_lost",
+        "last_offset",
+        "log_start_offset",
+    )
+
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        append_time_ms: int,
+        log_start_offset: int,
+        duplicate: bool = False,
+    ) -> None:
+        """Offsets inclusive; `append_time_ms` -1 for CreateTime.
+
+        `duplicate`: the batch was there already, nothing was appended, the offsets are the first
+        append's, and `append_time_ms` is that one's largest timestamp (Kafka answers so).
+        """
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.append_time_ms = append_time_ms
+        self.log_start_offset = log_start_offset
+        self.duplicate = duplicate
+        self.is_lost = False
+        """The batch was staged, and the log took it back when a write failed; a later append may
+        have its offsets."""
 
 
 class WritableLog(DurableLog):
@@ -75,7 +100,7 @@ class WritableLog(DurableLog):
         "_staged",
         "_staged_appends",
         "_staged_bytes",
-        "dropped_count",
+        "_staged_entries",
         "is_preallocated",
     )
 
@@ -116,10 +141,8 @@ class WritableLog(DurableLog):
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []
         self._staged_bytes = 0
-        self.dropped_count = 0
-        """How often a failed write took staged appends back. Who staged one and finds another
-        number before the answer leaves knows that the append was lost.
-        """
+        self._staged_entries: list[AppendInfo] = []
+        """One for each staged batch, and one for each repetition of a batch that is staged."""
         self.is_preallocated = False
         """Is the active `.log` longer than what is written to it?"""
         self._forget_room()
@@ -173,25 +196,32 @@ class WritableLog(DurableLog):
                 return self._append_marker(records, header)
             repeated = (self._producers or self.producer_state).append(header, origin)
             if repeated is not None:
-                return AppendInfo(
-                    repeated.first_offset,
-                    repeated.last_offset,
-                    # As Kafka: the first append's time, in a topic of CreateTime too.
-                    repeated.timestamp,
-                    self.log_start_offset,
-                    True,
-                )
+                return self._repetition(repeated)
+        append_time_ms = max_timestamp if self._rules.is_append_time else -1
+        entry = AppendInfo(header.base_offset, last_offset, append_time_ms, self.log_start_offset)
         self._staged.append(records)
         self._staged_appends.append((last_offset, max_timestamp, size))
+        self._staged_entries.append(entry)
         self._next_offset = last_offset + 1
         self._room -= size
         self._staged_bytes += size
         if self._staged_bytes > STAGED_BYTES_MAX:
             self.write_staged()
-        append_time_ms = max_timestamp if self._rules.is_append_time else -1
-        return AppendInfo(
-            header.base_offset, last_offset, append_time_ms, self.log_start_offset, False
+        return entry
+
+    def _repetition(self, repeated: RecentBatch) -> AppendInfo:
+        """Return the entry of a batch that the log has already; it shares the first one's fate."""
+        entry = AppendInfo(
+            repeated.first_offset,
+            repeated.last_offset,
+            # As Kafka: the first append's time, in a topic of CreateTime too.
+            repeated.timestamp,
+            self.log_start_offset,
+            duplicate=True,
         )
+        if repeated.last_offset >= self.log_end_offset:
+            self._staged_entries.append(entry)
+        return entry
 
     def _append_message_set(
         self, records: memoryview, header: BatchHeader, now_ms: int
@@ -217,17 +247,17 @@ class WritableLog(DurableLog):
                         largest = -1
                     break
         rest_bytes = len(records) - (first_part_bytes if largest < 0 else 0)
+        append_time_ms = now_ms if self._rules.is_append_time else -1
+        entry = AppendInfo(header.base_offset, last_offset, append_time_ms, self.log_start_offset)
         self._staged_appends.append((last_offset, largest, rest_bytes))
+        self._staged_entries.append(entry)
         self._staged.append(records)
         self._next_offset = last_offset + 1
         self._room -= len(records)
         self._staged_bytes += len(records)
         if self._staged_bytes > STAGED_BYTES_MAX:
             self.write_staged()
-        append_time_ms = now_ms if self._rules.is_append_time else -1
-        return AppendInfo(
-            header.base_offset, last_offset, append_time_ms, self.log_start_offset, False
-        )
+        return entry
 
     def _append_marker(self, records: memoryview, header: BatchHeader) -> AppendInfo:
         """Write the control batch that ends a transaction, and note an abort in the index."""
@@ -248,8 +278,13 @@ class WritableLog(DurableLog):
             try:
                 self._active.txn_index.append(aborted_transaction(completed))
             except OSError as error:
-                raise self._failed("write the transaction index of", error) from error
-        return AppendInfo(offset, offset, -1, self.log_start_offset, False)
+                # The marker is in the log. Without the entry readers would take the transaction
+                # for a committed one, so nothing is read before a start has made the index again.
+                raise HalfChangedError(
+                    f"cannot write the transaction index of {self.name}: {error}",
+                    log_directory=self.log_directory,
+                ) from error
+        return AppendInfo(offset, offset, -1, self.log_start_offset)
 
     def write_staged(self) -> None:
         """Write everything staged in one call; from here on readers see it.
@@ -262,6 +297,7 @@ class WritableLog(DurableLog):
             return
         segment = self._active
         try:
+            segment.prepare_append()
             handle = self._disk.handles.get(segment.log_path, create=True)
             position = segment.size_bytes
             if len(buffers) <= BUFFERS_MAX:
@@ -270,9 +306,10 @@ class WritableLog(DurableLog):
                 written = 0
             if written != self._staged_bytes:
                 self._disk.files.write_rest(handle, buffers, position, written)
-        except OSError as error:
+        except (OSError, CorruptionError) as error:
             self._drop_staged()
             raise self._failed("append to", error) from error
+        # The bytes are in the file: nothing below may fail.
         segment.tail_offset = self.log_end_offset
         segment.tail_position = position
         end_position = position + self._staged_bytes
@@ -283,9 +320,7 @@ class WritableLog(DurableLog):
             ):
                 new_entry_count += 1
         self.log_end_offset = self._next_offset
-        self._staged = []
-        self._staged_appends = []
-        self._staged_bytes = 0
+        self._forget_staged()
         if self._producers is not None:
             self._producers.commit()
         if new_entry_count:
@@ -296,12 +331,17 @@ class WritableLog(DurableLog):
         if end_position > self._sync_above:
             self._ask_for_sync(end_position)
 
-    def _drop_staged(self) -> None:
-        """Return to what is written: file, offsets, producers, epochs."""
-        self.dropped_count += 1
+    def _forget_staged(self) -> None:
         self._staged = []
         self._staged_appends = []
         self._staged_bytes = 0
+        self._staged_entries = []
+
+    def _drop_staged(self) -> None:
+        """Return to what is written: file, offsets, producers, epochs; what was staged is lost."""
+        for entry in self._staged_entries:
+            entry.is_lost = True
+        self._forget_staged()
         self._next_offset = self.log_end_offset
         self._forget_room()
         if self._producers is not None:

@@ -103,12 +103,28 @@ async def test_who_comes_meanwhile_shares_the_next_sync(world: World, worker: Wo
     assert len(worker.work) == 1
     worker.run_one()
     assert [one.future.done() for one in waits] == [True, False, False]
-    assert world.partition().high_watermark == 0  # the next sync covers more, it is told then
+    assert world.partition().high_watermark == 1  # while the next sync is under way
     assert len(worker.work) == 1
     worker.run_one()
     assert all(one.future.done() for one in waits)
     assert world.partition().high_watermark == 3
     assert worker.work == []
+
+
+async def test_readers_see_what_was_acknowledged_however_busy_the_producers_are(
+    world: World, worker: Worker
+) -> None:
+    """Two producers keep one sync behind another, so that a next one always waits."""
+    partition = world.partition()
+    world.append(b"0")
+    world.manager.commit()
+    for round_number in range(1, 100):
+        waiting = _taken(world)
+        world.append(b"%d" % round_number)
+        world.manager.commit()
+        worker.run_one()
+        assert waiting.future.done()
+        assert partition.high_watermark == round_number
 
 
 async def test_a_disk_that_refuses_fails_the_answers_that_claimed_it(

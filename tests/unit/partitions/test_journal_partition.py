@@ -71,3 +71,30 @@ def test_who_left_a_partition_is_told_no_more(world: World) -> None:
     assert told == [0]
     partition.complete()  # a new leader epoch: it stays where it is
     assert world.partition().waiters == {partition}
+
+
+def entry(told: list[object], offset: int) -> StagedAppend:
+    staged = StagedAppend(told.append, told.append)
+    staged.first_offset = staged.last_offset = offset
+    return staged
+
+
+def test_entries_are_told_below_the_high_watermark_and_followers_behind_them(world: World) -> None:
+    """A record that is written and not synced yet has not happened; a marker behind it waits."""
+    world.create("t")
+    partition = JournalPartition(world.partition())
+    told: list[object] = []
+    partition.when_told(lambda: told.append("at once"))
+    assert told == ["at once"]
+    partition.stay()
+    for offset in (0, 1):
+        world.append(b"x")
+        partition.staged.append(entry(told, offset))
+    partition.when_told(lambda: told.append("behind both"))
+    world.partition().log.write_staged()
+    partition.on_progress()
+    assert told == ["at once"]
+    world.partition().advance_high_watermark(1)
+    assert told == ["at once", 0]
+    world.partition().advance_high_watermark(2)
+    assert told == ["at once", 0, 1, "behind both"]

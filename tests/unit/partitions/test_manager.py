@@ -225,11 +225,27 @@ def test_an_append_that_fails_inside_the_log_takes_the_staged_ones_with_it(world
     with pytest.raises(KafkaError) as caught:
         world.append(b"x" * 600_000)  # more than is staged without writing
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert first.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     second = world.append(b"b")
     world.manager.commit()
     assert (second.error_code, second.base_offset) == (0, 0)
     assert first.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert world.partition().high_watermark == 1
+
+
+def test_an_append_that_somebody_else_failed_to_write_is_lost_although_its_offset_is_taken(
+    world: World,
+) -> None:
+    """Retention, the cleaner and moves write what is staged, too; a later append then gets the
+    offset of the one that was lost."""
+    world.create("t")
+    lost = world.append(b"a")
+    world.fail_next_write()
+    with pytest.raises(StorageError):
+        world.partition().log.write_staged()
+    written = world.append(b"b")
+    world.manager.commit()
+    assert lost.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert (written.error_code, written.base_offset) == (0, 0)
     assert world.partition().high_watermark == 1
 
 

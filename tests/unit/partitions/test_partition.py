@@ -68,7 +68,7 @@ def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: W
     )
     partition.log.append(memoryview(marker), 0, START_MS, origin="coordinator")
     assert partition.last_stable_offset == 0
-    partition.written()
+    partition.advance_high_watermark(partition.log_end_offset)
     assert partition.last_stable_offset == partition.high_watermark == 2
 
 

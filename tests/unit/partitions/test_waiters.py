@@ -223,7 +223,7 @@ async def test_the_end_of_a_transaction_shows_all_that_lay_behind_it(two: World)
         timestamp_ms=START_MS,
     )
     partition.log.append(memoryview(marker), 0, START_MS, origin="coordinator")
-    partition.written()
+    partition.advance_high_watermark(partition.log_end_offset)
     assert wait.is_over
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
+import pytest
+
+from minibroker.errors import HalfChangedError
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
 from tests.support.check import broken_things
 from tests.support.compaction import end_transaction
-from tests.support.logs import NOW_MS, TOPIC_ID, abandon, config, open_manager
+from tests.support.faulty_files import FaultyFiles
+from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +30,8 @@ def start(path: Path) -> tuple[LogManager, PartitionLog]:
     return manager, manager.create_log("t", 0, TOPIC_ID, SETTINGS)
 
 
-def transact(log: PartitionLog, producer_id: int, *, is_commit: bool, sequence: int = 0) -> int:
-    """One record and its marker; the record's offset."""
+def begin(log: PartitionLog, producer_id: int, *, sequence: int = 0) -> int:
+    """Append one record of a transaction that stays open; return its offset."""
     sent = build_batch(
         [Record(0, NOW_MS, b"k", b"v")],
         producer_id=producer_id,
@@ -34,7 +39,12 @@ def transact(log: PartitionLog, producer_id: int, *, is_commit: bool, sequence: 
         base_sequence=sequence,
         is_transactional=True,
     )
-    first = log.append(memoryview(sent), 0, NOW_MS).first_offset
+    return log.append(memoryview(sent), 0, NOW_MS).first_offset
+
+
+def transact(log: PartitionLog, producer_id: int, *, is_commit: bool, sequence: int = 0) -> int:
+    """One record and its marker; the record's offset."""
+    first = begin(log, producer_id, sequence=sequence)
     end_transaction(log, producer_id, is_commit=is_commit)
     return first
 
@@ -54,6 +64,38 @@ def test_an_entry_that_was_lost_is_written_again(tmp_path: Path) -> None:
         assert index.read_bytes() == written
         abandon(manager)
     assert broken_things(tmp_path) == []
+
+
+@pytest.mark.parametrize("fault", ["no room", "short, then no room"])
+def test_an_abort_without_its_index_entry_takes_the_directory_offline(
+    tmp_path: Path, fault: str
+) -> None:
+    """The marker is in the log, so nobody may read on: the data would count as committed. A start
+    makes the index again."""
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"plain")
+    begin(log, 2)
+    log.write_staged()
+    files.fail_errno = errno.ENOSPC
+    files.fail_at = files.call_count + (3 if fault == "no room" else 4)
+    if fault != "no room":
+        files.short_at = files.call_count + 3
+    with pytest.raises(HalfChangedError, match="transaction index") as raised:
+        end_transaction(log, 2, is_commit=False)
+    assert raised.value.is_lasting
+    assert raised.value.log_directory == str(tmp_path / "d")
+    assert log.log_end_offset == 3
+    abandon(manager)
+    files.forget_pins()
+    manager = open_manager(str(tmp_path / "d"))
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    (found,) = log.aborted_transactions(0, 100)
+    assert (found.producer_id, found.first_offset, found.last_offset) == (2, 1, 2)
+    abandon(manager)
+    assert broken_things(tmp_path / "d") == []
 
 
 def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:

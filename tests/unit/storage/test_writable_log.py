@@ -12,6 +12,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import read_header
+from minibroker.storage.index_file import IndexFile
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     NOW_MS,
@@ -29,7 +30,7 @@ from tests.support.logs import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.storage.partition_log import AppendInfo, PartitionLog
 
     NewLog = Callable[..., PartitionLog]
 
@@ -152,6 +153,57 @@ def test_a_failed_write_is_taken_back_and_a_later_one_succeeds(tmp_path: Path, f
             == sequence
         )
     assert values_of(log) == [b"0", b"1", b"2", b"3"]
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_an_index_that_cannot_be_read_fails_the_append_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without handles the last index entry cannot be read: no offset may be used twice for it."""
+    (tmp_path / "d").mkdir()
+    settings = config(index_interval_bytes=0)
+    manager = open_manager(str(tmp_path / "d"), topic=settings)
+    log = manager.create_log("t", 0, TOPIC_ID, settings)
+    for _ in range(3):
+        append(log, b"v")
+    manager.close()
+    manager = open_manager(str(tmp_path / "d"), topic=settings)
+    log = manager.create_log("t", 0, TOPIC_ID, settings)
+
+    def refuse(*_: object) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    log.append(batch(b"lost"), 0, NOW_MS)
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexFile, "entry_bytes", refuse)
+        with pytest.raises(StorageError, match="Too many open files"):
+            log.write_staged()
+    assert log.log_end_offset == 3
+    assert [append(log, b"w"), append(log, b"x")] == [3, 4]
+    assert values_of(log) == [b"v"] * 3 + [b"w", b"x"]
+    abandon(manager)
+
+
+def test_every_entry_that_a_failed_write_takes_back_is_lost(tmp_path: Path) -> None:
+    """A repetition of a staged batch, too; one of a written batch is not."""
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+
+    def stage(sequence: int) -> AppendInfo:
+        sent = batch(b"v", producer_id=4, producer_epoch=0, sequence=sequence)
+        return log.append(sent, 0, NOW_MS)
+
+    written = stage(0)
+    log.write_staged()
+    entries = [stage(0), stage(1), stage(1)]
+    assert [entry.duplicate for entry in entries] == [True, False, True]
+    files.fail_at = files.call_count + 1
+    with pytest.raises(StorageError):
+        log.write_staged()
+    assert [entry.is_lost for entry in (written, *entries)] == [False, False, True, True]
     abandon(manager)
     files.forget_pins()
 
