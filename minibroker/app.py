@@ -246,7 +246,7 @@ class Broker:
             self.logs.release()
             raise
         self._server.start_accepting()
-        loop.call_soon(self.coordinators.resume)
+        loop.call_soon(self.coordinators.start)
 
     def _accept_cluster_id(self, cluster_id: str) -> None:
         """The tree named the cluster: compare with the log directories, then load the logs."""

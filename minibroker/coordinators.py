@@ -2,7 +2,8 @@
 
 A broker without groups and transactions pays neither for the import nor at start. Where there is
 something to go on with (committed offsets, transactions that were decided before the last stop)
-they are made right after the start. They do not know each other: what a transaction's marker means
+they are made right after the start, or when this broker begins to lead a partition of their topic.
+They do not know each other: what a transaction's marker means
 for committed offsets is told here.
 """
 
@@ -10,11 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
     from minibroker.clock import Clock
     from minibroker.cluster.cluster import Cluster
+    from minibroker.cluster.image import TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.groups.coordinator import GroupCoordinator
@@ -33,6 +36,7 @@ class Coordinators:
         "_config",
         "_dynamic",
         "_groups",
+        "_is_closed",
         "_partitions",
         "_timers",
         "_transactions",
@@ -58,6 +62,7 @@ class Coordinators:
         self._clock = clock
         self._timers = timers
         self._worker = worker
+        self._is_closed = False
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
 
@@ -102,12 +107,43 @@ class Coordinators:
             self._transactions.start()
         return self._transactions
 
+    def start(self) -> None:
+        """Have `resume` done now and with every leadership that comes later.
+
+        Start it after the `PartitionManager` was subscribed to the cluster.
+        """
+        self._cluster.subscribe(self)
+        self.resume()
+
     def resume(self) -> None:
-        """Make those that have something to go on with, before anybody asks."""
-        if OFFSETS_TOPIC in self._cluster.image.topics:
+        """Make those whose journal has partitions on this broker, before anybody asks."""
+        if self._is_closed:
+            return
+        if self._partitions.of_topic(OFFSETS_TOPIC):
             _ = self.groups
-        if TRANSACTIONS_TOPIC in self._cluster.image.topics:
+        if self._partitions.of_topic(TRANSACTIONS_TOPIC):
             _ = self.transactions
+
+    # Changes of the cluster (`cluster.updates.ClusterListener`).
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        """Resume what the topic is a journal of."""
+        if topic.name in INTERNAL_TOPICS:
+            self.resume()
+
+    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
+        """As `on_topic_created`."""
+        self.on_topic_created(topic)
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        """As `on_topic_created`."""
+        self.on_topic_created(topic)
+
+    def on_topic_deleted(self, topic: TopicImage) -> None:
+        """A coordinator that is there stays."""
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        """Nothing here depends on it."""
 
     def release_waiting(self) -> None:
         """The broker stops: members that wait for others are answered."""
@@ -116,6 +152,7 @@ class Coordinators:
 
     async def close(self) -> None:
         """No marker is sent any more, no journal read; call it when no request is in hand."""
+        self._is_closed = True
         if self._groups is not None:
             self._groups.journal.close()
         if self._transactions is not None:

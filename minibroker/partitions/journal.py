@@ -5,7 +5,8 @@ responsible for the keys (group ids, transactional ids) whose hash names a parti
 broker leads:
 
     not led ──leadership──► LOADING ──everything replayed──► ACTIVE ──loss, deletion──► not led
-                               └─────unreadable log────────► FAILED ──────────────────────▲
+                               ▲ └───unreadable log────────► FAILED ──────────────────────▲
+                               └─────new leader epoch──────────┘
 
 While a partition loads, its records are read and decoded on the worker, some at a time, and handed
 to the listener on the loop in the order of the log; requests get COORDINATOR_LOAD_IN_PROGRESS.
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.cluster.internal_topics import new_topic
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, CorruptionError, KafkaError, StorageError
+from minibroker.errors import CoordinationError, CorruptionError, KafkaError
 from minibroker.partitions.journal_partition import (
     JournalPartition,
     JournalState,
@@ -35,7 +36,7 @@ from minibroker.partitions.journal_partition import (
     coordinator_error,
     decode_batches,
 )
-from minibroker.partitions.partition import READ_UNCOMMITTED
+from minibroker.partitions.partition import LOG_END
 from minibroker.records.builder import build_batch
 from minibroker.records.compression import CODEC_NAMES, NONE
 from minibroker.records.record import Record
@@ -76,8 +77,8 @@ class JournalListener(Protocol):
         """Everything was replayed: the partition is ACTIVE."""
 
     def on_unloaded(self, index: int) -> None:
-        """This broker does not lead the partition any more, or its topic is gone; also called when
-        it was not loaded to the end."""
+        """This broker does not lead the partition any more, its topic is gone, or it cannot be
+        loaded; also called when it was not loaded to the end."""
 
 
 class Journal:
@@ -341,7 +342,9 @@ class Journal:
                 self._follow(index)
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Load what came, unload what went; a new epoch of the same leader changes nothing."""
+        """Load what came, unload what went. A new epoch of the same leader changes nothing, but
+        that what could not be loaded is tried again. Source: Kafka CoordinatorRuntime.
+        """
         if topic.name == self.topic:
             self._follow(partition)
 
@@ -358,7 +361,9 @@ class Journal:
         led = self._manager.find(self.topic, index)
         known = self._partitions.get(index)
         if known is not None and known.partition is led:
-            return
+            is_new_epoch = led.leader_epoch > known.leader_epoch
+            if known.state is not JournalState.FAILED or not is_new_epoch:
+                return
         if known is not None:
             self._unload(index)
         if led is not None:
@@ -367,27 +372,32 @@ class Journal:
             self._load_next(partition)
 
     def _unload(self, index: int) -> None:
-        self._partitions.pop(index).leave()
-        self._listener.on_unloaded(index)
+        partition = self._partitions.pop(index)
+        partition.leave()
+        if partition.state is not JournalState.FAILED:
+            self._listener.on_unloaded(index)
 
     # Loading.
 
     def _load_next(self, partition: JournalPartition) -> None:
-        """Have the next part read by the worker, or be done."""
+        """Have the next part read by the worker, or be done.
+
+        Loading ends where the log does, not where readers do: what waits for its fsync, say, was
+        decided too. Source: Kafka CoordinatorLoaderImpl, GroupMetadataManager.
+        """
         led = partition.partition
+        led.flush_staged()
         offset = max(partition.next_offset, led.log_start_offset)
         if offset >= led.log_end_offset:
             self._finish_loading(partition)
             return
         try:
-            read = led.read(
-                offset, LOAD_BYTES, isolation_level=READ_UNCOMMITTED, min_one_batch=True
-            )
+            read = led.read(offset, LOAD_BYTES, isolation_level=LOG_END, min_one_batch=True)
         except KafkaError as error:
             self._fail_loading(partition, error)
             return
-        if not read.records:  # compaction took the rest
-            self._finish_loading(partition)
+        if not read.records:
+            self._end_in_gap(partition, offset)
             return
         loop = asyncio.get_running_loop()
         decode, decode_batch = self._decode, self._decode_batch
@@ -396,11 +406,23 @@ class Journal:
             part: LoadedPart | Exception
             try:
                 part = decode_batches(read.records, offset, decode, decode_batch)
-            except (CorruptionError, StorageError, OSError) as error:
+            except Exception as error:  # whatever it is, the partition must not load for ever
                 part = error
             loop.call_soon_threadsafe(self._apply, partition, part)
 
         self._run_later(decode_part)
+
+    def _end_in_gap(self, partition: JournalPartition, offset: int) -> None:
+        """No batch is at `offset` or behind it, and the log ends later: compaction took the last
+        records, which leaves nothing but an empty active segment behind them."""
+        if partition.partition.log.active_segment.size_bytes:
+            end_offset = partition.partition.log_end_offset
+            error = CorruptionError(
+                f"no batch from offset {offset} on, the log ends at {end_offset}"
+            )
+            self._fail_loading(partition, error)
+        else:
+            self._finish_loading(partition)
 
     def _apply(self, partition: JournalPartition, part: LoadedPart | Exception) -> None:
         if self._partitions.get(partition.index) is not partition:
@@ -425,10 +447,16 @@ class Journal:
     def _finish_loading(self, partition: JournalPartition) -> None:
         partition.state = JournalState.ACTIVE
         partition.stay()
-        self._listener.on_loaded(partition.index)
+        try:
+            self._listener.on_loaded(partition.index)
+        except Exception as error:  # one bad partition must not keep the others from serving
+            logger.exception("cannot serve %s", partition.partition)
+            self._fail_loading(partition, error)
 
     def _fail_loading(self, partition: JournalPartition, error: Exception) -> None:
         partition.state = JournalState.FAILED
+        partition.leave()
+        self._listener.on_unloaded(partition.index)
         logger.error(
             "%s cannot be loaded from offset %d on, what it coordinates is not served: %s",
             partition.partition,

@@ -42,10 +42,12 @@ class JournalState(Enum):
 class JournalPartition:
     """One led partition of a journal; waits on it like a long poll, to learn what was written."""
 
-    __slots__ = ("next_offset", "partition", "staged", "state")
+    __slots__ = ("leader_epoch", "next_offset", "partition", "staged", "state")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        """In which loading began: a later one begins anew where it failed."""
         self.state = JournalState.LOADING
         self.next_offset = partition.log_start_offset
         """Loaded up to here, exclusive."""

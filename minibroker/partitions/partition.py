@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
+LOG_END: Final = 2
+"""Of no client: everything that is written, though readers may not see it yet."""
 
 HIGH_WATERMARK: Final = -1
 """The offset in DeleteRecords that stands for everything readable."""
@@ -167,7 +169,7 @@ class Partition:
         """Where reading ends: high watermark, or last stable offset for read_committed."""
         if isolation_level == READ_COMMITTED:
             return self.last_stable_offset
-        return self.high_watermark
+        return self.log_end_offset if isolation_level == LOG_END else self.high_watermark
 
     def read(
         self, offset: int, max_bytes: int, *, isolation_level: int, min_one_batch: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -42,3 +43,17 @@ async def test_who_asks_for_one_makes_it_and_the_next_start_resumes_it(tmp_path:
             assert getattr(coordinators, name) is not None
             assert coordinators.groups is coordinators.groups
             assert coordinators.transactions is coordinators.transactions
+
+
+async def test_who_gains_leadership_later_resumes_them(tmp_path: Path) -> None:
+    """A broker that led nothing of the journals when it started, in a cluster say."""
+    async with InProcessBroker(tmp_path, SMALL) as running:
+        coordinators = running.broker.coordinators
+        await asyncio.sleep(0)  # `start` comes right after the broker's
+        for topic, name in (
+            ("__consumer_offsets", "_groups"),
+            ("__transaction_state", "_transactions"),
+        ):
+            assert getattr(coordinators, name) is None
+            await running.create_topic(topic)
+            assert getattr(coordinators, name).journal.active_indexes() == [0]

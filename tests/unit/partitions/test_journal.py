@@ -304,6 +304,94 @@ async def test_what_is_there_is_replayed_in_order_off_the_loop(
     assert flags == [False] * 11 + [True]
 
 
+async def test_it_is_loaded_to_the_end_of_the_log_not_of_what_readers_see(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that wait for their fsync were decided, and a part in the middle may be one."""
+    monkeypatch.setattr("minibroker.partitions.journal.LOAD_BYTES", 100)
+    writer = Bench(world)
+    world.create(TOPIC)
+    writer.journal.start()
+    for key in (b"a", b"b", b"c"):
+        writer.journal.append(0, [(key, b"v")])
+    world.partition(TOPIC).high_watermark = 1
+    bench = Bench(world)
+    bench.journal.start()
+    await bench.load()
+    assert bench.listener.keys() == [b"a", b"b", b"c"]
+    assert bench.journal.is_active(0)
+
+
+async def test_what_is_staged_is_loaded_too(world: World) -> None:
+    world.create(TOPIC)
+    world.append(b"x", name=TOPIC)
+    bench = Bench(world)
+    bench.journal.start()
+    await bench.load()
+    assert [offset for _, offset, _ in bench.listener.batches] == [0]
+
+
+async def test_a_gap_at_the_end_is_what_compaction_left_or_damage(world: World) -> None:
+    writer = Bench(world)
+    world.create(TOPIC, partition_image(), partition_image())
+    writer.journal.start()
+    for index in (0, 1):
+        for _ in range(2):
+            writer.journal.append(index, [(b"k", b"v")])
+        world.partition(TOPIC, index).log.log_end_offset = 5
+    log = world.partition(TOPIC, 0).log
+    log.log_end_offset = 2
+    log.roll()
+    log.log_end_offset = 5  # as if the closed segment had ended there before it was compacted
+    bench = Bench(world)
+    bench.journal.start()
+    await bench.load()
+    assert bench.journal.state_of(0) is JournalState.ACTIVE
+    assert bench.journal.state_of(1) is JournalState.FAILED
+
+
+@pytest.mark.parametrize("where", ["on_batch", "on_loaded", "decode"])
+async def test_what_could_not_be_loaded_is_loaded_anew_with_the_next_epoch(
+    world: World, where: str
+) -> None:
+    """As in Kafka 4: the same epoch again changes nothing."""
+    writer = Bench(world)
+    world.create(TOPIC)
+    writer.journal.start()
+    writer.journal.append(0, [(b"k", b"v")])
+    broken = True
+
+    def fail_at(here: str) -> None:
+        if broken and here == where:
+            raise ValueError("a bug")
+
+    def decode(_header: BatchHeader, records: list[Record]) -> list[Record]:
+        fail_at("decode")
+        return records
+
+    bench = Bench(world, decode=decode)
+    listener = bench.listener
+    on_batch, on_loaded = listener.on_batch, listener.on_loaded
+    listener.on_batch = lambda *batch: (fail_at("on_batch"), on_batch(*batch))  # type: ignore[method-assign, func-returns-value, assignment]
+    listener.on_loaded = lambda index: (fail_at("on_loaded"), on_loaded(index))  # type: ignore[method-assign, func-returns-value, assignment]
+    bench.journal.start()
+    await bench.load()
+    assert bench.journal.state_of(0) is JournalState.FAILED
+    assert listener.events == ["unloaded 0"]
+    broken = False
+    listener.batches.clear()
+    bench.journal.on_leadership(world.image.topics[TOPIC], 0)
+    await bench.load()
+    assert bench.journal.state_of(0) is JournalState.FAILED
+    world.change(TOPIC, 0, partition_image(epoch=1))
+    bench.journal.on_leadership(world.image.topics[TOPIC], 0)
+    assert bench.journal.state_of(0) is JournalState.LOADING
+    await bench.load()
+    assert listener.events == ["unloaded 0", "loaded 0"]
+    assert listener.keys() == [b"k"]
+    assert bench.journal.append(0, [(b"k", b"v")]) == 1
+
+
 async def test_messages_of_old_formats_are_replayed(world: World) -> None:
     bench = Bench(world)
     world.dynamic.set_topic(TOPIC, {"message.format.version": "0.9.0"})
