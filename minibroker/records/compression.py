@@ -1,14 +1,14 @@
 """The codecs of record batches: none, gzip, snappy, lz4, zstd.
 
-Off the hot path: a produced batch is stored as it came. Bytes are unfolded only where somebody has
-to look inside (compaction's key rule, timestamp limits, another `compression.type`, tools), and
-never to more than the caller allows. The libraries are imported with the first use.
+A compressed batch is unfolded when it is appended, because its header is believed only after its
+records were read (`contents`); it is stored as it came. Bytes never unfold to more than the caller
+allows. The libraries are imported with the first use.
 
 Framing on the wire, each as the Java client writes it and with what else is accepted:
 
 | id | name   | framing                                                                    |
 |----|--------|----------------------------------------------------------------------------|
-| 1  | gzip   | RFC 1952; several members in a row are one stream                           |
+| 1  | gzip   | RFC 1952; several members in a row are one stream, what follows is passed by |
 | 2  | snappy | xerial: 16-byte header, (int32 size, raw block)*; a bare raw block is read   |
 | 3  | lz4    | frame with independent blocks of 64 KiB (Kafka reads no linked ones)        |
 | 4  | zstd   | frames, content size present or not                                         |
@@ -38,12 +38,17 @@ _XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _INT32: Final = Struct(">i")
 
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW_BITS: Final = 31  # 15 bits of window, +16: with the gzip header and trailer
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_LEVEL: Final = 3
 _ZSTD_FIRST_GUESS_BYTES: Final = 64 * 1024
 
 Data = bytes | bytearray | memoryview
+
+
+class UnfoldsTooFarError(CorruptionError):
+    """The bytes unfold to more than the caller takes."""
 
 
 def compress(codec: int, data: Data, level: int | None = None) -> bytes:
@@ -62,8 +67,8 @@ def compress(codec: int, data: Data, level: int | None = None) -> bytes:
 def decompress(codec: int, data: Data, size_bytes_max: int) -> bytes:
     """The bytes that `data` unfolds to, at most `size_bytes_max`.
 
-    Raises CorruptionError when `data` is not what the codec writes, ends early, unfolds to more, or
-    the codec id is not 0-4.
+    Raises CorruptionError when `data` is not what the codec writes, ends early, or the codec id is
+    not 0-4; UnfoldsTooFarError when it unfolds to more.
     """
     if codec == NONE:
         if len(data) > size_bytes_max:
@@ -75,8 +80,8 @@ def decompress(codec: int, data: Data, size_bytes_max: int) -> bytes:
     return function(data, size_bytes_max)
 
 
-def _too_large(codec: str, size_bytes_max: int) -> CorruptionError:
-    return CorruptionError(f"{codec} data unfolds to more than {size_bytes_max} bytes")
+def _too_large(codec: str, size_bytes_max: int) -> UnfoldsTooFarError:
+    return UnfoldsTooFarError(f"{codec} data unfolds to more than {size_bytes_max} bytes")
 
 
 def _gzip_compress(data: Data, level: int | None) -> bytes:
@@ -106,7 +111,7 @@ def _gzip_decompress(data: Data, size_bytes_max: int) -> bytes:
             raise CorruptionError(f"gzip data ends early, after {size_bytes} unfolded bytes")
         parts.append(part)
         rest = unpacker.unused_data
-        if not rest:
+        if not rest.startswith(_GZIP_MAGIC):
             return b"".join(parts)
 
 
@@ -203,6 +208,8 @@ def _zstd_decompress(data: Data, size_bytes_max: int) -> bytes:
     from cramjam import DecompressionError, zstd  # noqa: PLC0415
 
     packed = bytes(data)
+    if not packed:
+        return b""  # no frame at all, which the library takes for a cut one
     guess = _zstd_content_size(packed) or max(_ZSTD_FIRST_GUESS_BYTES, 8 * len(packed))
     while True:
         capacity = min(guess, size_bytes_max)

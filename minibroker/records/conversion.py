@@ -34,6 +34,7 @@ from minibroker.records.compression import NONE, ZSTD
 from minibroker.records.message_set import V1, build_message_set, decode_message
 from minibroker.records.record import (
     DECOMPRESSED_BYTES_MAX,
+    INT64_BYTES_MAX,
     Record,
     decode_records,
     read_varint,
@@ -47,7 +48,6 @@ _V0_HEAD: Final = Struct(">bbi")
 _V1_HEAD: Final = Struct(">bbqi")
 _START: Final = Struct(">qiI")
 _INT32: Final = Struct(">i")
-_INT64_BYTES_MAX: Final = 10
 _NULL_LENGTH: Final = 1
 """The varint of -1."""
 
@@ -172,7 +172,7 @@ def _convert_plain(  # noqa: C901, PLR0912, PLR0915  calls would cost more than 
             if byte < 0x80:
                 timestamp = (byte >> 1) ^ -(byte & 1)
             else:
-                timestamp, at = read_varint(body, start + 1, _INT64_BYTES_MAX)
+                timestamp, at = read_varint(body, start + 1, INT64_BYTES_MAX)
             byte, at = body[at], at + 1
             if byte < 0x80:
                 offset = (byte >> 1) ^ -(byte & 1)

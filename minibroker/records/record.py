@@ -1,8 +1,7 @@
 """The records inside a v2 batch: varint-coded, found by walking from one to the next.
 
-Appending walks an uncompressed batch by record lengths only (`count_records`); reading records
-whole is for what has to look inside: compaction's key rule, timestamp limits, recompression, tools,
-tests.
+An append asks `contents` what the records say, and copies none. Reading records whole is for those
+who look inside: compaction, look-ups by time, another `compression.type`, tools, tests.
 
 One record (every number but `attributes` a zigzag varint, lengths of -1 mean null):
 
@@ -26,11 +25,14 @@ Header = tuple[str, bytes | None]
 DECOMPRESSED_BYTES_MAX: Final = 100 * 1024 * 1024
 """Most bytes one batch may unfold to, as many as `socket.request.max.bytes` lets through
 uncompressed: a batch of a few KB can name gigabytes."""
-_INT32_BYTES_MAX: Final = 5
-_INT64_BYTES_MAX: Final = 10
+INT32_BYTES_MAX: Final = 5
+INT64_BYTES_MAX: Final = 10
 _BODY_BYTES_MIN: Final = 6
 """attributes, two deltas, null key, null value, no headers: one byte each."""
 _RECORD_BYTES_MIN: Final = 1 + _BODY_BYTES_MIN
+_SHIFT_OF_INT32: Final = 28
+_UINT32_MAX: Final = 2**32 - 1
+_UINT64_MAX: Final = 2**64 - 1
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
@@ -46,11 +48,12 @@ class Record(NamedTuple):
 
 
 def read_varint(
-    buffer: bytes | memoryview, position: int, bytes_max: int = _INT32_BYTES_MAX
+    buffer: bytes | memoryview, position: int, bytes_max: int = INT32_BYTES_MAX
 ) -> tuple[int, int]:
     """(value, position behind it) of the zigzag varint at `position`, of at most `bytes_max` bytes.
 
-    Raises IndexError beyond the end of the buffer, CorruptionError when it goes on after that.
+    Bits that the type has no room for are dropped, as by Java's shifts. Raises IndexError beyond
+    the end of the buffer, CorruptionError when it goes on after that.
     """
     byte = buffer[position]
     position += 1
@@ -63,6 +66,8 @@ def read_varint(
         position += 1
         raw |= (byte & 0x7F) << shift
         shift += 7
+    if shift > _SHIFT_OF_INT32:
+        raw &= _UINT32_MAX if bytes_max == INT32_BYTES_MAX else _UINT64_MAX
     return (raw >> 1) ^ -(raw & 1), position
 
 
@@ -209,7 +214,7 @@ def parse_records(body: bytes, header: BatchHeader) -> list[Record]:
             record, position = _parse_record(
                 body, position, base_offset, base_timestamp, append_time
             )
-        except (IndexError, UnicodeDecodeError) as error:
+        except IndexError as error:
             raise CorruptionError(f"record {index} of {count} is malformed: {error}") from error
         records.append(record)
     if position != len(body):
@@ -240,7 +245,7 @@ def _parse_record(
     if body[start + 1] == 0:
         timestamp_delta, position = 0, start + 2
     else:
-        timestamp_delta, position = read_varint(body, start + 1, _INT64_BYTES_MAX)
+        timestamp_delta, position = read_varint(body, start + 1, INT64_BYTES_MAX)
     offset_delta = body[position]
     if offset_delta < 0x80:
         offset_delta = (offset_delta >> 1) ^ -(offset_delta & 1)
@@ -294,5 +299,5 @@ def _read_headers(
         if key is None:
             raise CorruptionError("record has a header without a key")
         value, position = _read_bytes(body, position, end)
-        headers.append((key.decode("utf-8"), value))
+        headers.append((key.decode("utf-8", "replace"), value))
     return tuple(headers), position

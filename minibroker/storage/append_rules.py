@@ -4,15 +4,12 @@ Made once per configuration and shared by its logs; `validator` and `old_formats
 batch.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from minibroker.records.compression import CODEC_IDS, NONE
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
-
-_LONG_MAX: Final = 2**63 - 1
-_NEWEST_MAGIC: Final = 2
 
 
 class AppendRules:
@@ -27,7 +24,6 @@ class AppendRules:
         "level",
         "magic",
         "max_message_bytes",
-        "reads_records",
         "segment_bytes",
     )
 
@@ -43,11 +39,6 @@ class AppendRules:
         self.level = _level_of(config)
         # The format that is stored.
         self.magic = config.message_magic
-        self.reads_records = (
-            self.is_compacted
-            or self.magic < _NEWEST_MAGIC
-            or (not self.is_append_time and self.before_max_ms < _LONG_MAX)
-        )
 
 
 def _codec_of(compression_type: str) -> int | None:

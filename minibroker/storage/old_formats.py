@@ -49,10 +49,9 @@ from minibroker.records.message_set import (
     set_timestamp,
 )
 from minibroker.records.record import Record
+from minibroker.storage.record_checks import check_can_be_built, check_records, facts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from minibroker.storage.append_rules import AppendRules
 
 V2: Final = 2
@@ -66,8 +65,6 @@ class Request(NamedTuple):
     leader_epoch: int
     now_ms: int
     partition: object
-    check_records: "Callable[[list[Record], BatchHeader, AppendRules, int, object], None]"
-    """`validator`'s own check of keys and timestamps."""
 
 
 def validate_message_set(records: memoryview, request: Request) -> tuple[memoryview, BatchHeader]:
@@ -171,7 +168,7 @@ def _decode(
 
 
 def _check_records(found: list[Record], header: BatchHeader, request: Request) -> None:
-    request.check_records(found, header, request.rules, request.now_ms, request.partition)
+    check_records(facts_of(found), header, request.rules, request.now_ms, request.partition)
 
 
 # --- in place -----------------------------------------------------------------------------------
@@ -236,11 +233,7 @@ def build(decoded: list[Record], codec: int, request: Request) -> tuple[memoryvi
     """
     rules = request.rules
     append_time = request.now_ms if rules.is_append_time else None
-    if any(record.timestamp < NO_TIMESTAMP for record in decoded):
-        raise KafkaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"a record for {request.partition} has a negative timestamp",
-        )
+    check_can_be_built(decoded, request.partition)
     if rules.magic == V2:
         batch = build_batch(
             decoded,

@@ -24,12 +24,12 @@ The order of checks, with what each answers:
 | larger than `max.message.bytes` after recompression      | MESSAGE_TOO_LARGE                  |
 | larger than `segment.bytes`                              | RECORD_LIST_TOO_LARGE              |
 
-Differs from Kafka, which unpacks every batch: here a compressed one is unpacked, and the fields of
-an uncompressed one are read, only where the topic asks for something that only they tell (keys of a
-compacted topic, `message.timestamp.before.max.ms`, another codec) or the header's largest timestamp
-is too late. Else an uncompressed batch is walked by record lengths, so that a wrong count is found,
-a compressed one taken at its header's word, and so is the largest timestamp. Reason: unpacking
-costs 10 to 100 times the rest of an append, and only a broken client writes such a batch.
+What the header claims of its records is compared with them (`record_checks`); the largest timestamp
+is put right where it is another one.
+
+Differs from Kafka in two rare answers: records that unfold to more than 100 MiB are
+MESSAGE_TOO_LARGE, and an lz4 frame whose own checksum is wrong is refused, as most consumers cannot
+read it.
 
 Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator (3.9 and 4.4); KIP-467, KIP-937.
 """
@@ -48,9 +48,7 @@ from minibroker.records.batch import (
     KNOWN_ATTRIBUTES,
     LENGTH_FIELD_END,
     MAGIC_AT,
-    NO_TIMESTAMP,
     NUMBERING,
-    RECORDS_AT,
     BatchHeader,
     assign,
     batch_size_at,
@@ -58,21 +56,15 @@ from minibroker.records.batch import (
     set_timestamps,
 )
 from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES, NONE, ZSTD, decompress
+from minibroker.records.compression import CODEC_NAMES, ZSTD
 from minibroker.records.crc import crc32c
-from minibroker.records.produce_rules import InvalidRecordsError, RecordError
-from minibroker.records.record import (
-    DECOMPRESSED_BYTES_MAX,
-    Record,
-    count_records,
-    parse_records,
-)
+from minibroker.records.record import Record
 from minibroker.storage.append_rules import AppendRules
+from minibroker.storage.record_checks import check_can_be_built, check_contents, read_records
 
 Origin = Literal["client", "coordinator"]
 
 _NEWEST_MAGIC: Final = 2
-_RECORD_ERRORS_SHOWN: Final = 3
 
 
 def validate(  # noqa: PLR0917  positional: one call per produced batch
@@ -126,16 +118,16 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     ):
         _check_header(header, partition, origin)
     if (
-        # A coordinator's own records have keys and the present time.
-        (rules.reads_records and (origin == "client" or rules.magic < _NEWEST_MAGIC))
-        or rules.is_append_time
+        rules.is_append_time
         or attributes & APPEND_TIME_FLAG
+        or rules.magic < _NEWEST_MAGIC
         or (codec != rules.codec and rules.codec is not None)
-        or header.max_timestamp > now_ms + rules.after_max_ms
     ):
         return _validate_slowly(records, rules, next_offset, leader_epoch, now_ms, partition)
-    if codec == NONE:
-        _walk(records, header, partition)
+    contents = check_contents(records, header, rules, now_ms, partition)
+    if contents.max_timestamp != header.max_timestamp:
+        set_timestamps(records, 0, attributes & KNOWN_ATTRIBUTES, contents.max_timestamp)
+        header = read_header(records)
     if size_bytes > rules.segment_bytes:
         raise _larger_than_segment(size_bytes, rules, partition)
     header.base_offset = next_offset
@@ -152,42 +144,30 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
     now_ms: int,
     partition: object,
 ) -> tuple[memoryview, BatchHeader]:
-    """The rest of `validate` where the topic or the batch asks for more than offsets."""
+    """The rest of `validate` where more than offsets and the largest timestamp may change."""
     header = read_header(records)
     codec = header.codec
     target = codec if rules.codec is None or header.is_control else rules.codec
-    max_timestamp = header.max_timestamp
-    is_rebuilt = False
-    decoded: list[Record] = []
-    if (
-        rules.reads_records
-        or target != codec
-        or header.is_append_time
-        or (not rules.is_append_time and max_timestamp > now_ms + rules.after_max_ms)
-    ):
-        if rules.magic < _NEWEST_MAGIC:
-            _check_fits_old(header, rules, partition)
-        decoded = _read_records(records, header, partition)
-        _check_records(decoded, header, rules, now_ms, partition)
-        max_timestamp = max((record.timestamp for record in decoded), default=max_timestamp)
+    if rules.magic < _NEWEST_MAGIC:
+        _check_fits_old(header, rules, partition)
+    if target != codec or rules.magic < _NEWEST_MAGIC:
+        decoded = read_records(records, header, rules, now_ms, partition)
         if rules.magic < _NEWEST_MAGIC:
             return _store_as_old(
                 decoded, header, target, rules, next_offset, leader_epoch, now_ms, partition
             )
-        is_rebuilt = target != codec or (codec != NONE and not _is_consecutive(decoded))
-    elif codec == NONE:
-        _walk(records, header, partition)
-    if is_rebuilt:
+        check_can_be_built(decoded, partition)
         append_time = now_ms if rules.is_append_time else None
         records = memoryview(_rebuild(decoded, header, target, rules.level, append_time))
         if len(records) > rules.max_message_bytes:
             raise _too_large(len(records), rules, partition)
-    elif rules.is_append_time:
-        flags = (header.attributes | APPEND_TIME_FLAG) & KNOWN_ATTRIBUTES
-        set_timestamps(records, 0, flags, now_ms)
-    elif header.is_append_time or max_timestamp != header.max_timestamp:
+    else:
+        contents = check_contents(records, header, rules, now_ms, partition)
         flags = header.attributes & KNOWN_ATTRIBUTES & ~APPEND_TIME_FLAG
-        set_timestamps(records, 0, flags, max_timestamp)
+        if rules.is_append_time:
+            set_timestamps(records, 0, flags | APPEND_TIME_FLAG, now_ms)
+        else:
+            set_timestamps(records, 0, flags, contents.max_timestamp)
     if len(records) > rules.segment_bytes:
         raise _larger_than_segment(len(records), rules, partition)
     assign(records, 0, next_offset, leader_epoch)
@@ -212,67 +192,6 @@ def _rebuild(
         append_time_ms=append_time,
         is_transactional=header.is_transactional,
     )
-
-
-def _read_records(records: memoryview, header: BatchHeader, partition: object) -> list[Record]:
-    """All records of the batch. Raises KafkaError where Kafka's reader would fail, with its
-    code."""
-    body = bytes(records[RECORDS_AT : header.size_bytes])
-    try:
-        if header.codec != NONE:
-            body = decompress(header.codec, body, DECOMPRESSED_BYTES_MAX)
-    except CorruptionError as error:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: {error}") from error
-    try:
-        return parse_records(body, header)
-    except CorruptionError as error:
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"{partition}: {error}") from error
-
-
-def _check_records(
-    decoded: list[Record], header: BatchHeader, rules: AppendRules, now_ms: int, partition: object
-) -> None:
-    """Keys and timestamps. Raises InvalidRecordsError with every record that is refused."""
-    earliest = now_ms - rules.before_max_ms
-    latest = now_ms + rules.after_max_ms
-    errors: list[RecordError] = []
-    code = ErrorCode.INVALID_RECORD
-    for index, record in enumerate(decoded):
-        timestamp = record.timestamp
-        if rules.is_compacted and record.key is None:
-            message = f"{partition} is compacted, a record without a key cannot be kept in it"
-        elif not rules.is_append_time and timestamp != NO_TIMESTAMP:
-            if earliest <= timestamp <= latest:
-                continue
-            code = ErrorCode.INVALID_TIMESTAMP
-            message = f"timestamp {timestamp} is not within {earliest} to {latest}"
-        elif header.is_append_time:
-            code = ErrorCode.INVALID_TIMESTAMP
-            message = "the timestamp type is LogAppendTime, which only the broker may set"
-        else:
-            continue
-        errors.append(RecordError(index, message))
-    if not errors:
-        return
-    shown = "; ".join(
-        f"record {error.batch_index}: {error.message}" for error in errors[:_RECORD_ERRORS_SHOWN]
-    )
-    raise InvalidRecordsError(
-        code, f"{len(errors)} of {len(decoded)} records refused: {shown}", errors
-    )
-
-
-def _is_consecutive(decoded: list[Record]) -> bool:
-    """Whether the records carry the offsets 0, 1, 2 ... that their places say."""
-    return all(record.offset == index for index, record in enumerate(decoded))
-
-
-def _walk(records: memoryview, header: BatchHeader, partition: object) -> None:
-    """Whether the records of an uncompressed batch are as many as it says."""
-    try:
-        count_records(records, RECORDS_AT, header.size_bytes, header.count)
-    except CorruptionError as error:
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"{partition}: {error}") from error
 
 
 def _check_header(header: BatchHeader, partition: object, origin: Origin) -> None:
@@ -322,9 +241,7 @@ def _validate_old(  # noqa: PLR0917  the arguments of `validate`
     """The rest of `validate` for a message set."""
     from minibroker.storage import old_formats  # noqa: PLC0415  few brokers ever see one
 
-    request = old_formats.Request(
-        rules, next_offset, leader_epoch, now_ms, partition, _check_records
-    )
+    request = old_formats.Request(rules, next_offset, leader_epoch, now_ms, partition)
     return old_formats.validate_message_set(records, request)
 
 
@@ -356,9 +273,7 @@ def _store_as_old(  # noqa: PLR0917  the arguments of `validate`
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
             f"{partition} stores message format {rules.magic}, which has no control records",
         )
-    request = old_formats.Request(
-        rules, next_offset, leader_epoch, now_ms, partition, _check_records
-    )
+    request = old_formats.Request(rules, next_offset, leader_epoch, now_ms, partition)
     return old_formats.build(decoded, codec, request)
 
 

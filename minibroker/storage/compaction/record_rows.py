@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import RECORDS_AT, BatchHeader
 from minibroker.records.compression import NONE, compress, decompress
-from minibroker.records.record import DECOMPRESSED_BYTES_MAX, read_varint
+from minibroker.records.record import DECOMPRESSED_BYTES_MAX, INT64_BYTES_MAX, read_varint
 
 RECORD_BYTES_MIN: Final = 7
 _BODY_BYTES_MIN: Final = 6
-_INT64_BYTES_MAX: Final = 10
 _ATTRIBUTES: Final = b"\x00"
 """No release gave a record's attributes a meaning; who builds a record writes zero."""
 
@@ -74,7 +73,7 @@ def read_rows(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the w
                 timestamp_delta = (timestamp_delta & 0x7F | second << 7) >> 1
                 rest_at += 1
             else:
-                timestamp_delta, rest_at = read_varint(body, at + 1, _INT64_BYTES_MAX)
+                timestamp_delta, rest_at = read_varint(body, at + 1, INT64_BYTES_MAX)
             offset_delta, at = body[rest_at], rest_at + 1
             if offset_delta < 0x80:
                 offset_delta = (offset_delta >> 1) ^ -(offset_delta & 1)

@@ -24,31 +24,6 @@ _PRODUCED: list[Known] = [
         until=11,
     ),
     Difference(
-        "produce_garbage_records",
-        (f"garbage.{_OUTCOME}.error_code:",),
-        "INVALID_RECORD names the fault; Kafka's own code stumbles and answers an unknown error",
-        ours=87,
-        kafka_39=-1,
-        kafka_44=-1,
-    ),
-    Difference(
-        "produce_compressed",
-        (f"not gzip.{_OUTCOME}.error_code:",),
-        "compressed records are not opened on append (design.md 4): their CRC is checked, the"
-        " producer's compression is believed; Kafka opens them and stumbles over an unknown error",
-        ours=0,
-        kafka_39=-1,
-        kafka_44=-1,
-    ),
-    Difference(
-        "produce_compressed",
-        (f"not gzip.{_OUTCOME}.base_offset:",),
-        "compressed records are not opened on append, as above",
-        ours=3,
-        kafka_39=-1,
-        kafka_44=-1,
-    ),
-    Difference(
         "produce_bad_frames_of_records",
         (f"length too small.{_OUTCOME}.error_message:",),
         "the fault is named, as it is for the other wrong lengths",

@@ -237,6 +237,89 @@ def produce_compressed(talk: Dialogue) -> None:
     talk.ask("not gzip", **request(talk, topic, (0, damaged)))
 
 
+def packed(plain: bytes, *, claim: tuple[int, int] | None = None, count: int = 0) -> bytes:
+    """The batch `plain` with gzip; it claims these timestamps (base, largest) and this count."""
+    whole = bytearray(plain[:61] + gzip.compress(plain[61:], mtime=0))
+    whole[22] |= GZIP
+    struct.pack_into(">i", whole, 8, len(whole) - 12)
+    if claim is not None:
+        struct.pack_into(">qq", whole, 27, *claim)
+    if count:
+        struct.pack_into(">i", whole, 23, count - 1)
+        struct.pack_into(">i", whole, 57, count)
+    return with_crc(bytes(whole))
+
+
+def claiming(plain: bytes, base_timestamp: int, max_timestamp: int) -> bytes:
+    """The batch `plain` with other timestamps in its header."""
+    return with_crc(plain[:27] + struct.pack(">qq", base_timestamp, max_timestamp) + plain[43:])
+
+
+@scenario("produce", since=3)
+def produce_headers_that_lie(talk: Dialogue) -> None:
+    """A header claims what its records do not hold, plain and compressed."""
+    topic = talk.make_topic("lies")
+    two = batch(Item(b"one", b"k"), Item(b"two", b"k", TIMESTAMP + 5))
+    gap = bytearray(batch(Item(b"one", b"k"), Item(b"two", b"k")))
+    gap[-8] = 8  # the offset delta of the second record
+    for label, records in (
+        ("two billion records", packed(two, count=2**31 - 1)),
+        ("one record too many", packed(two, count=3)),
+        ("one record too few", packed(two, count=1)),
+        ("later than its records", claiming(two, TIMESTAMP, TIMESTAMP + 99)),
+        ("later, compressed", packed(two, claim=(TIMESTAMP, TIMESTAMP + 99))),
+        ("earlier than its records", claiming(two, TIMESTAMP, 0)),
+        ("earlier, compressed", packed(two, claim=(TIMESTAMP, -1))),
+        ("no timestamps", claiming(batch(b"a", b"b"), -1, 0)),
+        ("no timestamps, compressed", packed(batch(b"a", b"b"), claim=(-1, 0))),
+        ("offsets with a gap", with_crc(bytes(gap))),
+        ("offsets with a gap, compressed", packed(bytes(gap))),
+        ("nothing in it, compressed", packed(batch(payload=b"", count=1, last_offset_delta=0))),
+    ):
+        talk.ask(label, **request(talk, topic, (0, records)))
+    talk.note("stored", stored(talk, topic))
+
+
+@scenario("produce", since=3)
+def produce_records_that_lie(talk: Dialogue) -> None:
+    """The fields of a record do not fit in it."""
+    topic = talk.make_topic("fields")
+    for label, body in (
+        ("good", b"\x10\0\0\0\x02k\x02v\0"),
+        ("key too long", b"\x10\0\0\0\x40k\x02v\0"),
+        ("value too long", b"\x10\0\0\0\x02k\x40v\0"),
+        ("header count too high", b"\x10\0\0\0\x02k\x02v\x02"),
+        ("header count negative", b"\x10\0\0\0\x02k\x02v\x01"),
+        ("header without key", b"\x14\0\0\0\x02k\x02v\x02\x01\x01"),
+        ("length too small", b"\x0e\0\0\0\x02k\x02v\0"),
+        ("length too large", b"\x7e\0\0\0\x02k\x02v\0"),
+        ("bytes behind", b"\x10\0\0\0\x02k\x02v\0\0"),
+    ):
+        plain = batch(payload=body, count=1, last_offset_delta=0)
+        talk.ask(label, **request(talk, topic, (0, plain)))
+        talk.ask(f"{label}, compressed", **request(talk, topic, (0, packed(plain))))
+    talk.note("high watermark", stored(talk, topic)["high watermark"])
+
+
+@scenario("produce", since=3)
+def produce_compressed_damage(talk: Dialogue) -> None:
+    """The CRC is right, and the bytes are not what the codec writes."""
+    topic = talk.make_topic("damage", partitions=2)
+    good = packed(batch(b"one", b"two"))
+    damage = (
+        ("cut", good[:-5]),
+        ("rest behind", good + b"rest"),
+        ("first byte", good[:61] + b"\0" + good[62:]),
+        ("middle", good[:75] + bytes((good[75] ^ 255,)) + good[76:]),
+        ("lz4 instead", good[:22] + bytes((LZ4,)) + good[23:]),
+        ("snappy instead", good[:22] + bytes((SNAPPY,)) + good[23:]),
+    )
+    for label, whole in damage:
+        records = with_crc(whole[:8] + struct.pack(">i", len(whole) - 12) + whole[12:])
+        talk.ask(label, **request(talk, topic, (0, records), (1, batch(b"good"))))
+    talk.note("stored", stored(talk, topic))
+
+
 @scenario("produce")
 def produce_zstd(talk: Dialogue) -> None:
     """zstd came with version 7."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -239,22 +240,41 @@ def test_recompression_may_make_a_batch_too_large() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_was_read_is_put_right(codec: str) -> None:
-    """A largest timestamp that lies, and (in compressed batches) offsets with gaps, as Kafka
-    corrects them too."""
+@pytest.mark.parametrize("claim", [TIMESTAMP + 30, TIMESTAMP - 30, 0, -1])
+def test_a_largest_timestamp_that_lies_is_put_right(codec: str, claim: int) -> None:
     data = build_batch(RECORDS, codec=codec)
-    struct.pack_into(">q", data, 35, TIMESTAMP + 30)
-    records, header = check(with_crc(bytes(data)), rules(compact=True))
-    assert_stored(records, header, codec)
-    assert header.max_timestamp == TIMESTAMP
-    if codec == "none":
-        return
-    gapped = build_batch(
-        [RECORDS[0], RECORDS[1]._replace(offset=5)], codec=codec, keep_offsets=True
-    )
-    struct.pack_into(">i", gapped, 23, 1)
-    records, header = check(with_crc(bytes(gapped)), rules(compact=True))
-    assert_stored(records, header, codec)
+    struct.pack_into(">q", data, 35, claim)
+    for applied in (rules(), rules(compact=True)):
+        records, header = check(with_crc(bytes(data)), applied)
+        assert_stored(records, header, codec)
+        assert header.max_timestamp == read_header(records).max_timestamp == TIMESTAMP
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_records_without_a_timestamp_have_none_in_the_header(codec: str) -> None:
+    """librdkafka's way to say so: base timestamp -1, largest timestamp 0."""
+    data = build_batch([Record(0, -1, b"k", b"v")], codec=codec)
+    struct.pack_into(">qq", data, 27, -1, 0)
+    records, header = check(with_crc(bytes(data)))
+    assert header.max_timestamp == read_header(records).max_timestamp == -1
+    assert crc_is_valid(records, 0, len(records))
+    assert decode_records(records)[0].timestamp == -1
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_offsets_that_are_not_consecutive(codec: str) -> None:
+    """Kafka takes them as they are in plain records, and fails on them in compressed ones."""
+    data = build_batch([RECORDS[0], RECORDS[1]._replace(offset=5)], codec=codec, keep_offsets=True)
+    struct.pack_into(">i", data, 23, 1)
+    expected = ErrorCode.NONE if codec == "none" else ErrorCode.UNKNOWN_SERVER_ERROR
+    assert code_of(with_crc(bytes(data))) == expected
+
+
+def test_a_small_batch_that_claims_two_billion_records() -> None:
+    payload = gzip.compress(b"\x0c\0\0\0\x01\x01\0", mtime=0)
+    data = batch(attributes=1, payload=payload, count=2**31 - 1, last_offset_delta=2**31 - 2)
+    assert len(data) < 100
+    assert code_of(data) == ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 13])
@@ -369,19 +389,6 @@ def test_the_coordinator_writes_control_batches() -> None:
     assert code_of(batch(b"x", attributes=6), origin="coordinator") == (
         ErrorCode.UNKNOWN_SERVER_ERROR
     )
-
-
-@pytest.mark.parametrize("codec", [1, 2, 3, 4])
-def test_compressed_rubbish_is_found_where_it_is_unpacked(codec: int) -> None:
-    data = batch(b"x", attributes=codec, payload=b"\xffrubbish, no codec wrote it")
-    assert code_of(data) == ErrorCode.NONE
-    assert code_of(data, rules(compact=True)) == ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-def test_malformed_fields_are_found_where_they_are_read() -> None:
-    data = batch(payload=b"\x0c\x00\x00\x00\x08\x01\x00", count=1, last_offset_delta=0)
-    assert code_of(data) == ErrorCode.NONE
-    assert code_of(data, rules(compact=True)) == ErrorCode.INVALID_RECORD
 
 
 def test_a_batch_flagged_append_time_with_a_time_out_of_range() -> None:

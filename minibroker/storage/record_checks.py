@@ -1,0 +1,176 @@
+"""The records of one batch: are they as its header says, and does the topic take each of them?
+
+On the way of a Produce request, called by `validator` and `old_formats` when the header is known to
+be sound. Compressed records are opened for it.
+
+| check                                                     | code                              |
+|-----------------------------------------------------------|-----------------------------------|
+| what is compressed is not what its codec writes           | UNKNOWN_SERVER_ERROR              |
+| it unfolds to more than 100 MiB                           | MESSAGE_TOO_LARGE                 |
+| a length of a plain record is no number                   | UNKNOWN_SERVER_ERROR              |
+| fields do not fit, or the records do not fill the batch   | INVALID_RECORD                    |
+| no key in a compacted topic                               | INVALID_RECORD + record errors    |
+| timestamp too far from now, or of the broker's type       | INVALID_TIMESTAMP + record errors |
+| offsets of compressed records that are not 0, 1, 2 ...    | UNKNOWN_SERVER_ERROR              |
+
+Kafka leaves the offsets of plain records unread: its readers go by them, as ours do.
+
+Source: Kafka LogValidator; KIP-467, KIP-937.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CorruptionError, KafkaError
+from minibroker.records.batch import NO_TIMESTAMP, RECORDS_AT, BatchHeader
+from minibroker.records.compression import NONE, UnfoldsTooFarError, decompress
+from minibroker.records.contents import (
+    Contents,
+    RecordFacts,
+    UnreadableLengthError,
+    iterate_records,
+    read_contents,
+)
+from minibroker.records.produce_rules import InvalidRecordsError, RecordError
+from minibroker.records.record import (
+    DECOMPRESSED_BYTES_MAX,
+    Record,
+    parse_records,
+    wrap_int64,
+)
+from minibroker.storage.append_rules import AppendRules
+
+_RECORD_ERRORS_SHOWN: Final = 3
+_RECORD_ERRORS_MAX: Final = 10_000
+_COPIED_BYTES_MAX: Final = 2048
+"""A batch of records up to this size, on average, is copied first: bytes are quicker to index than
+a view, and larger ones cost more to copy."""
+
+
+def check_contents(
+    records: memoryview, header: BatchHeader, rules: AppendRules, now_ms: int, partition: object
+) -> Contents:
+    """What the records of the batch say, each of which the topic takes. Raises KafkaError where
+    Kafka's reader would fail, InvalidRecordsError.
+    """
+    size_bytes = header.size_bytes
+    body: bytes | memoryview = records
+    start, end = RECORDS_AT, size_bytes
+    is_framed = header.codec == NONE
+    if not is_framed:
+        body = _unfold(records, header, partition)
+        start, end = 0, len(body)
+    elif size_bytes < _COPIED_BYTES_MAX * header.count:
+        body = bytes(records)
+    try:
+        contents = read_contents(body, start, end, header, is_framed=is_framed)
+    except CorruptionError as error:
+        code = ErrorCode.INVALID_RECORD
+        if isinstance(error, UnreadableLengthError):
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+        raise KafkaError(code, f"{partition}: {error}") from error
+    if (
+        (contents.has_null_key and rules.is_compacted)
+        or contents.max_timestamp > now_ms + rules.after_max_ms
+        or contents.earliest < now_ms - rules.before_max_ms
+        or header.is_append_time
+    ):
+        facts = iterate_records(body, start, end, header, is_framed=is_framed)
+        check_records(facts, header, rules, now_ms, partition)
+    if not is_framed and not contents.is_consecutive:
+        # Kafka begins to build the batch anew here, of records that it has read in part only.
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"{partition}: the offsets of a compressed batch are not 0, 1, 2 ...",
+        )
+    return contents
+
+
+def _unfold(records: memoryview, header: BatchHeader, partition: object) -> bytes:
+    """The records, decompressed. Raises KafkaError."""
+    try:
+        return decompress(
+            header.codec, records[RECORDS_AT : header.size_bytes], DECOMPRESSED_BYTES_MAX
+        )
+    except CorruptionError as error:
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+        if isinstance(error, UnfoldsTooFarError):
+            code = ErrorCode.MESSAGE_TOO_LARGE
+        raise KafkaError(code, f"{partition}: {error}") from error
+
+
+def read_records(
+    records: memoryview, header: BatchHeader, rules: AppendRules, now_ms: int, partition: object
+) -> list[Record]:
+    """All records of a batch that is to be built anew. Raises KafkaError, InvalidRecordsError."""
+    if header.codec == NONE:
+        check_contents(records, header, rules, now_ms, partition)
+        body = bytes(records[RECORDS_AT : header.size_bytes])
+    else:
+        body = _unfold(records, header, partition)
+    try:
+        decoded = parse_records(body, header)
+    except CorruptionError as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"{partition}: {error}") from error
+    check_records(facts_of(decoded), header, rules, now_ms, partition)
+    return decoded
+
+
+def facts_of(decoded: Sequence[Record]) -> Iterator[RecordFacts]:
+    """What `check_records` looks at."""
+    return (RecordFacts(one.offset, one.timestamp, one.key is not None) for one in decoded)
+
+
+def check_records(
+    facts: Iterable[RecordFacts],
+    header: BatchHeader,
+    rules: AppendRules,
+    now_ms: int,
+    partition: object,
+) -> None:
+    """Keys and timestamps. Raises InvalidRecordsError with every record that is refused, up to
+    10,000 of them."""
+    errors: list[RecordError] = []
+    code = ErrorCode.INVALID_RECORD
+    for index, (_, timestamp, has_key) in enumerate(facts):
+        if rules.is_compacted and not has_key:
+            message = f"{partition} is compacted, a record without a key cannot be kept in it"
+        elif not rules.is_append_time and timestamp != NO_TIMESTAMP:
+            if _is_in_bounds(timestamp, rules, now_ms):
+                continue
+            code = ErrorCode.INVALID_TIMESTAMP
+            message = (
+                f"timestamp {timestamp} is not within {now_ms - rules.before_max_ms} to "
+                f"{now_ms + rules.after_max_ms}"
+            )
+        elif header.is_append_time:
+            code = ErrorCode.INVALID_TIMESTAMP
+            message = "the timestamp type is LogAppendTime, which only the broker may set"
+        else:
+            continue
+        errors.append(RecordError(index, message))
+        if len(errors) == _RECORD_ERRORS_MAX:
+            break
+    if not errors:
+        return
+    shown = "; ".join(
+        f"record {error.batch_index}: {error.message}" for error in errors[:_RECORD_ERRORS_SHOWN]
+    )
+    raise InvalidRecordsError(
+        code, f"{len(errors)} of {header.count} records refused: {shown}", errors
+    )
+
+
+def _is_in_bounds(timestamp: int, rules: AppendRules, now_ms: int) -> bool:
+    """Compared as Kafka does it, whose differences may overflow."""
+    age_ms = wrap_int64(now_ms - timestamp)
+    return age_ms <= rules.before_max_ms and wrap_int64(-age_ms) <= rules.after_max_ms
+
+
+def check_can_be_built(decoded: Sequence[Record], partition: object) -> None:
+    """Kafka builds no batch of records with a timestamp below -1. Raises KafkaError."""
+    if any(record.timestamp < NO_TIMESTAMP for record in decoded):
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"a record for {partition} has a negative timestamp"
+        )
