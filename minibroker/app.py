@@ -159,6 +159,7 @@ class Broker:
             ),
             kafka_release=self.config.advertised_kafka_version,
             feature_levels=self.config.feature_levels,
+            min_insync_replicas=self.config.min_insync_replicas,
         )
 
     def _make_tree(self) -> Tree:

@@ -11,7 +11,7 @@ the listeners are bound (their ports go into the registration).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
 from minibroker.cluster.codecs import encode_log_dir_event
@@ -20,7 +20,7 @@ from minibroker.cluster.consumer_offsets import get_offset, set_offset
 from minibroker.cluster.context import ClusterContext
 from minibroker.cluster.controller import Controller
 from minibroker.cluster.election import Election
-from minibroker.cluster.features import Features
+from minibroker.cluster.features import ELIGIBLE_LEADER_REPLICAS, Features
 from minibroker.cluster.follow import TreeFollower
 from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage
 from minibroker.cluster.producer_ids import ProducerIds
@@ -34,11 +34,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from minibroker.clock import Clock
+    from minibroker.cluster.features import FeatureUpdate
     from minibroker.cluster.image import TopicImage
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
     from minibroker.ids import TopicPartition
+
+
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
 
 class Cluster:
@@ -55,6 +59,8 @@ class Cluster:
             make it a little more than `zookeeper.session.timeout.ms`.
         kafka_release: the release that this broker passes for, None for the newest.
         feature_levels: levels of features that nobody changed yet; None: the release's own.
+        min_insync_replicas: the static `min.insync.replicas`, for the whole cluster once eligible
+            leader replicas are in force.
         log: where the cluster's changes are reported.
 
     All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
@@ -73,6 +79,7 @@ class Cluster:
         registration_timeout_s: float = 25.0,
         kafka_release: str | None = None,
         feature_levels: Mapping[str, int] | None = None,
+        min_insync_replicas: int = 1,
         log: logging.Logger | None = None,
     ) -> None:
         self.image = MetadataImage()
@@ -80,6 +87,7 @@ class Cluster:
         self._tree = tree
         self._proposed_cluster_id = cluster_id
         self._registration_timeout_s = registration_timeout_s
+        self._min_insync_replicas = min_insync_replicas
         self._updater = ImageUpdater(self.image)
         context = ClusterContext(
             broker_id=broker_id,
@@ -140,6 +148,7 @@ class Cluster:
                     await self._controller.finish_deletions()
                     await self._controller.settle()
             await self._follower.start()
+            await self._fix_min_insync_replicas()
         except BaseException:
             await self.close()
             raise
@@ -293,6 +302,32 @@ class Cluster:
         )
 
         return Reassignments(self._context, self._controller)
+
+    # Features
+
+    async def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool
+    ) -> None:
+        """Change levels, all or none. Raises KafkaError INVALID_UPDATE_VERSION.
+
+        Source: Kafka ConfigurationControlManager.updateFeatures.
+        """
+        await self.features.update(updates, validate_only=validate_only)
+        await self._fix_min_insync_replicas()
+
+    async def _fix_min_insync_replicas(self) -> None:
+        """With eligible leader replicas in force, keep `min.insync.replicas` for the whole cluster.
+
+        The brokers' own values go. Does nothing where this is so already.
+        """
+        if not self.features.level(ELIGIBLE_LEADER_REPLICAS):
+            return
+        if MIN_INSYNC_REPLICAS not in self.config_of("brokers", paths.DEFAULT_ENTITY):
+            value = str(self._min_insync_replicas)
+            await self.alter_config("brokers", paths.DEFAULT_ENTITY, {MIN_INSYNC_REPLICAS: value})
+        for name, values in list(self.image.configs.get("brokers", {}).items()):
+            if name != paths.DEFAULT_ENTITY and MIN_INSYNC_REPLICAS in values:
+                await self.alter_config("brokers", name, {MIN_INSYNC_REPLICAS: None})
 
     # Configs
 

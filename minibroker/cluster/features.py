@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 TRANSACTION_VERSION: Final = "transaction.version"
 GROUP_VERSION: Final = "group.version"
 METADATA_VERSION: Final = "metadata.version"
+ELIGIBLE_LEADER_REPLICAS: Final = "eligible.leader.replicas.version"
+"""KIP-966. With one replica nobody else is eligible; in force, it fixes `min.insync.replicas` for
+the whole cluster (`Cluster.update_features`)."""
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 """Kinds of change in UpdateFeatures."""
@@ -40,6 +43,8 @@ _METADATA_NEWEST: Final = {"4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33
 _METADATA_CHANGED: Final = (23, 30, 32, 33)
 """Metadata versions since 4.0 that changed records: Kafka does not go back across one of them."""
 _NEWEST_RELEASE: Final = "4.4"
+_WITH_ELR: Final = 27
+"""Metadata version of 4.1, from which on a cluster may have eligible leader replicas."""
 _LEVEL_MIN: Final = -1
 
 
@@ -81,6 +86,10 @@ class Features:
                 TRANSACTION_VERSION: (0, 2),
             }
         self._initial = {name: high for name, (_, high) in self.supported.items()}
+        # Kafka 3.9 would take the cluster-wide min.insync.replicas over, so not where it can come.
+        if newest is not None and newest >= _WITH_ELR and not context.tree.is_shared:
+            self.supported[ELIGIBLE_LEADER_REPLICAS] = (0, 1)
+            self._initial[ELIGIBLE_LEADER_REPLICAS] = 0
         for name, level in (initial or {}).items():
             if name in self._initial:
                 self._initial[name] = level

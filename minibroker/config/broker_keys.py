@@ -16,8 +16,8 @@ Ours, under a prefix of our own: `minibroker.advertised.kafka.version` (the rele
 pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet: what `kafka-storage
 format` is told), `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is cleaned) and
 `minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks little).
-Without it, as Kafka's StorageTool names them: `transaction.version` and `group.version`, levels of
-features in a new cluster.
+Without it, as Kafka's StorageTool names them: `transaction.version`, `group.version` and
+`eligible.leader.replicas.version`, levels of features in a new cluster.
 """
 
 from __future__ import annotations
@@ -44,9 +44,14 @@ _OURS: Final[tuple[Row, ...]] = (
     ("minibroker.log.sync.interval.ms", "long", "2000", "0..", "low", "read-only", True),
     ("transaction.version", "int", None, "0..2", "low", "read-only", True),
     ("group.version", "int", None, "0..1", "low", "read-only", True),
+    ("eligible.leader.replicas.version", "int", None, "0..1", "low", "read-only", True),
 )
 
-FEATURE_KEYS: Final = ("transaction.version", "group.version")
+FEATURE_KEYS: Final = (
+    "transaction.version",
+    "group.version",
+    "eligible.leader.replicas.version",
+)
 """Levels of features in a cluster where nobody changed them (Kafka: set at formatting)."""
 
 # Throttles of replication: only ever set at run time, never in a file (Kafka DynamicConfig.Broker).

@@ -16,6 +16,7 @@ from minibroker.config.alterations import as_changes
 from minibroker.handlers.config_resources import (
     BROKER_LOGGER,
     answer_each,
+    check_min_insync_replicas,
     check_names,
     check_resource,
     check_values,
@@ -63,6 +64,7 @@ async def _alter(
     wanted = {config.name: config.value for config in resource.configs if config.value is not None}
     check_values(services, kind, name, wanted)
     changes = as_changes(current_values(services, kind, name), wanted)
+    check_min_insync_replicas(services, kind, name, changes)
     if changes and not validate_only:
         await services.cluster.alter_config(*entity_of(kind, name), changes)
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.cluster.cluster import MIN_INSYNC_REPLICAS
+from minibroker.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from minibroker.cluster.paths import DEFAULT_ENTITY, sanitize
 from minibroker.config.alterations import check_broker_values
 from minibroker.config.topic import validate_topic_config
@@ -151,6 +153,27 @@ def check_values(
             _check_client_metrics(values)
     except ConfigError as error:
         raise KafkaError(code, str(error)) from None
+
+
+def check_min_insync_replicas(
+    services: Services, resource_type: int, resource_name: str, changes: Mapping[str, str | None]
+) -> None:
+    """Check changes (None takes a value away) while eligible leader replicas are in force.
+
+    Then `min.insync.replicas` is the cluster's, never a broker's. Raises INVALID_CONFIG.
+    Source: Kafka ConfigurationControlManager.
+    """
+    if resource_type != BROKER or MIN_INSYNC_REPLICAS not in changes:
+        return
+    if not services.features.level(ELIGIBLE_LEADER_REPLICAS):
+        return
+    if resource_name:
+        reason = f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled."
+    elif changes[MIN_INSYNC_REPLICAS] is None:
+        reason = f"Cluster-level {MIN_INSYNC_REPLICAS} cannot be removed while ELR is enabled."
+    else:
+        return
+    raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
 
 
 def _check_client_metrics(values: Mapping[str, str]) -> None:

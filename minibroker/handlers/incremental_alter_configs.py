@@ -22,6 +22,7 @@ from minibroker.handlers.config_resources import (
     BROKER_LOGGER,
     TOPIC,
     answer_each,
+    check_min_insync_replicas,
     check_names,
     check_resource,
     check_values,
@@ -82,6 +83,8 @@ async def _alter(
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
     check_values(services, kind, name, wanted)
+    asked = {one.name: None if one.operation == DELETE else one.value for one in changes}
+    check_min_insync_replicas(services, kind, name, asked)
     difference = as_changes(current, wanted)
     if difference and not validate_only:
         await services.cluster.alter_config(*entity_of(kind, name), difference)

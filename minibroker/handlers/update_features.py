@@ -2,7 +2,8 @@
 
 Behaviour: puts features in force at the levels asked for, all of them or none; level 0 takes one
 out of force. `transaction.version` says which transaction protocol clients may use (KIP-890),
-`group.version` whether the new group protocol is there (KIP-848).
+`group.version` whether the new group protocol is there (KIP-848). In force,
+`eligible.leader.replicas.version` (KIP-966) fixes `min.insync.replicas` for the whole cluster.
 Versions: 1 kind of change and validate only (KIP-778), before it levels only go up; 2 no result per
 feature. Source: KIP-584, KIP-1022; Kafka QuorumController.updateFeatures.
 Differs from Kafka: answers as 4.x in all versions; 3.9 with ZooKeeper has no feature to update and
@@ -38,7 +39,7 @@ async def handle(context: RequestContext, request: UpdateFeaturesRequest) -> Upd
         for one in request.feature_updates
     ]
     try:
-        await services.features.update(updates, validate_only=request.validate_only)
+        await services.cluster.update_features(updates, validate_only=request.validate_only)
     except KafkaError as error:
         return UpdateFeaturesResponse(
             error_code=int(error.code), error_message=f"{_ALL_FAILED}{error.detail}"

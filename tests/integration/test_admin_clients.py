@@ -135,7 +135,8 @@ def test_kafkas_tools_move_elect_and_set_levels(minibroker: Minibroker, tmp_path
     named = ("--reassignment-json-file", str(plan))
     elections = (f"{TOOLS}.LeaderElectionCommand", *at, "--election-type", "preferred")
     features = (f"{TOOLS}.FeatureCommand", *at)
-    started, listed, verified, elected, lower, higher, described = run_commands(
+    elr = "eligible.leader.replicas.version"
+    started, listed, verified, elected, lower, higher, enabled, described, off = run_commands(
         java.TOOLS_43,
         (*moves, "--execute", *named, "--throttle", "1000000"),
         (*moves, "--list"),
@@ -143,9 +144,11 @@ def test_kafkas_tools_move_elect_and_set_levels(minibroker: Minibroker, tmp_path
         (*elections, "--topic", topic, "--partition", "0"),
         (*features, "downgrade", "--feature", "transaction.version=1"),
         (*features, "upgrade", "--feature", "transaction.version=2"),
+        (*features, "upgrade", "--feature", f"{elr}=1"),
         (*features, "describe"),
+        (*features, "disable", "--feature", elr),
     )
-    outcomes = (started, listed, verified, elected, lower, higher, described)
+    outcomes = (started, listed, verified, elected, lower, higher, enabled, described, off)
     assert [one.failure for one in outcomes] == [None] * len(outcomes)
     assert "inter-broker throttle limit was set to 1000000 B/s" in started.text
     assert "Successfully started partition reassignments" in started.text
@@ -156,6 +159,19 @@ def test_kafkas_tools_move_elect_and_set_levels(minibroker: Minibroker, tmp_path
     assert "was downgraded to 1" in lower.text
     assert "was upgraded to 2" in higher.text
     assert re.search(r"transaction\.version .*FinalizedVersionLevel: 2", described.text)
+    assert f"{elr} was upgraded to 1" in enabled.text
+    assert re.search(
+        rf"{re.escape(elr)} .*SupportedMaxVersion: 1 .*FinalizedVersionLevel: 1", described.text
+    )
+    # These tools are older than the newest level, and print the same of Kafka 4.4.0.
+    assert re.search(r"metadata\.version .*FinalizedVersionLevel: UNKNOWN 33", described.text)
+    assert f"{elr} was disabled" in off.text
+    with WireClient(minibroker.host, minibroker.port) as client:
+        # Other tests share this broker: what the feature wrote goes as well.
+        change = {"name": "min.insync.replicas", "config_operation": 1, "value": None}
+        resource = {"resource_type": 4, "resource_name": "", "configs": [change]}
+        answer = client.call("incremental_alter_configs", 1, resources=[resource])
+    assert answer["responses"][0]["error_code"] == 0
 
 
 @pytest.mark.java

@@ -97,6 +97,67 @@ def update_features_down_and_up(talk: Dialogue) -> None:
     talk.note("in force again", features_of(talk))
 
 
+ELR = "eligible.leader.replicas.version"
+MIN_ISR = "min.insync.replicas"
+BROKER_RESOURCE = 4
+SET, DELETE = 0, 1
+
+
+def elr_of(talk: Dialogue) -> tuple[Any, Any]:
+    """The range of eligible leader replicas that ApiVersions tells, and the level in force."""
+    answer = talk.quietly("api_versions", 4, **CLIENT)
+    ranges = {one["name"]: one for one in answer["supported_features"]}
+    levels = {one["name"]: one["max_version_level"] for one in answer["finalized_features"]}
+    return (ranges[ELR]["min_version"], ranges[ELR]["max_version"]), levels.get(ELR, 0)
+
+
+def alter_min_isr(talk: Dialogue, name: str, operation: int, value: str | None) -> Any:
+    """Alter `min.insync.replicas` of a broker, or of the cluster with an empty name."""
+    change = {"name": MIN_ISR, "config_operation": operation, "value": value}
+    resource = {"resource_type": BROKER_RESOURCE, "resource_name": name, "configs": [change]}
+    return talk.quietly("incremental_alter_configs", 1, resources=[resource])["responses"]
+
+
+def min_isr_layers(talk: Dialogue, kind: int, name: str) -> Any:
+    """Describe `min.insync.replicas` of one resource with all its layers."""
+    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": [MIN_ISR]}
+    answer = talk.quietly("describe_configs", 4, resources=[resource], include_synonyms=True)
+    return answer["results"]
+
+
+@scenario("update_features", since=1, peer="4.4.0")
+def update_features_eligible_leader_replicas(talk: Dialogue) -> None:
+    """In force, the cluster alone has `min.insync.replicas`; a new cluster of 4.4 begins so."""
+    _, before = elr_of(talk)
+    update(talk, "too new", (ELR, 2, UPGRADE))
+    try:
+        update(talk, "in force", (ELR, 1, UPGRADE))
+        talk.wait_until(lambda: elr_of(talk)[1] == 1, "level 1")
+        talk.note("range and level", elr_of(talk))
+        topic = talk.make_topic("with-elr")
+        for label, kind, name in (
+            ("cluster", BROKER_RESOURCE, ""),
+            ("broker", BROKER_RESOURCE, "0"),
+            ("topic", TOPIC, topic),
+        ):
+            talk.note(f"described: {label}", min_isr_layers(talk, kind, name))
+        for label, name, operation, value in (
+            ("cluster removed", "", DELETE, None),
+            ("broker set", "0", SET, "1"),
+            ("broker removed", "0", DELETE, None),
+        ):
+            talk.note(label, alter_min_isr(talk, name, operation, value))
+        talk.note("cluster set", alter_min_isr(talk, "", SET, "1"))
+        resource = {"resource_type": BROKER_RESOURCE, "resource_name": "", "configs": []}
+        talk.note("all removed", talk.quietly("alter_configs", 2, resources=[resource]))
+        update(talk, "out of force", (ELR, 0, SAFE))
+        talk.wait_until(lambda: elr_of(talk)[1] == 0, "level 0")
+        talk.note("cluster may be removed", alter_min_isr(talk, "", DELETE, None))
+    finally:
+        update(talk, "as before", (ELR, before, UPGRADE if before else SAFE))
+    talk.wait_until(lambda: elr_of(talk)[1] == before, f"level {before}")
+
+
 # Security that is off: ACLs, delegation tokens, SASL.
 
 TOPIC, READ, ALLOW, ANY = 2, 3, 3, 1

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.clock import SystemClock
+from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.features import (
+    ELIGIBLE_LEADER_REPLICAS,
     GROUP_VERSION,
     METADATA_VERSION,
     SAFE_DOWNGRADE,
@@ -17,6 +20,7 @@ from minibroker.cluster.features import (
     UPGRADE,
     FeatureUpdate,
 )
+from minibroker.cluster.paths import DEFAULT_ENTITY
 from minibroker.cluster.zookeeper import ZooKeeperTree
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
@@ -24,6 +28,7 @@ from tests.support.cluster import Recorder, new_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.tree import Tree
@@ -157,3 +162,53 @@ async def test_another_broker_hears_of_a_change(zookeeper: ZooKeeper) -> None:
     assert second.features.level(TRANSACTION_VERSION) == 1
     for cluster in clusters:
         await cluster.close()
+
+
+async def test_eligible_leader_replicas_fix_the_clusters_min_insync_replicas(
+    tmp_path: Path,
+) -> None:
+    """Put in force, the feature writes the cluster's value and removes those of the brokers."""
+
+    def tree() -> Tree:
+        return EmbeddedTree(tmp_path / "metadata.db", SystemClock())
+
+    cluster = new_cluster(tree(), Recorder(), min_insync_replicas=2)
+    await cluster.start()
+    assert cluster.features.supported[ELIGIBLE_LEADER_REPLICAS] == (0, 1)
+    assert cluster.features.level(ELIGIBLE_LEADER_REPLICAS) == 0
+    assert cluster.config_of("brokers", DEFAULT_ENTITY) == {}
+    await cluster.alter_config("brokers", "0", {"min.insync.replicas": "1", "log.roll.ms": "5"})
+    up = FeatureUpdate(ELIGIBLE_LEADER_REPLICAS, 1, UPGRADE)
+    await cluster.update_features([up], validate_only=True)
+    assert cluster.config_of("brokers", DEFAULT_ENTITY) == {}
+    await cluster.update_features([up], validate_only=False)
+    assert cluster.features.finalized()[ELIGIBLE_LEADER_REPLICAS] == 1
+    assert cluster.config_of("brokers", DEFAULT_ENTITY) == {"min.insync.replicas": "2"}
+    assert cluster.config_of("brokers", "0") == {"log.roll.ms": "5"}
+    await cluster.alter_config("brokers", DEFAULT_ENTITY, {"min.insync.replicas": "1"})
+    await cluster.close()
+    again = new_cluster(tree(), Recorder(), min_insync_replicas=2)
+    await again.start()
+    assert again.config_of("brokers", DEFAULT_ENTITY) == {"min.insync.replicas": "1"}
+    await again.close()
+
+
+async def test_a_cluster_may_begin_with_eligible_leader_replicas(tmp_path: Path) -> None:
+    cluster = new_cluster(
+        EmbeddedTree(tmp_path / "metadata.db", SystemClock()),
+        Recorder(),
+        feature_levels={ELIGIBLE_LEADER_REPLICAS: 1},
+    )
+    await cluster.start()
+    assert cluster.config_of("brokers", DEFAULT_ENTITY) == {"min.insync.replicas": "1"}
+    await cluster.close()
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.0"])
+async def test_older_releases_have_no_eligible_leader_replicas(
+    tmp_path: Path, release: str
+) -> None:
+    cluster = new_cluster(
+        EmbeddedTree(tmp_path / "metadata.db", SystemClock()), Recorder(), kafka_release=release
+    )
+    assert ELIGIBLE_LEADER_REPLICAS not in cluster.features.supported
