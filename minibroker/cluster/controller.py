@@ -17,7 +17,6 @@ from minibroker.cluster import paths
 from minibroker.cluster.codecs import PartitionState, TopicAssignment, encode_state, encode_topic
 from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.cluster.tree import (
-    BATCH_OPERATIONS_MAX,
     BadVersion,
     Create,
     NodeExists,
@@ -29,9 +28,10 @@ from minibroker.cluster.updates import replace_partition
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import ZERO_TOPIC_ID, TopicId, topic_id_to_text
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.election import Election
@@ -39,6 +39,11 @@ if TYPE_CHECKING:
     from minibroker.cluster.tree import Operation
 
 
+STATES_PER_STEP: Final = 4
+"""Partitions that get a leader before others may have the loop. Each makes a log on its leader, so
+these take half a millisecond. An embedded tree writes on the loop too, so it writes as many."""
+STATES_PER_WRITE: Final = 50
+"""Partition states in one transaction of ZooKeeper, where a round trip is what takes time."""
 _NOT_NEEDED: Final = "Leader election not needed for topic partition."
 
 
@@ -154,6 +159,7 @@ class Controller:
     async def _elect(self, topic: TopicImage) -> bool:
         """Write and apply the states that must change; whether there was one."""
         changes = {}
+        turn = TimeSlice()
         for index, partition in enumerate(topic.partitions):
             # A replica that is not offline is online: its broker is there, and so is its disk.
             offline = self._context.updater.offline_of(topic.name, index, partition.replicas)
@@ -161,32 +167,37 @@ class Controller:
             state = next_state(partition, online, self._election.epoch)
             if state is not None:
                 changes[index] = state
+            if turn.is_over:
+                await turn.pause()
         if changes:
             await self._write_states(topic, changes)
         return bool(changes)
 
     async def _write_states(self, topic: TopicImage, changes: dict[int, PartitionState]) -> None:
-        """Write the states, in batches, and apply what was written to the image."""
-        operations: list[list[Operation]] = []
+        """Write the states and apply them to the image, a few at a time.
+
+        The image has the topic with the first of them: it may be new, or have new partitions.
+        """
         if any(topic.partitions[index].partition_epoch < 0 for index in changes):
             with suppress(NodeExists):  # partitions are added to a known topic
                 await self.multi([Create(paths.partitions(topic.name))])
-        for index, state in changes.items():
-            operations.append(_state_operations(topic, index, state))
-        batch: list[Operation] = []
-        for position, group in enumerate(operations):
-            batch += group
-            if len(batch) >= BATCH_OPERATIONS_MAX or position == len(operations) - 1:
-                await self.multi(batch)
-                batch = []
-        partitions = list(topic.partitions)
-        for index, state in changes.items():
-            partitions[index] = replace_partition(
-                partitions[index],
-                state=state,
-                partition_epoch=partitions[index].partition_epoch + 1,
+        updater = self._context.updater
+        write_size = STATES_PER_WRITE if self._context.tree.is_shared else STATES_PER_STEP
+        turn = TimeSlice()
+        indexes = list(changes)
+        for written in _parts_of(indexes, write_size):
+            await self.multi(
+                [
+                    operation
+                    for index in written
+                    for operation in _state_operations(topic, index, changes[index])
+                ]
             )
-        self._context.updater.apply_topic(TopicImage(topic.name, topic.topic_id, partitions))
+            for step in _parts_of(written, STATES_PER_STEP):
+                topic = _with_states(topic, {index: changes[index] for index in step})
+                updater.apply_states(topic, step)
+                if turn.is_over:
+                    await turn.pause()
 
     async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
         """Give one partition its preferred leader, or (unclean) any at all.
@@ -252,6 +263,21 @@ def assignment_of(topic: TopicImage) -> TopicAssignment:
     replicas = {index: one.replicas for index, one in enumerate(topic.partitions)}
     topic_id = None if topic.topic_id == ZERO_TOPIC_ID else topic.topic_id
     return TopicAssignment(topic_id, replicas, adding, removing)
+
+
+def _parts_of(indexes: list[int], size: int) -> Iterator[list[int]]:
+    for start in range(0, len(indexes), size):
+        yield indexes[start : start + size]
+
+
+def _with_states(topic: TopicImage, states: Mapping[int, PartitionState]) -> TopicImage:
+    """Return the topic with these states, each of which is the next version of its node."""
+    partitions = list(topic.partitions)
+    for index, state in states.items():
+        partitions[index] = replace_partition(
+            partitions[index], state=state, partition_epoch=partitions[index].partition_epoch + 1
+        )
+    return TopicImage(topic.name, topic.topic_id, partitions)
 
 
 def _state_operations(topic: TopicImage, index: int, state: PartitionState) -> list[Operation]:

@@ -16,26 +16,32 @@ from minibroker.cluster.codecs import (
     PartitionState,
     TopicAssignment,
     encode_config,
+    encode_large_topic,
     encode_state,
-    encode_topic,
 )
-from minibroker.cluster.controller import Controller, assignment_of, first_state, new_topic_id
+from minibroker.cluster.controller import (
+    STATES_PER_STEP,
+    Controller,
+    first_state,
+    new_topic_id,
+)
 from minibroker.cluster.creation_limits import (
     check_added_partitions,
     check_new_partitions,
     check_records,
     records_of_topic,
 )
-from minibroker.cluster.tree import BATCH_OPERATIONS_MAX, Create, NodeExists, Set, ensure_node
+from minibroker.cluster.image import TopicImage
+from minibroker.cluster.tree import Create, NodeExists, Set, ensure_node
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.slices import collect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.election import Election
-    from minibroker.cluster.image import TopicImage
     from minibroker.cluster.tree import Operation
 
 NAME_LENGTH_MAX: Final = 249
@@ -162,52 +168,61 @@ class Topics:
                 raise KafkaError(
                     ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
                 )
-            topic_id = new_topic_id()
-            by_index = dict(enumerate(map(self._context.updater.share, replicas)))
-            assignment = TopicAssignment(topic_id, by_index, {}, {})
-            states = self._first_states(replicas)
-            operations: list[Operation] = [
-                Create(paths.config("topics", name), encode_config(configs)),
-                Create(paths.topic(name), encode_topic(topic_id, replicas)),
-            ]
-            at_once = len(replicas) * 2 < BATCH_OPERATIONS_MAX
-            if at_once:
-                operations += _state_nodes(name, states)
-            await self._write_new_topic(name, operations)
-            if configs:
-                self._context.updater.apply_config("topics", name, dict(configs))
-            topic = self._context.updater.build_topic(
-                name,
-                assignment,
-                [(state, 0) if state and at_once else None for state in states],
-            )
+            topic = await self._write_new_topic(name, replicas, configs)
             self._context.updater.apply_topic(topic)
-            if self._election.is_controller and not at_once:
+            if self._election.is_controller:
                 await self._controller.settle([name])
         if not self._election.is_controller:
             await self._wait(name, timeout_s, gone=False)
         return self._context.updater.image.topics.get(name, topic)
 
-    def _first_states(self, replicas: list[list[int]]) -> list[PartitionState | None]:
-        if not self._election.is_controller:
-            return [None] * len(replicas)
-        alive = self._context.updater.image.brokers
-        epoch = self._election.epoch
-        return [first_state(ids, alive, epoch) for ids in replicas]
+    async def _write_new_topic(
+        self, name: str, replicas: list[list[int]], configs: Mapping[str, str]
+    ) -> TopicImage:
+        """Write the topic and its config; return its image.
 
-    async def _write_new_topic(self, name: str, operations: list[Operation]) -> None:
+        The controller writes the states of a small topic's partitions in the same transaction. Of a
+        larger topic no partition has one yet. Raises KafkaError TOPIC_ALREADY_EXISTS.
+        """
+        updater = self._context.updater
+        topic_id = new_topic_id()
+        states: list[PartitionState | None] = [None] * len(replicas)
+        if self._election.is_controller and len(replicas) <= STATES_PER_STEP:
+            alive, epoch = updater.image.brokers, self._election.epoch
+            states = [first_state(ids, alive, epoch) for ids in replicas]
+        operations: list[Operation] = [
+            Create(paths.config("topics", name), encode_config(configs)),
+            Create(paths.topic(name), await encode_large_topic(topic_id, replicas)),
+            *_state_nodes(name, states),
+        ]
+        await self._write_creation(name, operations)
+        if configs:
+            updater.apply_config("topics", name, dict(configs))
+        if any(states):
+            by_index = dict(enumerate(map(updater.share, replicas)))
+            assignment = TopicAssignment(topic_id, by_index, {}, {})
+            return updater.build_topic(
+                name, assignment, [(state, 0) if state else None for state in states]
+            )
+        return TopicImage(name, topic_id, await collect(updater.new_partitions(replicas)))
+
+    async def _write_creation(self, name: str, operations: list[Operation]) -> None:
         try:
-            if self._election.is_controller:
-                await self._controller.multi(operations)
-            else:
-                await self._context.tree.multi(operations)
+            await self._multi(operations)
         except NodeExists as error:
             config = operations[0]
             if error.path != config.path or not isinstance(config, Create):
                 raise _exists(name) from error
             # A config without its topic: a creation that broke off, or a tool's early setting.
             operations[0] = Set(config.path, config.data)
-            await self._write_new_topic(name, operations)
+            await self._write_creation(name, operations)
+
+    async def _multi(self, operations: list[Operation]) -> None:
+        """Write in the controller's name if this broker is the controller."""
+        if self._election.is_controller:
+            await self._controller.multi(operations)
+        else:
+            await self._context.tree.multi(operations)
 
     # Growing
 
@@ -268,23 +283,13 @@ class Topics:
         async with self._context.lock:
             new = self.plan_partitions(name, total, assignment)
             topic = self._context.updater.image.topics[name]
-            old = assignment_of(topic)
-            replicas = [*(old.replicas[index] for index in range(len(topic.partitions))), *new]
-            operations: list[Operation] = [
-                Set(paths.topic(name), encode_topic(old.topic_id, replicas))
-            ]
+            replicas = [*(partition.replicas for partition in topic.partitions), *new]
+            data = await encode_large_topic(topic.topic_id, replicas)
+            await self._multi([Set(paths.topic(name), data)])
+            new_partitions = await collect(self._context.updater.new_partitions(new))
+            added = TopicImage(name, topic.topic_id, topic.partitions + new_partitions)
             if self._election.is_controller:
-                await self._controller.multi(operations)
-            else:
-                await self._context.tree.multi(operations)
-            added = self._context.updater.build_topic(
-                name,
-                TopicAssignment(old.topic_id, dict(enumerate(replicas)), {}, {}),
-                [None] * total,
-            )
-            added.partitions[: len(topic.partitions)] = topic.partitions
-            if self._election.is_controller:
-                # Leaders first: listeners hear of the new partitions once, complete.
+                # Leaders first: listeners hear of a few new partitions once, complete.
                 await self._controller.settle_new(added)
             else:
                 self._context.updater.apply_topic(added)

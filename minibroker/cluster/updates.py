@@ -13,7 +13,7 @@ from minibroker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, T
 from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.image import BrokerInfo
@@ -85,6 +85,30 @@ class ImageUpdater:
             )
         return TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
 
+    def new_partitions(self, replicas: Iterable[list[int]]) -> Iterator[PartitionImage]:
+        """Yield the images of partitions that have no state yet.
+
+        Partitions with the same replicas share one image. A partition is new, so no replica of it
+        has failed.
+        """
+        images: dict[tuple[int, ...], PartitionImage] = {}
+        for broker_ids in replicas:
+            key = tuple(broker_ids)
+            image = images.get(key)
+            if image is None:
+                image = images[key] = PartitionImage(
+                    leader=NO_LEADER,
+                    leader_epoch=0,
+                    replicas=self.share(broker_ids),
+                    isr=_NO_BROKERS,
+                    adding=_NO_BROKERS,
+                    removing=_NO_BROKERS,
+                    offline=self.share([one for one in key if one not in self.image.brokers]),
+                    controller_epoch=0,
+                    partition_epoch=-1,
+                )
+            yield image
+
     def offline_of(self, topic: str, index: int, replicas: list[int]) -> list[int]:
         """Those of a partition's replicas that are out of reach: no broker, or no disk."""
         alive = self.image.brokers
@@ -128,10 +152,35 @@ class ImageUpdater:
         if len(topic.partitions) > old_count:
             for listener in self.listeners:
                 listener.on_partitions_added(topic, old_count)
-        for index, before in enumerate(old.partitions[: len(topic.partitions)]):
-            if before != topic.partitions[index]:
-                for listener in self.listeners:
-                    listener.on_leadership(topic, index)
+        for index, (before, after) in enumerate(
+            zip(old.partitions, topic.partitions, strict=False)
+        ):
+            if before is not after and before != after:
+                self._tell_leadership(topic, index)
+
+    def apply_states(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+        """Like `apply_topic`, when a known topic changed in these partitions only.
+
+        The other partitions are not looked at, so a few of 10,000 take no longer than a few of ten.
+        """
+        known = self.image.topics.get(topic.name)
+        if (
+            known is None
+            or known.topic_id != topic.topic_id
+            or len(known.partitions) != len(topic.partitions)
+        ):
+            self.apply_topic(topic)
+            return
+        self.image.topics[topic.name] = topic
+        if topic.topic_id != ZERO_TOPIC_ID:
+            self.image.topic_by_id[topic.topic_id] = topic
+        for index in indexes:
+            self._tell_leadership(topic, index)
+        self._wake(topic.name)
+
+    def _tell_leadership(self, topic: TopicImage, index: int) -> None:
+        for listener in self.listeners:
+            listener.on_leadership(topic, index)
 
     def remove_topic(self, name: str) -> None:
         """Take a topic out of the image, its config too."""

@@ -6,8 +6,9 @@ Of 10,000 partitions the text takes 50 ms; what a request of a client waits for 
 from __future__ import annotations
 
 import asyncio
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
+
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,11 +27,11 @@ class Slices:
         """All pieces as UTF-8. Each has to be made in less than a slice."""
         async with self._one_at_a_time:
             text = bytearray()
-            until = 0.0  # reading the request was a slice, and so is sending the answer
+            turn = TimeSlice(SLICE_S)
+            await turn.pause()  # reading the request was a slice, and so is sending the answer
             for piece in pieces:
                 text += piece.encode()
-                if perf_counter() >= until:
-                    await asyncio.sleep(0)
-                    until = perf_counter() + SLICE_S
-            await asyncio.sleep(0)
+                if turn.is_over:
+                    await turn.pause()
+            await turn.pause()
             return text

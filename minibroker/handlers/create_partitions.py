@@ -20,6 +20,7 @@ from minibroker.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -41,6 +42,7 @@ async def handle(
     named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
     if context.services.cluster.is_controller:
         check_added_partitions(_added_count(context, named_once))
+    turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatePartitionsTopicResult(name=topic.name)
         response.results.append(result)
@@ -54,6 +56,8 @@ async def handle(
             result.error_code, result.error_message = as_answer(
                 error, f"adding partitions to {topic.name}"
             )
+        if turn.is_over:
+            await turn.pause()
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
 

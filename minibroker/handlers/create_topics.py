@@ -30,6 +30,7 @@ from minibroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext, Services
@@ -52,6 +53,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     if context.services.cluster.is_controller:
         named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
         _check_size(context.services, named_once)
+    turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatableTopicResult(name=topic.name, error_message=None)
         try:
@@ -60,6 +62,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
         except Exception as error:
             result = _failed(topic.name, *as_answer(error, f"creating {topic.name}"))
         response.topics.append(result)
+        if turn.is_over:
+            await turn.pause()
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
 

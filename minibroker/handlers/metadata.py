@@ -38,6 +38,7 @@ from minibroker.protocol.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection, Sequence
@@ -115,6 +116,7 @@ async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorC
     failures: dict[str, ErrorCode] = {}
     # Counted, never refused: a client that may create topics gets them.
     mutations = context.services.quotas.mutations(context.quota_client, is_strict=False)
+    turn = TimeSlice()
     for name, topic in topics.items():
         try:
             mutations.record(topic.partition_count)
@@ -126,6 +128,8 @@ async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorC
                 failures[name] = error.code
         except CoordinationError:
             failures[name] = ErrorCode.LEADER_NOT_AVAILABLE
+        if turn.is_over:
+            await turn.pause()
     return failures
 
 

@@ -332,7 +332,7 @@ class Journal:
     def on_topic_created(self, topic: TopicImage) -> None:
         """Load the partitions of the journal's topic that this broker leads."""
         if topic.name == self.topic:
-            for index in range(len(topic.partitions)):
+            for index in list(self._manager.of_topic(self.topic)):
                 self._follow(index)
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:

@@ -266,13 +266,13 @@ class PartitionManager:
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Make the partitions of a new topic that this broker leads."""
-        for index, partition in enumerate(topic.partitions):
-            self._lead(topic, index, partition)
+        self.on_partitions_added(topic, 0)
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
         """Make those of the added partitions that this broker leads."""
         for index in range(old_count, len(topic.partitions)):
-            self._lead(topic, index, topic.partitions[index])
+            if topic.partitions[index].leader == self._broker_id:
+                self._lead(topic, index, topic.partitions[index])
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
         """Drop the partitions; their files go on a worker, after `file.delete.delay.ms`."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import slices
-from minibroker.slices import run_in_slices
+from minibroker.slices import TimeSlice, collect, run_in_slices
+from tests.support.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,3 +55,27 @@ async def test_an_error_of_a_step_is_the_callers() -> None:
 
     with pytest.raises(ValueError, match="broken"):
         run_in_slices(failing())
+
+
+async def test_a_slice_that_is_over_gives_others_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    assert await collect(range(100)) == list(range(100))
+    assert turns.stop() >= 100
+
+
+async def test_quick_work_is_done_in_one_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 60.0)
+    turns = Turns()
+    assert await collect(range(100)) == list(range(100))
+    assert turns.stop() == 0
+
+
+async def test_a_pause_begins_a_new_slice() -> None:
+    turn = TimeSlice(60.0)
+    assert not turn.is_over
+    turn._until_s = 0.0
+    assert turn.is_over
+    await turn.pause()
+    assert not turn.is_over
+    await asyncio.sleep(0)

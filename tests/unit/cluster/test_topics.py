@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from tests.support.cluster import add_broker, add_topic_of_kafka, code_of
+from tests.support.turns import Turns
 
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
@@ -47,7 +50,36 @@ async def test_large_topic_is_created_in_steps(cluster: Cluster, heard: Recorder
     topic = await cluster.create_topic("large", 600)
     assert len(topic.partitions) == 600
     assert all(one.leader == 0 and one.partition_epoch == 0 for one in topic.partitions)
-    assert heard.take()[0] == ("created", "large", 600)
+    created, *led = heard.take()
+    assert created == ("created", "large", 600)
+    assert led == [("leadership", "large", index) for index in range(600)]
+
+
+async def test_others_have_their_turn_while_a_large_topic_is_created_and_grows(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With slices of no length, everybody else has a turn after each step of four partitions."""
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    await cluster.create_topic("large", 400)
+    assert turns.taken >= 100
+    before = turns.taken
+    topic = await cluster.create_partitions("large", 800)
+    assert turns.stop() - before >= 100
+    assert all(one.leader == 0 and one.partition_epoch == 0 for one in topic.partitions)
+
+
+async def test_a_topic_is_seen_before_all_its_partitions_have_leaders(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    creation = asyncio.create_task(cluster.create_topic("large", 40))
+    led: set[int] = set()
+    while not creation.done():
+        await asyncio.sleep(0)
+        topic = cluster.image.topics.get("large")
+        led.add(0 if topic is None else sum(one.leader == 0 for one in topic.partitions))
+    assert {0, 4, 40} <= led
 
 
 async def test_create_topic_over_a_left_over_config(cluster: Cluster, cluster_tree: Tree) -> None:

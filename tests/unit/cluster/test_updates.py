@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from minibroker.cluster.codecs import PartitionState, TopicAssignment
-from minibroker.cluster.image import BrokerInfo, MetadataImage, TopicImage
+from minibroker.cluster.image import NO_LEADER, BrokerInfo, MetadataImage, TopicImage
 from minibroker.cluster.updates import ImageUpdater, replace_partition
 from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from tests.support.cluster import Recorder
@@ -36,6 +36,23 @@ def topic(
     replicas = {index: [1, 2] for index in range(len(leaders))}
     states = [(PartitionState(leader, epoch, [1, 2], 1), epoch) for leader in leaders]
     return updater.build_topic("t", TopicAssignment(topic_id, replicas, {}, {}), list(states))
+
+
+def test_new_partitions_with_the_same_replicas_share_one_image(updater: ImageUpdater) -> None:
+    first, second, third = updater.new_partitions([[1], [2], [1]])
+    assert first is third
+    assert (first.replicas, second.replicas) == ([1], [2])
+    assert (first.leader, first.partition_epoch) == (NO_LEADER, -1)
+
+
+def test_states_of_a_few_partitions_are_told_and_no_others(
+    updater: ImageUpdater, heard: Recorder
+) -> None:
+    updater.apply_states(topic(updater, ID_A, 1, 1), [0, 1])
+    updater.apply_states(topic(updater, ID_A, 2, 2), [1])
+    updater.apply_states(topic(updater, ID_A, 2, 2, 2), [2])
+    assert heard.take() == [("created", "t", 2), ("leadership", "t", 1), ("added", "t", 2, 3)]
+    assert len(updater.image.topics["t"].partitions) == 3
 
 
 def test_topic_is_told_once(updater: ImageUpdater, heard: Recorder) -> None:

@@ -14,6 +14,7 @@ from minibroker.control.families import families
 from minibroker.control.slices import Slices
 from minibroker.control.views import groups_of, requests_of, topics_of
 from minibroker.testing.request_log import SeenRequest
+from tests.support.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,23 +30,6 @@ LISTS: dict[str, tuple[Callable[[Node], Iterable[str]], int]] = {
     "groups": (lambda node: groups_of(node.app), PARTITIONS),
     "requests": (lambda node: requests_of(node, {}), PARTITIONS),
 }
-
-
-class Turns:
-    """How often others had theirs."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-        self._task = asyncio.create_task(self._take())
-
-    async def _take(self) -> None:
-        while True:
-            self.taken += 1
-            await asyncio.sleep(0)
-
-    def stop(self) -> int:
-        self._task.cancel()
-        return self.taken
 
 
 @pytest.fixture
