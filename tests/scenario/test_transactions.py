@@ -1,4 +1,4 @@
-"""The state machine of a transactional id, as transcripts to be read: `transactions/*.txt`."""
+"""The coordinator of a transactional id, as transcripts to be read: `transactions/*.txt`."""
 
 from __future__ import annotations
 
@@ -13,5 +13,9 @@ TRANSCRIPTS = sorted((Path(__file__).parent / "transactions").glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
-def test_the_transcript_holds(path: Path) -> None:
-    check_transcript(path, TransactionsRig())
+def test_the_transcript_holds(path: Path, tmp_path: Path) -> None:
+    rig = TransactionsRig(tmp_path)
+    try:
+        check_transcript(path, rig)
+    finally:
+        rig.close()

@@ -1,4 +1,8 @@
-"""One transactional id on a table: commands in, answers and stored states out; no broker around it.
+"""One transactional id on a table: commands in, answers and stored states out.
+
+The coordinator is the product's, over the product's journal and a log in a directory of the test.
+Around it stand a clock that is moved, a cluster that gives out producer ids, and a sender that
+keeps markers back until `markers` is said.
 
 | command                                        | what it is                                     |
 |------------------------------------------------|------------------------------------------------|
@@ -12,172 +16,235 @@
 | epoch N                                        | as if the epoch had come so far                |
 | restart                                        | everything is read again from the journal      |
 
-What is stored is shown as `state id/epoch …`; `->` names what follows when the markers are there.
+What is stored is read from the journal's log and shown as `state id/epoch …`; `next=` names the
+producer id that follows when the markers are there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
+from minibroker.cluster.internal_topics import TRANSACTIONS_TOPIC
+from minibroker.config.broker import BrokerConfig
+from minibroker.config.dynamic import DynamicConfig
 from minibroker.errors import KafkaError
-from minibroker.ids import TopicPartition
-from minibroker.transactions import state
-from minibroker.transactions.records import decode, encode_key, encode_value
-from minibroker.transactions.state import ONGOING, PREPARED, TransactionMetadata
+from minibroker.ids import NO_PRODUCER_ID, TopicPartition
+from minibroker.partitions.journal_partition import decode_batches
+from minibroker.transactions.coordinator import TransactionCoordinator
+from minibroker.transactions.records import decode
+from tests.scenario.surroundings import ManualTimers
 from tests.scenario.transcripts import words_of
+from tests.unit.partitions.conftest import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Iterable
+    from pathlib import Path
 
-START_MS = 1_000
+    from minibroker.cluster.image import MetadataImage
+    from minibroker.partitions.markers import EndOfTransaction
+    from minibroker.transactions.state import TransactionMetadata
+
+ID = "t"
 TIMEOUT_MS = 60_000
+LOOK_OFTEN = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1"}
+WHOLE = 1 << 24
+
+
+class HeldMarkers:
+    """Stands where the `MarkerSender` does: an outcome is everywhere when the test says so."""
+
+    def __init__(self) -> None:
+        self._on_done: dict[str, Callable[[], None]] = {}
+
+    def add(
+        self,
+        transactional_id: str,
+        _marker: EndOfTransaction,
+        _partitions: Iterable[TopicPartition],
+        on_done: Callable[[], None],
+    ) -> None:
+        self._on_done[transactional_id] = on_done
+
+    async def close(self) -> None:
+        """What is missing the journal knows."""
+
+    def bring(self) -> None:
+        """Every partition has its marker."""
+        for transactional_id in list(self._on_done):
+            self._on_done.pop(transactional_id)()
+
+
+class Cluster:
+    """As much of a cluster as the coordinator asks for; `version` is `transaction.version`."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        self.version = 2
+        self.features = self
+        self._last_producer_id = 0
+
+    def level(self, _feature: str) -> int:
+        return self.version
+
+    def next_producer_id(self) -> int:
+        self._last_producer_id += 1
+        return self._last_producer_id
+
+    def subscribe(self, _listener: Any) -> None:
+        """Nothing changes here."""
 
 
 class TransactionsRig:
-    """Plays the coordinator: writes what a step gives, and nothing else."""
+    """Gives commands to a coordinator; `close` it."""
 
-    def __init__(self) -> None:
-        self.now_ms = START_MS
-        self.version = 2
-        self.last_producer_id = 0
-        self.metadata: TransactionMetadata | None = None
-        self.journal: list[tuple[bytes, bytes | None]] = []
+    def __init__(self, directory: Path) -> None:
+        self._runner = asyncio.Runner()
+        self._world = World(directory)
+        self._world.create(TRANSACTIONS_TOPIC)
+        self._cluster_ = Cluster(self._world.image)
+        self._shown_offset = 0
         self.said: list[str] = []
+        self._runner.run(self._start())
+
+    def close(self) -> None:
+        """Stop everything and close the log."""
+        self._runner.run(self._coordinator.close())
+        self._runner.close()
+        self._world.logs.close()
+        self._world.files.forget_pins()
+
+    async def _start(self) -> None:
+        self._timers = ManualTimers(self._world.clock)
+        self._markers_ = HeldMarkers()
+        work: list[Callable[[], None]] = []
+        arguments: dict[str, Any] = {
+            "cluster": self._cluster_,
+            "partitions": self._world.manager,
+            "clock": self._world.clock,
+            "timers": self._timers,
+            "dynamic": DynamicConfig(BrokerConfig(LOOK_OFTEN)),
+            "run_later": work.append,
+            "markers": None,
+            "peers": _Nobody(),
+        }
+        self._coordinator = TransactionCoordinator(**arguments)
+        self._coordinator._sender = self._markers_  # type: ignore[assignment]
+        self._coordinator.start()
+        while work:
+            work.pop(0)()
+            await asyncio.sleep(0)
 
     def __call__(self, command: str) -> list[str]:
         self.said = []
         plain, named = words_of(command)
-        play: Callable[[list[str], dict[str, str]], None] = getattr(self, f"_{plain[0]}")
+        play: Callable[[list[str], dict[str, str]], Awaitable[str | None]]
+        play = getattr(self, f"_{plain[0]}")
+
+        async def run() -> str | None:
+            answer = await play(plain[1:], named)
+            await asyncio.gather(*self._coordinator._fencing)
+            return answer
+
         try:
-            play(plain[1:], named)
+            answer = self._runner.run(run())
         except KafkaError as error:
-            self.said.append(error.code.name)
+            answer = error.code.name
+        self._show_stored()
+        if answer is not None:
+            self.said.append(answer)
         return self.said
 
-    def _new_id(self) -> int:
-        self.last_producer_id += 1
-        return self.last_producer_id
+    def _show_stored(self) -> None:
+        """What the journal got since the last command."""
+        partition = self._world.partition(TRANSACTIONS_TOPIC)
+        read = partition.read(self._shown_offset, WHOLE, isolation_level=0, min_one_batch=True)
+        part = decode_batches(read.records, self._shown_offset, None)
+        self._shown_offset = part.next_offset
+        for _, records in part.batches:
+            for record in records:
+                entry = decode(record.key, record.value)
+                assert entry is not None
+                assert entry[1] is not None
+                self.said.append(f"stored: {_told(entry[1])}")
 
-    def _known(self) -> TransactionMetadata:
-        assert self.metadata is not None, "init comes first"
-        return self.metadata
+    @property
+    def _has_stored(self) -> bool:
+        return self._world.partition(TRANSACTIONS_TOPIC).log_end_offset > self._shown_offset
 
-    def _store(self, after: TransactionMetadata) -> None:
-        self.journal.append((encode_key("t"), encode_value(after, self.version)))
-        self.metadata = after
-        partitions = " ".join(str(one) for one in sorted(after.partitions))
-        line = f"stored: {after.state.title} {after.producer_id}/{after.producer_epoch}"
-        if after.next_producer_id >= 0:
-            line += f" next={after.next_producer_id}"
-        self.said.append(f"{line} [{partitions}]" if partitions else line)
+    async def _cluster(self, _: list[str], named: dict[str, str]) -> str:
+        self._cluster_.version = int(named["version"])
+        return "ok"
 
-    def _cluster(self, _: list[str], named: dict[str, str]) -> None:
-        self.version = int(named["version"])
-        self.said.append("ok")
+    async def _init(self, _: list[str], named: dict[str, str]) -> str:
+        expected = _owner(named) if "id" in named else None
+        timeout_ms = int(named.get("timeout", TIMEOUT_MS))
+        producer = await self._coordinator.initialize(ID, timeout_ms, expected)
+        return "answer: {}/{}".format(*producer)
 
-    def _init(self, _: list[str], named: dict[str, str]) -> None:
-        expected = (int(named["id"]), int(named["epoch"])) if "id" in named else None
-        found = self.metadata
-        if found is None:
-            found = TransactionMetadata("t", self._new_id())
-        elif found.state == ONGOING:
-            state.check_initializable(found, expected)
-            self._fence(found)
-            self.said.append("CONCURRENT_TRANSACTIONS")
-            return
-        after = state.initialize(
-            found,
-            timeout_ms=int(named.get("timeout", TIMEOUT_MS)),
-            expected=expected,
-            new_producer_id=self._new_id() if found.is_epoch_exhausted else -1,
-            now_ms=self.now_ms,
-        )
-        self._store(after)
-        self.said.append(f"answer: {after.producer_id}/{after.producer_epoch}")
-
-    def _fence(self, found: TransactionMetadata) -> None:
-        needs_id = found.is_epoch_exhausted and self.version >= state.VERSION_OF_EPOCH_BUMP
-        self._store(
-            state.fence(
-                found,
-                broker_version=self.version,
-                new_producer_id=self._new_id() if needs_id else -1,
-                now_ms=self.now_ms,
-            )
-        )
-
-    def _add(self, plain: list[str], named: dict[str, str]) -> None:
-        is_second = "v2" in plain
+    async def _add(self, plain: list[str], named: dict[str, str]) -> str | None:
         names = [_partition(word) for word in plain if word != "v2"]
-        after = state.add_partitions(
-            self._known(),
-            int(named["id"]),
-            int(named["epoch"]),
-            names,
-            client_version=2 if is_second else 0,
-            now_ms=self.now_ms,
+        self._coordinator.add_partitions(
+            ID, *_owner(named), names, client_version=2 if "v2" in plain else 0
         )
-        if after is None:
-            self.said.append("ok, was in it")
-        else:
-            self._store(after)
+        return None if self._has_stored else "ok, was in it"
 
-    def _verify(self, plain: list[str], named: dict[str, str]) -> None:
-        missing = state.partitions_not_added(
-            self._known(),
-            int(named["id"]),
-            int(named["epoch"]),
-            [_partition(word) for word in plain],
-        )
-        self.said.append("not in it: " + " ".join(map(str, missing)) if missing else "ok")
+    async def _verify(self, plain: list[str], named: dict[str, str]) -> str:
+        names = [_partition(word) for word in plain]
+        missing = self._coordinator.partitions_not_added(ID, *_owner(named), names)
+        return "not in it: " + " ".join(map(str, missing)) if missing else "ok"
 
-    def _commit(self, plain: list[str], named: dict[str, str]) -> None:
-        self._end(plain, named, is_commit=True)
+    async def _commit(self, plain: list[str], named: dict[str, str]) -> str | None:
+        return await self._end(plain, named, is_commit=True)
 
-    def _abort(self, plain: list[str], named: dict[str, str]) -> None:
-        self._end(plain, named, is_commit=False)
+    async def _abort(self, plain: list[str], named: dict[str, str]) -> str | None:
+        return await self._end(plain, named, is_commit=False)
 
-    def _end(self, plain: list[str], named: dict[str, str], *, is_commit: bool) -> None:
-        found = self._known()
+    async def _end(self, plain: list[str], named: dict[str, str], *, is_commit: bool) -> str | None:
         is_second = "v2" in plain
-        after = state.end(
-            found,
-            int(named["id"]),
-            int(named["epoch"]),
-            is_commit=is_commit,
-            client_version=2 if is_second else 0,
-            new_producer_id=self._new_id() if is_second and found.is_epoch_exhausted else -1,
-            now_ms=self.now_ms,
+        ended = self._coordinator.end(
+            ID, *_owner(named), is_commit=is_commit, client_version=2 if is_second else 0
         )
-        if after is None:
-            self.said.append(f"answer: as before, {found.producer_id}/{found.producer_epoch}")
-            return
-        self._store(after)
-        if is_second:
-            then = state.complete(after, self.now_ms)
-            self.said.append(f"answer: {then.producer_id}/{then.producer_epoch}")
+        after = ended if isinstance(ended, tuple) else await ended
+        told = " {}/{}".format(*after) if after[0] != NO_PRODUCER_ID else ""
+        if self._has_stored:
+            return f"answer:{told}" if told else None
+        return f"answer: as before,{told}" if told else "answer: as before"
 
-    def _markers(self, *_: object) -> None:
-        found = self._known()
-        if found.state in PREPARED:
-            self._store(state.complete(found, self.now_ms))
+    async def _markers(self, *_: object) -> None:
+        self._markers_.bring()
 
-    def _advance(self, plain: list[str], _: dict[str, str]) -> None:
-        self.now_ms += int(plain[0])
-        if self.metadata is not None and self.metadata.is_overdue(self.now_ms):
-            self._fence(self.metadata)
+    async def _advance(self, plain: list[str], _: dict[str, str]) -> None:
+        self._timers.run_until(self._world.clock.ms + int(plain[0]))
 
-    def _epoch(self, plain: list[str], _: dict[str, str]) -> None:
-        self._store(self._known()._replace(producer_epoch=int(plain[0])))
+    async def _epoch(self, plain: list[str], _: dict[str, str]) -> None:
+        store = self._coordinator._store
+        index, known = store.get(ID)
+        store.write(index, known._replace(producer_epoch=int(plain[0])))
 
-    def _restart(self, *_: object) -> None:
-        self.metadata = None
-        for key, value in self.journal:
-            found = decode(key, value)
-            assert found is not None
-            self.metadata = found[1]
-        known = self._known()
-        self.said.append(f"loaded: {known.state.title} {known.producer_id}/{known.producer_epoch}")
+    async def _restart(self, *_: object) -> str:
+        self._coordinator.journal.close()
+        await self._coordinator.close()
+        await self._start()
+        return f"loaded: {_told(self._coordinator.describe(ID))}"
+
+
+class _Nobody:
+    """No other broker coordinates anything."""
+
+    send_markers = None
+
+
+def _told(metadata: TransactionMetadata) -> str:
+    line = f"{metadata.state.title} {metadata.producer_id}/{metadata.producer_epoch}"
+    if metadata.next_producer_id >= 0:
+        line += f" next={metadata.next_producer_id}"
+    partitions = " ".join(str(one) for one in sorted(metadata.partitions))
+    return f"{line} [{partitions}]" if partitions else line
+
+
+def _owner(named: dict[str, str]) -> tuple[int, int]:
+    return int(named["id"]), int(named["epoch"])
 
 
 def _partition(word: str) -> TopicPartition:
