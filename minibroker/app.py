@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from minibroker.clock import Clock
+    from minibroker.cluster.image import TopicImage
     from minibroker.cluster.tree import Tree
     from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.config.options import TopicToCreate
@@ -103,6 +104,7 @@ class Broker:
         )
         self.failed_directories = self._make_failed_directories()
         self.partitions.on_storage_error = self.failed_directories.note
+        self.partitions.run_then = self.worker.run_then
         # fsyncs that producers wait for stand behind no other work; an unused thread is not begun.
         self.flush_worker = Worker(self._storage_failed)
         self.partitions.flusher = Flusher(self.flush_worker.run_then, fail_answer)
@@ -160,6 +162,8 @@ class Broker:
             kafka_release=self.config.advertised_kafka_version,
             feature_levels=self.config.feature_levels,
             min_insync_replicas=self.config.min_insync_replicas,
+            deletes_topics=self.config.delete_topic_enable,
+            delete_logs=self._delete_logs,
         )
 
     def _make_tree(self) -> Tree:
@@ -230,7 +234,7 @@ class Broker:
             self.dynamic.subscribe(self)
             if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
                 await self.cluster.advertise(self._endpoints())
-            self.partitions.is_started = True
+            self.partitions.begin()
             self.housekeeping.begin()
             self.services.log_moves.resume()
             if self.partitions.lost:
@@ -299,6 +303,10 @@ class Broker:
             if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 reason = error.detail or error.code.name
                 raise ConfigError(f"--topic {topic.name}: {reason}") from error
+
+    async def _delete_logs(self, topic: TopicImage) -> None:
+        """Take away the logs of a topic that is deleted. Raises StorageError."""
+        await self.partitions.delete_logs(topic)
 
     # Disks that fail.
 

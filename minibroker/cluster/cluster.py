@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from minibroker.clock import Clock
+    from minibroker.cluster.controller import DeleteLogs
     from minibroker.cluster.features import FeatureUpdate
     from minibroker.cluster.image import TopicImage
     from minibroker.cluster.reassignment import Reassignments
@@ -61,6 +62,8 @@ class Cluster:
         feature_levels: levels of features that nobody changed yet; None: the release's own.
         min_insync_replicas: the static `min.insync.replicas`, for the whole cluster once eligible
             leader replicas are in force.
+        deletes_topics: `delete.topic.enable`.
+        delete_logs: see `Controller`.
         log: where the cluster's changes are reported.
 
     All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
@@ -80,6 +83,8 @@ class Cluster:
         kafka_release: str | None = None,
         feature_levels: Mapping[str, int] | None = None,
         min_insync_replicas: int = 1,
+        deletes_topics: bool = True,
+        delete_logs: DeleteLogs | None = None,
         log: logging.Logger | None = None,
     ) -> None:
         self.image = MetadataImage()
@@ -99,7 +104,12 @@ class Cluster:
         self._context = context
         self._registration = Registration(context, tuple(endpoints), rack)
         self._election = Election(context)
-        self._controller = Controller(context, self._election)
+        self._controller = Controller(
+            context,
+            self._election,
+            delete_logs=delete_logs,
+            deletes_topics=deletes_topics,
+        )
         self._configs = Configs(context)
         self._topics = Topics(context, self._election, self._controller)
         self._producer_ids = ProducerIds(tree, broker_id)
@@ -282,7 +292,11 @@ class Cluster:
         return await self._topics.add_partitions(name, total, assignment, timeout_s)
 
     async def delete_topic(self, name: str, *, timeout_s: float = 30.0) -> None:
-        """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT."""
+        """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT.
+
+        Raises StorageError where a disk does not let go of a log. The topic stays marked then, and
+        the next attempt or the next start goes on.
+        """
         await self._topics.delete(name, timeout_s)
 
     async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:

@@ -300,7 +300,9 @@ class Topics:
     # Deleting
 
     async def delete(self, name: str, timeout_s: float) -> None:
-        """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT."""
+        """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT;
+        StorageError as `Controller.delete_topic`.
+        """
         async with self._context.lock:
             if name not in self._context.updater.image.topics:
                 raise KafkaError(

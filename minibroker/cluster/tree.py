@@ -23,6 +23,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.errors import MinibrokerError
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -227,30 +228,22 @@ def check_path(path: str) -> None:
         raise ValueError(f"not a path of the tree: {path!r}")
 
 
-async def delete_subtree(tree: Tree, path: str) -> None:
-    """Remove a node and everything below it; nothing happens when there is none.
+async def subtree(tree: Tree, path: str) -> list[str]:
+    """Return the paths of a node and of everything below it, parents first; none if it is absent.
 
-    Not atomic when there are more than BATCH_OPERATIONS_MAX nodes: then children go before parents
-    in several steps, and a repeated call finishes what a crash interrupted.
+    A node that somebody else deletes meanwhile may be named.
     """
     found = [path]
-    for parent in found:  # grows while it is walked: parents first
+    turn = TimeSlice()
+    for parent in found:  # grows while it is walked
+        if turn.is_over:  # the embedded home answers without leaving the loop
+            await turn.pause()
         try:
             found.extend(child_path(parent, name) for name in await tree.children(parent))
         except NoNode:
             if parent == path:
-                return
-    found.reverse()
-    for start in range(0, len(found), BATCH_OPERATIONS_MAX):
-        batch = found[start : start + BATCH_OPERATIONS_MAX]
-        try:
-            await tree.multi([Delete(node) for node in batch])
-        except NoNode:  # somebody else deletes the same nodes
-            for node in batch:
-                try:
-                    await tree.delete(node)
-                except NoNode:
-                    continue
+                return []
+    return found
 
 
 async def ensure_node(tree: Tree, path: str, data: bytes = b"") -> bool:

@@ -1,7 +1,8 @@
 """DeleteTopics: key 20, versions 0-6.
 
-Behaviour: the topic leaves the metadata and its partitions answer no more before the answer goes
-out; the files follow on a worker after `file.delete.delay.ms`.
+Behaviour: before the answer goes out the topic is marked, its logs are renamed, durably, and it
+leaves the metadata; the files follow on a worker after `file.delete.delay.ms`. A crash in between
+leaves the mark, and the next start goes on.
 Versions: 1 throttle time; 3 TOPIC_DELETION_DISABLED; 4 flexible; 5 error messages; 6 topic ids.
 A topic asked for twice, or by name and id at once, is refused for itself alone (as KRaft does;
 with ZooKeeper Kafka refused the whole request).
@@ -14,7 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, as_answer
+from minibroker.errors import CoordinationError, KafkaError, StorageError, as_answer
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -105,8 +106,9 @@ async def _delete(
     mutations.record(len(topic.partitions))
     try:
         await cluster.delete_topic(name)
-    except CoordinationError as error:
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from error
+    except (CoordinationError, StorageError) as error:
+        # Begun and not done: as Kafka, whose answer does not wait for ever.
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
     if timeout_ms <= 0:
         # Kafka starts the deletion and does not wait for it.
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)

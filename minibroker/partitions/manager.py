@@ -6,7 +6,10 @@ changes (`cluster/`) make and drop partitions.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.error_codes import ErrorCode
@@ -14,11 +17,16 @@ from minibroker.errors import KafkaError, MinibrokerError, StorageError
 from minibroker.ids import TopicPartition
 from minibroker.partitions.directories import LogDirectoryView
 from minibroker.partitions.flushing import Flusher, Flushing
+from minibroker.partitions.ownerless import keep_ownerless
 from minibroker.partitions.partition import Partition
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    RunThen = Callable[
+        [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], None
+    ]
     from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
@@ -70,6 +78,7 @@ class PartitionManager:
         "_broker_id",
         "_dynamic",
         "_image",
+        "_leaving",
         "_logs",
         "_lost",
         "_offline",
@@ -81,6 +90,7 @@ class PartitionManager:
         "is_started",
         "on_storage_error",
         "routes",
+        "run_then",
         "staged",
     )
 
@@ -105,6 +115,8 @@ class PartitionManager:
         self._lost: set[TopicPartition] = set()
         """Of the offline ones those whose directory failed: not made again before the next start.
         """
+        self._leaving: set[str] = set()
+        """Topics that are marked for deletion: nobody is served, though the image may have them."""
         self.on_storage_error: Callable[[StorageError], None] = _ignore
         """Told of everything the disk refused (`directories.FailedDirectories`)."""
         self.is_started = False
@@ -118,6 +130,8 @@ class PartitionManager:
         """Appends that `commit` completes: partition, claiming answer, the log's entry."""
         self.flusher = Flusher(_run_now, fail_answer)
         """The broker puts one in its place that leaves the loop."""
+        self.run_then: RunThen = _run_now
+        """Has a worker do what may block, and tells the loop how it ended."""
         self.flushing: Flushing | None = None
         """What answers that have not left have to wait for."""
 
@@ -138,7 +152,7 @@ class PartitionManager:
             partition = partitions.get(index)
             if partition is not None:
                 return partition
-        known = self._image().topics.get(topic)
+        known = None if topic in self._leaving else self._image().topics.get(topic)
         if known is None or not 0 <= index < len(known.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if (topic, index) in self._offline:
@@ -231,7 +245,10 @@ class PartitionManager:
         """Say once what the disk refused; the next append tries again, as room may come back,
         unless the whole directory goes offline.
         """
-        logger.error("partition %s: %s", partition, error)
+        self._say_failed(f"partition {partition}", error)
+
+    def _say_failed(self, what: str, error: StorageError) -> None:
+        logger.error("%s: %s", what, error)
         self.on_storage_error(error)
 
     def take_offline(self, lost: Collection[TopicPartition]) -> None:
@@ -266,6 +283,7 @@ class PartitionManager:
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Make the partitions of a new topic that this broker leads."""
+        self._leaving.discard(topic.name)
         self.on_partitions_added(topic, 0)
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
@@ -274,27 +292,96 @@ class PartitionManager:
             if topic.partitions[index].leader == self._broker_id:
                 self._lead(topic, index, topic.partitions[index])
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Drop the partitions; their files go on a worker, after `file.delete.delay.ms`."""
+    async def delete_logs(self, topic: TopicImage) -> None:
+        """Take the logs of a topic out of service that is about to leave the metadata.
+
+        Their new names are durable when this returns; their files go on a worker, after
+        `file.delete.delay.ms`. Raises StorageError where a disk refuses: its directory is offline
+        then, and the log is deleted when a start finds it and the topic's mark. From now on clients
+        hear UNKNOWN_TOPIC_OR_PARTITION, as from Kafka, whose metadata cache forgets it first.
+
+        Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
+        """
+        failure: StorageError | None = None
+        directories: set[str] = set()
+        self._leaving.add(topic.name)
         self.commit()
         self._forget_routes()
+        turn = TimeSlice()
+        for index in range(len(topic.partitions)):
+            if turn.is_over:
+                await turn.pause()
+                self.commit()
+                self._forget_routes()
+            try:
+                directories.update(self._delete_log(topic, index))
+            except StorageError as error:
+                failure = failure or error
+        synced: asyncio.Future[StorageError | None] = asyncio.get_running_loop().create_future()
+
+        def end(error: StorageError | None) -> None:
+            if not synced.done():
+                synced.set_result(error)
+
+        self._sync_names(directories, end)
+        failure = await synced or failure
+        if failure is not None:
+            raise failure
+
+    def _sync_names(
+        self, directories: Collection[str], then: Callable[[StorageError | None], None]
+    ) -> None:
+        """Have a worker sync these log directories; tell `then` what a disk refused."""
+
+        def end(error: MinibrokerError | OSError | None) -> None:
+            if error is not None:
+                assert isinstance(error, StorageError)
+                self._say_failed("names of deleted logs", error)
+            then(error)
+
+        if directories:
+            self.run_then(partial(self._logs.sync_names, directories), end)
+        else:
+            then(None)
+
+    def on_topic_deleted(self, topic: TopicImage) -> None:
+        """Drop what `delete_logs` has left: all where another broker deleted the topic."""
+        self.commit()
+        self._forget_routes()
+        directories: set[str] = set()
         for index in range(len(topic.partitions)):
             self._offline.discard(TopicPartition(topic.name, index))
             self._lost.discard(TopicPartition(topic.name, index))
-        for partition in self._topics.pop(topic.name, {}).values():
-            self._wake(partition)
-            self._delete_log(partition)
+            with suppress(StorageError):  # was said, and the directory is offline
+                directories.update(self._delete_log(topic, index))
+        self._topics.pop(topic.name, None)
+        self._leaving.discard(topic.name)
+        self._sync_names(directories, lambda _error: None)
 
-    def _delete_log(self, partition: Partition) -> None:
-        # As Kafka: the broker's delay, whatever the topic's own `file.delete.delay.ms`.
-        delay_ms = self._dynamic.topic_default.file_delete_delay_ms
+    def _delete_log(self, topic: TopicImage, index: int) -> list[str]:
+        """Take one log out of service, if there is one; its log directory. Raises StorageError."""
+        partition = self._topics.get(topic.name, {}).pop(index, None)
+        if partition is not None:
+            self._wake(partition)
         try:
-            task = self._logs.delete(partition.topic, partition.index)
+            log = self._logs.get(topic.name, index)
+            if log is None or (partition is None and log.is_of_other_topic(topic.topic_id)):
+                return []
+            task = self._logs.delete(topic.name, index)
         except StorageError as error:
-            self.log_failed(partition, error)
-        else:
-            if task is not None:
-                self._run_later(delay_ms, task)
+            self._say_failed(f"partition {topic.name}-{index}", error)
+            raise
+        assert task is not None
+        # As Kafka: the broker's delay, whatever the topic's own `file.delete.delay.ms`.
+        self._run_later(self._dynamic.topic_default.file_delete_delay_ms, task)
+        return [log.log_directory]
+
+    def begin(self) -> None:
+        """The image is complete now: new partitions may be made; logs that it knows no topic of
+        are named, and kept whole.
+        """
+        self.is_started = True
+        keep_ownerless(self._logs, self._image(), self._broker_id, self._dynamic.topic_default)
 
     def on_leadership(self, topic: TopicImage, index: int) -> None:
         """Leader, epoch or in-sync replicas of one partition changed."""
@@ -317,6 +404,8 @@ class PartitionManager:
         self._logs.disk.producer_expiration_ms = config.producer_id_expiration_ms
 
     def _lead(self, topic: TopicImage, index: int, state: PartitionImage) -> None:
+        if topic.name in self._leaving:
+            return
         self._forget_routes()
         partitions = self._topics.setdefault(topic.name, {})
         partition = partitions.get(index)

@@ -16,12 +16,12 @@ Source: Kafka LogManager.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import Clock
-from minibroker.errors import StorageError
+from minibroker.errors import HalfChangedError, StorageError
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.storage import names
 from minibroker.storage.append_rules import AppendRules
@@ -252,11 +252,21 @@ class LogManager:
         """The partition's log, made if there is none: where it was wished to be, else in the
         directory with the fewest partitions.
 
-        Raises KafkaError(INCONSISTENT_TOPIC_ID) where the log belongs to another topic of that
-        name, StorageError.
+        A log of another topic, deleted while nobody looked, makes room: its directory is marked as
+        stray and kept, as Kafka 4 does it. Raises KafkaError(INCONSISTENT_TOPIC_ID) for a directory
+        that was put there since the start, StorageError.
         """
         name = TopicPartition(topic, partition)
         log = self.logs.get(name)
+        if log is not None and log.is_of_other_topic(topic_id):
+            found = log.directory
+            self._take_out(log, names.STRAY_DIRECTORY)
+            _log.warning(
+                "%s is of another topic with this name, which was deleted; it is kept as %s: "
+                "remove it if nobody needs it",
+                *(found, log.directory),
+            )
+            log = None
         if log is None:
             directory = self._directory_for(name)
             self._forget_namesake(name, directory.path)
@@ -412,19 +422,35 @@ class LogManager:
 
     def delete(self, topic: str, partition: int) -> Callable[[], None] | None:
         """Take the partition out of service and rename its directory; the returned task removes it,
-        on any thread. None where there is no such log. Raises StorageError.
+        on any thread. None where there is no such log.
+
+        The new name is durable after `sync_names`. Raises StorageError, which takes the directory
+        offline: the log is out of service and has its name, until a start finds it.
         """
-        name = TopicPartition(topic, partition)
-        log = self.logs.get(name)
-        if log is None:
-            return None
-        parent = log.directory.rpartition("/")[0]
-        marked = names.marked_directory(topic, partition, names.DELETE_DIRECTORY)
-        task = log.mark_deleted(f"{parent}/{marked}")
-        del self.logs[name]
-        self._note_left(name, parent)
-        self.high_watermarks.pop(name, None)
+        log = self.logs.get(TopicPartition(topic, partition))
+        return None if log is None else self._take_out(log, names.DELETE_DIRECTORY)
+
+    def _take_out(self, log: PartitionLog, mark: str) -> Callable[[], None]:
+        """Rename a log's directory and forget it; a task removes it. Raises StorageError."""
+        parent = log.log_directory
+        marked = names.marked_directory(log.topic, log.partition, mark)
+        try:
+            task = log.mark_deleted(f"{parent}/{marked}")
+        except StorageError as error:
+            raise HalfChangedError(str(error), log_directory=parent) from error
+        del self.logs[log.name]
+        self._note_left(log.name, parent)
+        self.high_watermarks.pop(log.name, None)
         return task
+
+    def sync_names(self, paths: Collection[str]) -> None:
+        """Make names in these log directories durable; offline ones are passed by. Any thread.
+
+        Raises SyncError.
+        """
+        for directory in self.live_directories:
+            if directory.path in paths:
+                directory.sync()
 
     def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
         """Forget silent producers in every log, in short steps. Run them with nothing staged.

@@ -128,6 +128,13 @@ class ReadableLog:
                 raise self._failed("read partition.metadata of", error) from error
         return self._topic_id
 
+    def is_of_other_topic(self, topic_id: TopicId) -> bool:
+        """Does the directory belong to another topic, of the same name? Raises StorageError.
+
+        A directory without an id (Kafka before 2.8) may be any topic's.
+        """
+        return ZERO_TOPIC_ID not in (topic_id, self.topic_id) and self.topic_id != topic_id
+
     def assign_topic_id(self, topic_id: TopicId) -> None:
         """Give the directory its topic's id. Raises KafkaError(INCONSISTENT_TOPIC_ID),
         StorageError.

@@ -7,27 +7,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.cluster.tree import (
-    Create,
     check_path,
     child_path,
-    delete_subtree,
     ensure_node,
     parent_of,
+    subtree,
 )
 
 if TYPE_CHECKING:
     from minibroker.cluster.tree import Tree
 
 
-async def test_delete_subtree_removes_any_size_and_accepts_nothing(tree: Tree) -> None:
-    await delete_subtree(tree, "/nothing")
-    await tree.create("/a")
-    await tree.create("/keep")
-    for one in range(0, 600, 100):
-        await tree.multi([Create(f"/a/{child}") for child in range(one, one + 100)])
-    await tree.create("/a/5/deep", b"x")
-    await delete_subtree(tree, "/a")
-    assert await tree.children("/") == ["keep"]
+async def test_a_subtree_is_named_from_its_top(tree: Tree) -> None:
+    assert await subtree(tree, "/nothing") == []
+    for path in ("/a", "/a/1", "/a/2", "/a/1/deep", "/other"):
+        await tree.create(path)
+    assert await subtree(tree, "/a") == ["/a", "/a/1", "/a/2", "/a/1/deep"]
 
 
 @pytest.mark.parametrize("path", ["", "a", "/a/", "//", "/a//b", "/a/./b", "/..", "/a\0"])

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.cluster.image import TopicImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
+from minibroker.ids import TopicId
 from tests.unit.partitions.conftest import partition_image
 
 if TYPE_CHECKING:
@@ -94,6 +96,54 @@ def test_a_deleted_topic_is_gone_at_once_and_its_files_later(world: World) -> No
     (data,) = world.logs.directories
     assert world.files.exists(data.path)
     assert data.path in directory
+
+
+async def test_the_logs_of_a_topic_go_durably_before_it_does(world: World) -> None:
+    topic = world.create("t", partition_image(), partition_image(), partition_image())
+    world.append(b"x")
+    world.logs.sync_names([one.path for one in world.logs.directories])
+    await world.manager.delete_logs(topic)
+    assert "t" in world.image.topics
+    world.change("t", 0, partition_image(epoch=1))
+    assert code_of(world, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [delay_ms for delay_ms, _ in world.later] == [60_000] * 3
+    world.files.power_cut()
+    left = world.files.list_directories(world.logs.directories[0].path)
+    assert [name.endswith("-delete") for name in left] == [True] * 3
+    world.delete("t")
+    assert len(world.later) == 3
+
+
+@pytest.mark.parametrize("call", [1, 3])
+async def test_a_disk_that_does_not_let_go_of_a_log_keeps_the_topic_s_mark(
+    world: World, call: int
+) -> None:
+    """The first call renames a directory, the third syncs the names of both."""
+    topic = world.create("t", partition_image(), partition_image())
+    refused: list[StorageError] = []
+    world.manager.on_storage_error = refused.append
+    world.files.fail_at = world.files.call_count + call
+    with pytest.raises(StorageError):
+        await world.manager.delete_logs(topic)
+    (error,) = refused
+    assert error.is_lasting
+    await world.manager.delete_logs(topic)
+
+
+def test_a_log_that_nobody_leads_goes_with_its_topic(world: World) -> None:
+    world.create("t")
+    world.change("t", 0, partition_image(leader=-1))
+    world.delete("t")
+    assert world.logs.logs == {}
+
+
+def test_the_log_of_a_namesake_stays(world: World) -> None:
+    """Its topic is not the one that is deleted, and this broker never led that."""
+    world.create("t")
+    world.change("t", 0, partition_image(leader=5))
+    other = TopicImage("t", TopicId(bytes(15) + b"\7"), [partition_image(leader=5)])
+    world.manager.on_topic_deleted(other)
+    assert list(world.logs.logs) == [("t", 0)]
 
 
 def test_a_topic_of_the_same_name_begins_empty(world: World) -> None:

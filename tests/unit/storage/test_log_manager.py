@@ -16,6 +16,7 @@ from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.storage.files import Files
 from minibroker.storage.log_manager import LogManager
+from minibroker.storage.partition_metadata import encode_metadata
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     DEFAULTS,
@@ -28,6 +29,7 @@ from tests.support.logs import (
 )
 
 ROOT = Path(__file__).resolve().parents[3]
+OTHER_ID = TopicId(bytes(15) + b"\1")
 
 
 def test_a_new_partition_has_kafka_s_files(tmp_path: Path) -> None:
@@ -282,13 +284,64 @@ def test_somebody_else_s_directory_is_refused(
     abandon(second)
 
 
-def test_a_log_of_another_topic_id_is_refused(tmp_path: Path) -> None:
+def test_a_log_of_another_topic_makes_room_and_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     manager = open_manager(str(tmp_path))
-    manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"old")
+    manager.close()
+    manager = open_manager(str(tmp_path))
+    log = manager.create_log("t", 0, OTHER_ID, DEFAULTS)
+    assert (log.topic_id, values_of(log)) == (OTHER_ID, [])
+    (stray,) = tmp_path.glob("t-0.*-stray")
+    assert str(stray) in caplog.text
+    append(log, b"new")
+    manager.close()
+    manager = open_manager(str(tmp_path))
+    assert values_of(manager.create_log("t", 0, OTHER_ID, DEFAULTS)) == [b"new"]
+    assert b"old" in (stray / "00000000000000000000.log").read_bytes()
+    manager.close()
+
+
+def test_a_directory_that_is_put_there_later_is_not_taken_for_another_topic_s(
+    tmp_path: Path,
+) -> None:
+    manager = open_manager(str(tmp_path))
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0/partition.metadata").write_bytes(encode_metadata(TOPIC_ID))
     with pytest.raises(KafkaError) as caught:
-        manager.create_log("t", 0, TopicId(bytes(15) + b"\1"), DEFAULTS)
+        manager.create_log("t", 0, OTHER_ID, DEFAULTS)
     assert caught.value.code is ErrorCode.INCONSISTENT_TOPIC_ID
     manager.close()
+
+
+def test_a_directory_without_an_id_belongs_to_the_topic_of_its_name(tmp_path: Path) -> None:
+    """As Kafka before 2.8 left it."""
+    manager = open_manager(str(tmp_path))
+    append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"old")
+    manager.close()
+    (tmp_path / "t-0/partition.metadata").unlink()
+    manager = open_manager(str(tmp_path))
+    log = manager.create_log("t", 0, OTHER_ID, DEFAULTS)
+    assert (log.topic_id, values_of(log)) == (OTHER_ID, [b"old"])
+    manager.close()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_deletion_that_the_disk_refuses_takes_its_directory_offline(
+    tmp_path: Path, code: int
+) -> None:
+    """As Kafka, to which a full disk is no better than a broken one: the log serves nobody."""
+    files = FaultyFiles(str(tmp_path))
+    manager = open_manager(str(tmp_path), files=files)
+    manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    files.fail_at, files.fail_errno = files.call_count + 1, code
+    with pytest.raises(StorageError, match="cannot delete t-0") as caught:
+        manager.delete("t", 0)
+    assert caught.value.is_lasting
+    assert caught.value.log_directory == str(tmp_path)
+    assert manager.fail_directory(str(tmp_path)) == [("t", 0)]
+    files.forget_pins()
 
 
 def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path: Path) -> None:

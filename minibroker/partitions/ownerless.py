@@ -1,0 +1,66 @@
+"""Logs that a start finds and that no topic of the metadata image owns.
+
+A topic was deleted while this broker was down, or the metadata are other ones than those that the
+logs were written with: nobody here knows. So nothing is deleted, moved or shortened. The logs are
+named, not served, and kept whole: retention leaves them alone, though it does not know what their
+topics asked for. When a topic of that name is made, `LogManager.create_log` marks the old log as
+stray and keeps it.
+
+Source: Kafka 3.9 with ZooKeeper leaves such logs where they are. Kafka 4 marks them all as stray
+(LogManager.isStrayReplica): a Kafka that starts later on the right metadata finds empty logs then.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from minibroker.config.topic import topic_config
+
+if TYPE_CHECKING:
+    from minibroker.cluster.image import MetadataImage
+    from minibroker.config.topic import TopicConfig
+    from minibroker.ids import TopicPartition
+    from minibroker.storage.log_manager import LogManager
+
+logger = logging.getLogger(__name__)
+
+NAMED_MAX: Final = 20
+"""So many of them are named in the one warning."""
+_KEEP_EVERYTHING: Final = {
+    "cleanup.policy": "delete",
+    "retention.bytes": "-1",
+    "retention.ms": "-1",
+}
+
+
+def keep_ownerless(
+    logs: LogManager, image: MetadataImage, broker_id: int, defaults: TopicConfig
+) -> None:
+    """Warn of the logs that no partition of the image has on this broker, and keep them whole."""
+    ownerless = [
+        log for name, log in logs.logs.items() if broker_id not in _replicas_of(image, name)
+    ]
+    if not ownerless:
+        return
+    config = topic_config(_KEEP_EVERYTHING, defaults)
+    for log in ownerless:
+        log.update_config(config, logs.rules_of(config))
+    named = [log.directory for log in ownerless[:NAMED_MAX]]
+    if len(ownerless) > NAMED_MAX:
+        named.append("…")
+    logger.warning(
+        "no topic of this cluster owns %d of the logs; they are kept and not served: %s. If their "
+        "topics were deleted, remove these directories while no broker runs. If not, the metadata "
+        "are not those that the logs were written with: check zookeeper.connect and log.dirs",
+        len(ownerless),
+        ", ".join(named),
+    )
+
+
+def _replicas_of(image: MetadataImage, name: TopicPartition) -> list[int]:
+    """The brokers that have this partition, none where the image does not know it."""
+    topic = image.topics.get(name.topic)
+    if topic is None or name.partition >= len(topic.partitions):
+        return []
+    return topic.partitions[name.partition].replicas

@@ -1,0 +1,112 @@
+"""Logs that a start finds and no topic owns: named, kept whole, and never in a new topic's way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.app import Broker
+from minibroker.cluster.codecs import encode_topic
+from minibroker.cluster.controller import new_topic_id
+from minibroker.cluster.embedded import EmbeddedTree
+from minibroker.cluster.tree import Delete, subtree
+from tests.support.in_process import InProcessBroker, ManualClock, batch_of
+from tests.support.logs import values_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY_MS = 86_400_000
+SETTINGS = {"log.segment.bytes": "1048576"}
+
+
+class Claim:
+    """An answer to Produce, as far as a partition is interested in it."""
+
+    error_code = 0
+    base_offset = log_append_time_ms = log_start_offset = -1
+
+
+def append(broker: Broker, name: str, value: bytes) -> None:
+    partition = broker.partitions.get(name, 0)
+    batch = memoryview(batch_of(value, timestamp=broker.clock.now_ms()))
+    partition.append(batch, -1, broker.clock.now_ms(), Claim())
+    broker.partitions.commit()
+
+
+async def open_tree(path: Path) -> EmbeddedTree:
+    """The tree of a broker that does not run."""
+    tree = EmbeddedTree(path / "data/minibroker-metadata.db", ManualClock())
+    await tree.open()
+    return tree
+
+
+async def forget_topic(path: Path, name: str) -> None:
+    """Let the tree know nothing of a topic, as when it was deleted by somebody else."""
+    tree = await open_tree(path)
+    gone = [*reversed(await subtree(tree, f"/brokers/topics/{name}")), f"/config/topics/{name}"]
+    await tree.multi([Delete(node) for node in gone])
+    await tree.close()
+
+
+@pytest.fixture
+async def forgotten(tmp_path: Path) -> Path:
+    """A broker's directory with the logs of two topics, of which its tree knows `known` only."""
+    async with InProcessBroker(tmp_path, SETTINGS, clock=ManualClock()) as running:
+        for name in ("forgotten", "known"):
+            await running.create_topic(name)
+            append(running.broker, name, b"old")
+            # Retention could take it: it is closed, and its topic keeps records for ever.
+            running.partitions.get(name, 0).log.roll()
+            append(running.broker, name, b"older than a week soon")
+    await forget_topic(tmp_path, "forgotten")
+    return tmp_path
+
+
+async def test_a_log_without_a_topic_is_named_and_kept_whole(
+    forgotten: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock()
+    async with InProcessBroker(forgotten, SETTINGS, clock=clock) as running:
+        logs = running.broker.logs
+        assert "forgotten" not in running.broker.cluster.image.topics
+        assert "no topic of this cluster owns 1 of the logs" in caplog.text
+        assert str(forgotten / "data/forgotten-0") in caplog.text
+        assert "known-0" not in caplog.text
+        clock.advance(30 * DAY_MS)
+        for name, segments_left in (("known", 1), ("forgotten", 2)):
+            log = logs.get(name, 0)
+            assert log is not None
+            log.delete_old_segments(log.log_end_offset, clock.now_ms())
+            assert len(log.segments) == segments_left
+    async with InProcessBroker(forgotten, SETTINGS, clock=ManualClock()) as running:
+        found = running.broker.logs.get("forgotten", 0)
+        assert found is not None
+        assert values_of(found) == [b"old", b"older than a week soon"]
+
+
+async def test_a_topic_of_its_name_begins_empty_and_serves_at_once(forgotten: Path) -> None:
+    async with InProcessBroker(forgotten, SETTINGS, clock=ManualClock()) as running:
+        await running.create_topic("forgotten")
+        append(running.broker, "forgotten", b"new")
+        assert values_of(running.partitions.get("forgotten", 0).log) == [b"new"]
+    async with InProcessBroker(forgotten, SETTINGS, clock=ManualClock()) as running:
+        assert values_of(running.partitions.get("forgotten", 0).log) == [b"new"]
+        assert values_of(running.partitions.get("known", 0).log)[0] == b"old"
+    (stray,) = (forgotten / "data").glob("forgotten-0.*-stray")
+    assert b"old" in (stray / "00000000000000000000.log").read_bytes()
+
+
+async def test_a_topic_that_was_made_again_meanwhile_serves_from_the_start(
+    forgotten: Path,
+) -> None:
+    """The tree has its name, with another id than the log."""
+    tree = await open_tree(forgotten)
+    await tree.set("/brokers/topics/known", encode_topic(new_topic_id(), [[0]]))
+    await tree.close()
+    async with InProcessBroker(forgotten, SETTINGS, clock=ManualClock()) as running:
+        assert values_of(running.partitions.get("known", 0).log) == []
+        append(running.broker, "known", b"new")
+    (stray,) = (forgotten / "data").glob("known-0.*-stray")
+    assert b"old" in (stray / "00000000000000000000.log").read_bytes()
