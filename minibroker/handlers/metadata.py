@@ -126,6 +126,9 @@ async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorC
         except KafkaError as error:
             if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 failures[name] = error.code
+                logger.warning(
+                    "topic %s is not created for %s: %s", name, context.client_address, error
+                )
         except CoordinationError:
             failures[name] = ErrorCode.LEADER_NOT_AVAILABLE
         if turn.is_over:

@@ -191,3 +191,18 @@ async def test_a_request_creates_no_more_topics_than_one_operation_may(
     answer = await client.call(named(*names, create=True), 9)
     assert {topic.error_code for topic in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert set(running.broker.cluster.image.topics) == {"t"}
+
+
+async def test_a_topic_that_cannot_be_created_is_an_error_and_a_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A Metadata answer has no room for a reason, and clients retry in silence."""
+    settings = {"default.replication.factor": "3"}
+    async with (
+        InProcessBroker(tmp_path, settings) as running,
+        await running.connect() as client,
+    ):
+        (topic,) = (await client.call(named("new"), 9)).topics
+    assert topic.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    (record,) = [one for one in caplog.records if "new is not created" in one.getMessage()]
+    assert "Replication factor: 3 larger than available brokers: 1." in record.getMessage()
