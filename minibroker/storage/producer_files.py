@@ -17,7 +17,11 @@ from minibroker.records.batch import BatchHeader
 from minibroker.records.control import read_marker
 from minibroker.storage import names
 from minibroker.storage.files import Files
-from minibroker.storage.producer_state import CompletedTransaction, ProducerState
+from minibroker.storage.producer_state import (
+    CompletedTransaction,
+    ProducerState,
+    parse_snapshot,
+)
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
@@ -113,7 +117,9 @@ def load_state(
 
 
 def replay(segments: Segments, state: ProducerState, start: int, end: int) -> None:
-    """Note every batch with a producer id from offset `start` up to `end`."""
+    """Note every batch with a producer id from offset `start` up to `end`. What lies behind is not
+    looked at: recovery may still have to cut it.
+    """
     for segment in segments.since(start):
         if segment.base_offset >= end:
             return
@@ -125,6 +131,8 @@ def replay(segments: Segments, state: ProducerState, start: int, end: int) -> No
                 return
             if header.producer_id >= 0:
                 note_batch(state, segment, position, header)
+            if header.last_offset + 1 >= end:
+                return
 
 
 def note_batch(
@@ -138,6 +146,23 @@ def note_batch(
     if marker is None:
         return None
     return state.append_marker(header, marker, "replication")
+
+
+def remove_damaged(files: Files, directory: str, offsets: list[int], synced_to: int) -> list[int]:
+    """Remove the snapshots beyond offset `synced_to` that a crash tore. Return the offsets of the
+    others. Raises OSError.
+    """
+    damaged = []
+    for offset in offsets:
+        if offset > synced_to:
+            path = snapshot_path(directory, offset)
+            try:
+                parse_snapshot(files.read_all(path))
+            except CorruptionError as error:
+                _log.warning("producer snapshot %s is removed: %s", path, error)
+                damaged.append(offset)
+    remove_snapshots(files, directory, damaged)
+    return [offset for offset in offsets if offset not in damaged]
 
 
 def remove_strays(

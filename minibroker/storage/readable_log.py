@@ -347,6 +347,12 @@ class ReadableLog:
             self._producers = state
         return self._producers
 
+    def adopt_producers(self, producers: ProducerState | None) -> None:
+        """Take over what recovery knows of the producers at the log's end; None: it is loaded when
+        somebody asks.
+        """
+        self._producers = producers
+
     def _load_producers(self, state: ProducerState) -> None:
         try:
             producer_files.load_state(

@@ -2,11 +2,10 @@
 
 After a clean stop nothing is read but names: the recovery point of the checkpoint is the log's end.
 After anything else the segments from the recovery point on are walked batch by batch: lengths,
-CRCs, ascending offsets. What does not hold is a torn tail: the file is cut there and later segments
-go. On the way the indexes and the leader epochs are filled again; the producer state comes back
-from the newest snapshot and the headers behind it when somebody asks. Everything below the recovery
-point is trusted, for it was synced; an index that is missing or cannot be right is made again when
-it is first used (`segment`).
+CRCs, ascending offsets (`recovery_walk`). What does not hold is a torn tail: the file is cut there
+and later segments go. On the way the indexes, leader epochs, producers and transaction indexes are
+filled again. Everything below the recovery point is trusted, for it was synced; an index that is
+missing or cannot be right is made again when it is first used (`segment`).
 
 Leftovers of interrupted work: `.deleted` files go; `.cleaned` files go, and the `.swap` files that
 belong to them; other `.swap` files replace the segments they cover (the cleaner had finished them);
@@ -21,18 +20,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from minibroker.clock import Clock
 from minibroker.errors import CorruptionError, StorageError
 from minibroker.ids import TopicPartition
+from minibroker.records.batch import LENGTH_FIELD_END
 from minibroker.storage import names, producer_files
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.checked_batches import checked_batches
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.partition_log import PartitionLog
-from minibroker.storage.producer_state import ProducerState
+from minibroker.storage.recovery_walk import RecoveryWalk, WalkStart
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segment_files import finish_interrupted_work
 from minibroker.storage.segments import Segments
 from minibroker.storage.tasks import CreateTask
-from minibroker.storage.txn_recovery import rebuild_txn_indexes
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
@@ -103,7 +102,8 @@ class _Loader:
         self.segments = Segments()
         self.epochs = LeaderEpochs()
         self.has_new_names = not checkpointed.is_clean
-        self.has_new_epochs = self.has_markers = False
+        self.has_new_epochs = False
+        self.walk: RecoveryWalk | None = None
 
     def load(self, rules: AppendRules) -> PartitionLog:
         found = [] if self.is_new else self.files.list_files(self.directory)
@@ -121,8 +121,6 @@ class _Loader:
         log_start = max(log_start, self.segments.first.base_offset)
         if self.epochs.truncate_from_end(log_end) | self.epochs.truncate_from_start(log_start):
             self.has_new_epochs = True
-        if not self._is_clean and not begins_empty:
-            self._rebuild_txn_indexes(found, log_start, log_end)
         snapshots = self._clean_snapshots(found, log_end)
         known = max(self.checkpointed.recovery_point, 0)
         if known > log_end:  # of a log that was truncated since: says nothing of what is there now
@@ -147,8 +145,8 @@ class _Loader:
             log.store_epochs()
         if begins_empty:
             log.preallocate()
-        if not self._is_clean and log_end > log_start:
-            _ = log.producer_state  # replayed now rather than when a request waits for it
+        if self.walk is not None and log_end > log_start:
+            log.adopt_producers(self.walk.producers_at(log_end))
         return log
 
     @property
@@ -219,25 +217,36 @@ class _Loader:
             if recovery_point >= self.segments.last.base_offset:
                 return recovery_point
             return self.segments.last.read_next_offset()
-        next_offset = -1
         unsynced = self.segments.since(max(recovery_point, 0))
         if self.config.preallocate:
             self._trim_before(unsynced[0], recovery_point)
+        walk = self.walk = RecoveryWalk(self.disk, self.name, self.segments, self.epochs)
+        start = self._walk_start(unsynced[0], recovery_point)
+        walk.begin(
+            unsynced[0],
+            start,
+            log_start_offset=max(self.checkpointed.log_start_offset, 0),
+            index_interval_bytes=self.config.index_interval_bytes,
+            now_ms=self.now_ms,
+        )
         for index, segment in enumerate(unsynced):
-            next_offset, cut_bytes = self._recover_segment(segment, max(recovery_point, 0))
+            if index:
+                start = WalkStart(0, segment.base_offset)
+            cut_bytes = walk.recover(segment, start)
             if cut_bytes:
                 _log.warning(
                     "%s: %d bytes behind offset %d were torn and are cut off",
                     segment.log_path,
                     cut_bytes,
-                    next_offset,
+                    walk.next_offset,
                 )
                 for later in unsynced[index + 1 :]:
                     self._remove(later)
                 break
             if segment is not unsynced[-1]:
                 segment.become_inactive()
-        return next_offset
+        self.has_new_epochs |= walk.has_new_epochs
+        return walk.next_offset
 
     def _trim_before(self, first: Segment, recovery_point: int) -> None:
         """The segment before `first` may have its preallocated length again: its records were
@@ -245,74 +254,32 @@ class _Loader:
         """
         for segment in self.segments:
             if self.segments.higher(segment.base_offset) is first:
-                start, offset, _ = self._trusted_start(segment, recovery_point)
-                end = start
-                for header in checked_batches(
-                    self.disk, segment, start, segment.size_bytes, offset
+                start = self._walk_start(segment, recovery_point)
+                end = start.position
+                for position, fields in checked_batches(
+                    self.disk, segment, start.position, segment.size_bytes, start.offset
                 ):
-                    end += header.size_bytes
+                    end = position + fields[1] + LENGTH_FIELD_END
                 if end < segment.size_bytes:
                     segment.cut(end)
 
-    def _recover_segment(self, segment: Segment, recovery_point: int) -> tuple[int, int]:
-        """Check batches, fill the indexes: (next offset, bytes to cut off the end)."""
-        file_size = segment.size_bytes
-        start, next_offset, trusted_below = self._trusted_start(segment, recovery_point)
-        segment.reset_indexes(next_offset if start else segment.base_offset)
-        segment.assume_size(start)
-        if start:
-            segment.bytes_since_index_entry = self.config.index_interval_bytes + 1
-        for header in checked_batches(
-            self.disk, segment, start, file_size, next_offset, trusted_below=trusted_below
-        ):
-            if header.leader_epoch > self.epochs.latest_epoch and header.magic == 2:
-                self.epochs.assign(header.leader_epoch, header.base_offset)
-                self.has_new_epochs = True
-            self.has_markers |= header.magic == 2 and header.is_control
-            next_offset = header.last_offset + 1
-            segment.note_append(
-                next_offset - 1,
-                header.max_timestamp,
-                header.size_bytes,
-                self.config.index_interval_bytes,
-            )
-        end = segment.size_bytes
-        if end < file_size:
-            segment.cut(end)
-        segment.create_indexes()
-        return next_offset, file_size - end
+    def _walk_start(self, segment: Segment, recovery_point: int) -> WalkStart:
+        """Return where checking begins.
 
-    def _rebuild_txn_indexes(self, found: list[str], log_start: int, log_end: int) -> None:
-        if not self.has_markers and not any(name.endswith(names.TXN_INDEX) for name in found):
-            return
-        rebuild_txn_indexes(
-            self.files,
-            self.directory,
-            self.segments,
-            self.segments.since(max(self.checkpointed.recovery_point, 0)),
-            state=ProducerState(self.name),
-            log_start_offset=log_start,
-            log_end_offset=log_end,
-            now_ms=self.now_ms,
-            expiration_ms=self.disk.producer_expiration_ms,
-        )
-
-    def _trusted_start(self, segment: Segment, recovery_point: int) -> tuple[int, int, int]:
-        """Where checking begins: (position, offset of the batch there, below which offset headers
-        are enough).
-
-        The newest index entry below the recovery point: bytes and entries there were synced. The
-        file's start, with everything checked, where an index is unsound or points elsewhere.
+        That is the newest index entry below the recovery point: bytes and entries there were
+        synced. Where an index is unsound or points elsewhere it is the file's start, and everything
+        is checked.
         """
-        nothing = 0, segment.base_offset, 0
+        nothing = WalkStart(0, segment.base_offset)
         if recovery_point <= segment.base_offset:
             return nothing
         try:
             if not segment.open_sound_indexes():
                 return nothing
+            _ = segment.txn_index.read()
             offset, position = segment.offset_index.lookup(recovery_point - 1)
             if position == 0:
-                return 0, segment.base_offset, recovery_point
+                return WalkStart(0, segment.base_offset, recovery_point)
             batches = checked_batches(
                 self.disk,
                 segment,
@@ -324,9 +291,12 @@ class _Loader:
             first = next(batches, None)
         except CorruptionError:
             return nothing
-        if first is None or not first.base_offset <= offset <= first.last_offset:
+        if first is None:
             return nothing
-        return position, first.base_offset, recovery_point
+        base_offset, last_delta = first[1][0], first[1][6]
+        if not base_offset <= offset <= base_offset + last_delta:
+            return nothing
+        return WalkStart(position, base_offset, recovery_point)
 
     # --- the files beside the segments ----------------------------------------------------------
 
@@ -348,8 +318,14 @@ class _Loader:
             self.checkpointed = self.checkpointed._replace(recovery_point=0, is_clean=False)
 
     def _clean_snapshots(self, found: list[str], log_end: int) -> int:
-        """Remove snapshots nothing needs; the newest one's offset, 0: there is none."""
+        """Remove snapshots that nothing needs, and after a crash those that were torn. Return the
+        newest one's offset, 0: there is none.
+        """
         offsets = producer_files.offsets_in(found)
+        if not self._is_clean:
+            offsets = producer_files.remove_damaged(
+                self.files, self.directory, offsets, max(self.checkpointed.recovery_point, 0)
+            )
         kept = producer_files.remove_strays(
             self.files,
             self.directory,

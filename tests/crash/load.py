@@ -22,7 +22,7 @@ from minibroker.records.builder import build_batch
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
 from tests.support.compaction import compact
-from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, open_manager
+from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, open_manager, sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -152,6 +152,9 @@ class Load:
             self.logs["t"].delete_old_segments(self.logs["t"].log_end_offset, NOW_MS)
         elif chance < 0.4 and len(self.logs["c"].segments) > 1:
             compact(self.logs["c"], NOW_MS)
+        elif 0.4 <= chance < 0.55:
+            sync(self.manager, log)
+            self.durable[log.topic] = self.written[log.topic]
 
 
 def _next_sequence(log: PartitionLog, producer: int) -> int:

@@ -12,6 +12,7 @@ from minibroker.records.record import Record, decode_records
 from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
+from minibroker.storage.tasks import RemoveTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,6 +87,17 @@ def open_manager(
     manager.claim(0, "test-cluster-id-000000")
     manager.load()
     return manager
+
+
+def sync(manager: LogManager, log: PartitionLog) -> None:
+    """What the worker and the loop do some seconds after an append, with the checkpoint."""
+    task = log.sync_task()
+    if task is None:
+        return
+    task()
+    superseded = task.apply()
+    manager.checkpoint_now()
+    RemoveTask(log.files, [superseded] if superseded is not None else [])()
 
 
 def abandon(manager: LogManager) -> None:

@@ -34,7 +34,7 @@ def segment(new_log: NewLog) -> Segment:
 def offsets(segment: Segment, expected_offset: int = 0, *, trusted_below: int = 0) -> list[int]:
     end = Path(segment.log_path).stat().st_size
     found = checked_batches(Disk(), segment, 0, end, expected_offset, trusted_below=trusted_below)
-    return [header.base_offset for header in found]
+    return [fields[0] for _, fields in found]
 
 
 def damage(segment: Segment, number: int) -> None:

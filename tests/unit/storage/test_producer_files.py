@@ -63,6 +63,15 @@ def test_a_damaged_snapshot_is_removed(new_log: NewLog) -> None:
     assert producer_files.snapshot_offsets(REAL_FILES, log.directory) == []
 
 
+def test_torn_snapshots_beyond_the_recovery_point_go(tmp_path: Path) -> None:
+    for offset in (5, 10, 15):
+        producer_files.write_snapshot(REAL_FILES, str(tmp_path), offset, ProducerState("t-0"))
+    for offset in (5, 10):
+        (tmp_path / f"{offset:020d}.snapshot").write_bytes(b"")
+    assert producer_files.remove_damaged(REAL_FILES, str(tmp_path), [5, 10, 15], 7) == [5, 15]
+    assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [5, 15]
+
+
 def test_strays_go_but_the_newest_and_those_of_segments_stay(tmp_path: Path) -> None:
     state = ProducerState("t-0")
     for offset in (0, 5, 10, 15, 20, 30):

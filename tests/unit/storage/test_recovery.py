@@ -10,6 +10,7 @@ import pytest
 
 from minibroker.errors import StorageError
 from minibroker.storage.files import Files
+from tests.support.counting_files import CountingFiles
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     DEFAULTS,
@@ -32,25 +33,6 @@ if TYPE_CHECKING:
 
 SETTINGS = config(segment_bytes=2000, index_interval_bytes=200)
 VALUES = [b"%03d" % number * 20 for number in range(40)]
-
-
-class CountingFiles(Files):
-    """Counts how many bytes of `.log` files are read."""
-
-    __slots__ = ("opened", "read_bytes")
-
-    def __init__(self) -> None:
-        self.opened: list[str] = []
-        self.read_bytes = 0
-
-    def open(self, path: str, *, create: bool = False) -> int:
-        self.opened.append(path)
-        return super().open(path, create=create)
-
-    def pread(self, fd: int, size: int, position: int) -> bytes:  # type: ignore[override]
-        found = os.pread(fd, size, position)
-        self.read_bytes += len(found)
-        return found
 
 
 def start(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.errors import StorageError
-from minibroker.storage.files import Files
+from tests.support.counting_files import CountingFiles
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager
+from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, sync
 
 if TYPE_CHECKING:
     from minibroker.storage.partition_log import PartitionLog
@@ -18,39 +18,16 @@ if TYPE_CHECKING:
 PRODUCER = 4
 
 
-class CountingFiles(Files):
-    """Counts the bytes that are read from `.log` files."""
-
-    __slots__ = ("read_bytes",)
-
-    def __init__(self) -> None:
-        self.read_bytes = 0
-
-    def pread(self, fd: int, size: int, position: int) -> bytes:  # type: ignore[override]
-        content = super().pread(fd, size, position)
-        self.read_bytes += len(content)
-        return content
-
-
 def append_as_producer(log: PartitionLog, first: int, count: int) -> None:
     for number in range(first, first + count):
         append(log, b"x" * 1_000, producer_id=PRODUCER, producer_epoch=0, sequence=number)
-
-
-def sync(log: PartitionLog) -> None:
-    """As the worker and then the loop."""
-    task = log.sync_task()
-    assert task is not None
-    task()
-    task.apply()
 
 
 def test_a_start_after_a_kill_reads_no_more_than_what_came_after_the_sync(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append_as_producer(log, 0, 500)
-    sync(log)
-    manager.checkpoint_now()
+    sync(manager, log)
     append_as_producer(log, 500, 3)
     abandon(manager)
     files = CountingFiles()
@@ -67,7 +44,7 @@ def test_the_snapshot_survives_a_power_cut(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path), files=files)
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append_as_producer(log, 0, 3)
-    sync(log)
+    sync(manager, log)
     path = Path(log.directory, f"{3:020d}.snapshot")
     content = path.read_bytes()
     files.sync_directory(log.directory)  # its name is durable sooner or later

@@ -1,4 +1,4 @@
-"""Transaction indexes after a crash: what the markers say, whatever the file said."""
+"""The walk of recovery: producers and transaction indexes say what the batches say."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ import pytest
 from minibroker.errors import HalfChangedError
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
+from minibroker.storage.files import REAL_FILES
 from tests.support.check import broken_things
 from tests.support.compaction import end_transaction
+from tests.support.counting_files import CountingFiles
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    abandon,
+    append,
+    config,
+    open_manager,
+    sync,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from minibroker.storage.files import Files
     from minibroker.storage.log_manager import LogManager
     from minibroker.storage.partition_log import PartitionLog
 
@@ -25,9 +37,18 @@ SETTINGS = config(segment_bytes=400)
 INDEX = "00000000000000000000.txnindex"
 
 
+LARGE = config()
+
+
 def start(path: Path) -> tuple[LogManager, PartitionLog]:
     manager = open_manager(str(path), topic=SETTINGS)
     return manager, manager.create_log("t", 0, TOPIC_ID, SETTINGS)
+
+
+def start_large(path: Path, files: Files = REAL_FILES) -> tuple[LogManager, PartitionLog]:
+    """With one segment that takes everything."""
+    manager = open_manager(str(path), topic=LARGE, files=files)
+    return manager, manager.create_log("t", 0, TOPIC_ID, LARGE)
 
 
 def begin(log: PartitionLog, producer_id: int, *, sequence: int = 0) -> int:
@@ -135,4 +156,96 @@ def test_an_entry_behind_the_end_of_the_log_goes(tmp_path: Path) -> None:
     assert log.log_end_offset == 1
     assert log.aborted_transactions(0, 100) == []
     assert (tmp_path / "t-0" / INDEX).read_bytes() == b""
+    abandon(manager)
+
+
+def test_behind_a_sync_only_new_markers_are_looked_at(tmp_path: Path) -> None:
+    """Entries below the recovery point stay; the transaction that was open there is known."""
+    manager, log = start_large(tmp_path)
+    transact(log, 1, is_commit=False)
+    for _ in range(300):
+        append(log, b"x" * 1_000)
+    first = begin(log, 2)
+    sync(manager, log)
+    end_transaction(log, 2, is_commit=False)
+    index = tmp_path / "t-0" / INDEX
+    written = index.read_bytes()
+    abandon(manager)
+    for left in (written, written[:34], written + b"torn"):
+        index.write_bytes(left)
+        files = CountingFiles()
+        manager, log = start_large(tmp_path, files)
+        assert index.read_bytes() == written
+        aborted = log.aborted_transactions(0, log.log_end_offset)
+        assert [one.first_offset for one in aborted] == [0, first]
+        assert files.read_bytes < 60_000
+        abandon(manager)
+
+
+def test_a_transaction_index_of_another_version_is_made_again(tmp_path: Path) -> None:
+    manager, log = start_large(tmp_path)
+    transact(log, 1, is_commit=False)
+    sync(manager, log)
+    abandon(manager)
+    index = tmp_path / "t-0" / INDEX
+    written = index.read_bytes()
+    index.write_bytes(b"\0\7" + written[2:])
+    manager, log = start_large(tmp_path)
+    assert index.read_bytes() == written
+    abandon(manager)
+
+
+def test_producers_are_as_they_were(tmp_path: Path) -> None:
+    """Interleaved ones, a new epoch, a transaction between other batches, more than are kept."""
+    manager, log = start_large(tmp_path)
+    for number in range(9):
+        for producer in (7, 8):
+            append(log, b"v", producer_id=producer, producer_epoch=0, sequence=number)
+        if number == 3:
+            sync(manager, log)
+    append(log, b"v", producer_id=8, producer_epoch=2, sequence=0)
+    append(log, b"v", producer_id=9, producer_epoch=0, sequence=0)
+    transact(log, 9, is_commit=True, sequence=1)
+    append(log, b"v", producer_id=9, producer_epoch=0, sequence=2)
+    open_since = begin(log, 10)
+    log.write_staged()
+    before = dict(log.producers())
+    abandon(manager)
+    manager, log = start_large(tmp_path)
+    assert log.producers() == before
+    assert log.last_stable_offset == open_since
+    abandon(manager)
+
+
+def test_a_torn_batch_right_behind_the_recovery_point_is_cut(tmp_path: Path) -> None:
+    """The snapshot is gone too, so the headers up to there are looked at, and no further."""
+    manager, log = start_large(tmp_path)
+    append(log, b"a", producer_id=7, producer_epoch=0, sequence=0)
+    sync(manager, log)
+    kept = log.size_bytes
+    append(log, b"b", producer_id=7, producer_epoch=0, sequence=1)
+    abandon(manager)
+    for path in (tmp_path / "t-0").glob("*.snapshot"):
+        path.unlink()
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.write_bytes(path.read_bytes()[: kept + 37])
+    manager, log = start_large(tmp_path)
+    assert values_of(log) == [b"a"]
+    assert log.producers()[7].last_sequence == 0
+    abandon(manager)
+
+
+def test_a_log_that_ends_before_its_recovery_point_knows_its_producers(tmp_path: Path) -> None:
+    """Somebody cut the file: nothing beyond its end counts, the snapshot there neither."""
+    manager, log = start_large(tmp_path)
+    append(log, b"a", producer_id=7, producer_epoch=0, sequence=0)
+    kept = log.size_bytes
+    append(log, b"b", producer_id=7, producer_epoch=0, sequence=1)
+    sync(manager, log)
+    abandon(manager)
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.write_bytes(path.read_bytes()[:kept])
+    manager, log = start_large(tmp_path)
+    assert log.log_end_offset == 1
+    assert log.producers()[7].last_sequence == 0
     abandon(manager)
