@@ -235,6 +235,27 @@ def offset_commit_of_a_generation_that_never_was(talk: Dialogue) -> None:
     read_back(talk, "read", group_id)
 
 
+@scenario("offset_commit", since=8, until=9)
+def offset_commit_of_a_long_member_id(talk: Dialogue) -> None:
+    """Whose length takes two bytes; who takes it for one finds a request of the usual shape."""
+    group_id = group_of(talk)
+    counts = {"\2": 1, "\1": 3}
+    talk.ask(
+        "two topics",
+        group_id=group_id,
+        generation_id_or_member_epoch=-1,
+        member_id="m" * 199 + "\x19",
+        group_instance_id="",
+        topics=[
+            {"name": name, "partitions": [part(index, 0) for index in range(count)]}
+            for name, count in counts.items()
+        ],
+    )
+    topic = talk.make_topic("read")
+    commit(talk, "one topic", group_id, topic, part(0, 5), member_id="m" * 200)
+    read_back(talk, "read", group_id)
+
+
 @scenario("offset_commit", since=1)
 def offset_commit_beside_members(talk: Dialogue) -> None:
     """Rows G1 and G2: members in their generation and nobody else, while there are any."""
