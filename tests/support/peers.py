@@ -33,6 +33,9 @@ ONE_NODE = {
     "group.min.session.timeout.ms": "500",
     "auto.create.topics.enable": "true",
     "log.cleaner.dedupe.buffer.size": "4194304",
+    # Records of the tests are years old: half a minute after a start they would go, in the middle
+    # of a dialogue.
+    "log.retention.ms": "-1",
 }
 
 
