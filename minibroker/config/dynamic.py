@@ -124,6 +124,9 @@ class DynamicConfig:
             if config.get(name) != self.broker.get(name)
         )
         self.per_broker, self.cluster_default = per_broker, cluster_default
+        ineffective = set(config.without_effect) - set(self.broker.without_effect)
+        if ineffective:
+            _log.warning("these settings have no effect: %s", ", ".join(sorted(ineffective)))
         if not changed:
             return
         self.broker = config

@@ -4,7 +4,8 @@ Behaviour: grows topics; each topic of the request stands for itself. The new pa
 leaders before the answer leaves. A request for more partitions than `cluster/creation_limits`
 allows is refused as a whole, in every version, as by Kafka 4.4.
 Versions: 2 flexible; 3 THROTTLING_QUOTA_EXCEEDED (KIP-599).
-Differs from Kafka: the order of results is that of the request; Kafka's is that of a hash map.
+Differs from Kafka: the order of results is that of the request; Kafka's is that of a hash map. A
+topic that Kafka gave several replicas does not grow (`cluster.assignment.check_one_replica`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ does so, Kafka 3.9 creates as many as it can and stops answering.
 Versions: 1 validate only, error messages; 4 defaults by -1 (KIP-464); 5 flexible, configuration in
 the answer (KIP-525): a list, never null, as Java's client fails on null; 6
 THROTTLING_QUOTA_EXCEEDED; 7 topic id.
-Differs from Kafka: nothing known.
+Differs from Kafka: more replicas than one are refused (`cluster.assignment.check_one_replica`).
 """
 
 from __future__ import annotations

@@ -130,18 +130,33 @@ class Partition:
         Raises KafkaError with Kafka's code; nothing is appended then.
         """
         log = self.log
-        if acks == -1 and self.isr_size < log.config.min_insync_replicas:
-            raise KafkaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"The size of the current ISR {self.isr_size} is insufficient to satisfy the"
-                f" min.isr requirement of {log.config.min_insync_replicas} for partition {self}",
-            )
+        if acks == -1 and (self.isr_size != 1 or log.config.min_insync_replicas > 1):
+            self._check_in_sync(log.config.min_insync_replicas)
         try:
             appended = log.append(records, self.leader_epoch, now_ms, origin=origin)
         except StorageError as error:
             raise self._failed(error) from error
         self.manager.staged.append((self, answer, appended))
         return appended
+
+    def _check_in_sync(self, min_insync_replicas: int) -> None:
+        """Raise KafkaError NOT_ENOUGH_REPLICAS if acks=all cannot be kept.
+
+        Where Kafka's controller put other replicas into the ISR, it may elect one of them later.
+        This broker does not wait until they have a record, so it acknowledges none.
+        """
+        if self.isr_size < min_insync_replicas:
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR {self.isr_size} is insufficient to satisfy the"
+                f" min.isr requirement of {min_insync_replicas} for partition {self}",
+            )
+        if self.isr_size > 1:
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{self} has {self.isr_size} replicas in sync, and minibroker does not replicate"
+                " yet: move the partition to one replica, or produce with acks=1",
+            )
 
     def delete_records(self, offset: int) -> int:
         """Of `PartitionManager.delete_records`, which says what it raises.

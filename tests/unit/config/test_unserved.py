@@ -153,3 +153,13 @@ def test_the_documentation_says_what_is_not_served() -> None:
     assert unclean is not None
     assert unclean.endswith(" It has no effect here.")
     assert documentation_of("broker", "nobody.knows") is None
+
+
+def test_a_setting_that_changes_nothing_here_is_named_when_it_is_altered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    dynamic = DynamicConfig(BrokerConfig())
+    values = {"unclean.leader.election.enable": "true"}
+    for changed in (values, {**values, "log.roll.ms": "1000"}, {"log.roll.ms": "1000"}):
+        dynamic.set_cluster_default(changed)
+    assert caplog.messages == ["these settings have no effect: unclean.leader.election.enable"]

@@ -39,6 +39,17 @@ def test_acks_all_needs_enough_replicas_in_sync(world: World) -> None:
     assert world.append(b"x", acks=1).base_offset == 0
 
 
+def test_acks_all_is_not_acknowledged_for_replicas_that_get_nothing(world: World) -> None:
+    """Kafka's controller left two in sync, and elects the other one when this broker goes."""
+    world.create("t", partition_image(isr=(0, 1)))
+    with pytest.raises(KafkaError, match="minibroker does not replicate yet") as caught:
+        world.append(b"x")
+    assert caught.value.code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.append(b"x", acks=1).base_offset == 0
+    world.change("t", 0, partition_image(isr=(0,), epoch=1))
+    assert world.append(b"y").base_offset == 1
+
+
 def test_an_open_transaction_ends_what_read_committed_sees(world: World) -> None:
     world.create("t")
     world.append(b"a")
