@@ -6,8 +6,9 @@ whether it may change, and on demand the layers below it and what it does. Secre
 Versions: 1 source and synonyms instead of a default flag (KIP-226); 3 type and documentation
 (KIP-569); 4 flexible.
 Version 0's default flag is never set, as in Kafka 3.9.
-Differs from Kafka: groups and client metrics are described as Kafka 4 does; a broker's listeners and the security settings
-that are not served (`config/unserved.py`) are read-only, because altering them is refused.
+Differs from Kafka: groups and client metrics are described as Kafka 4 does; a broker's listeners
+and the security settings that are not served (`config/unserved.py`) are read-only, because altering
+them is refused.
 """
 
 from __future__ import annotations
