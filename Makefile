@@ -53,7 +53,7 @@ else
 	$(BIN)/python -m pytest $(ARGS)
 endif
 
-crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 10 minutes
+crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 500 kills while topics are deleted, 15 minutes
 	MINIBROKER_CRASHES=500 $(BIN)/python -m pytest tests/crash --timeout 0 $(ARGS)
 
 fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 times, 10 minutes

@@ -29,6 +29,7 @@ from minibroker.storage.checkpointing import Checkpoints
 from minibroker.storage.closing import close_logs
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_directory import LogDirectory
+from minibroker.storage.namesakes import Namesakes, warn_of_stray
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.recovery import Checkpointed, load_log
 from minibroker.storage.tasks import RemoveCopyTask, RemoveDirectoryTask
@@ -76,6 +77,7 @@ class LogManager:
         """Directories that are no partition of ours; kept, and named in the log."""
         self.was_clean = True
         self._checkpoints = Checkpoints(self.high_watermark_of)
+        self._namesakes = Namesakes(self.disk.files)
         self._high_watermark_of: Callable[[TopicPartition], int | None] = _unknown
 
     # --- start ----------------------------------------------------------------------------------
@@ -169,8 +171,8 @@ class LogManager:
             raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
         (found,) = (one for one in self.directories if one.path == directory)
         checkpoints = self._checkpoints.read(found)
-        self._load_one(name, original, checkpoints.of(name, was_clean=False))
-        self.logs[name].clean_offset = checkpoints.clean_offsets.get(name)
+        checkpointed = checkpoints.of(name, was_clean=False)
+        self._load_one(name, original, checkpointed, checkpoints.clean_offsets.get(name))
 
     def _load_directory(
         self,
@@ -195,18 +197,27 @@ class LogManager:
                 _log.warning("%s is no partition of this broker and is left alone", path)
             else:
                 checkpointed = checkpoints.of(parsed[0], was_clean=directory.was_clean)
-                self._load_one(parsed[0], path, checkpointed)
-                self.logs[parsed[0]].clean_offset = checkpoints.clean_offsets.get(parsed[0])
+                clean_offset = checkpoints.clean_offsets.get(parsed[0])
+                self._load_one(parsed[0], path, checkpointed, clean_offset)
         if directory.was_clean:
             self.disk.run_later(directory.sync)
 
-    def _load_one(self, name: TopicPartition, path: str, checkpointed: Checkpointed) -> None:
-        if name in self.logs:
+    def _load_one(
+        self,
+        name: TopicPartition,
+        path: str,
+        checkpointed: Checkpointed,
+        clean_offset: int | None,
+    ) -> None:
+        known = self.logs.get(name)
+        if known is None:
+            log = self._open_log(name, path, self._config_of(name.topic), checkpointed)
+            log.clean_offset = clean_offset
+        elif not self._namesakes.add(name, path, known.topic_id, checkpointed, clean_offset):
             raise StorageError(
-                f"{name} is in two places, {self.logs[name].directory} and {path}: "
+                f"{name} is in two places, {known.directory} and {path}: "
                 "remove the older one and start again"
             )
-        self._open_log(name, path, self._config_of(name.topic), checkpointed)
 
     def _open_log(
         self,
@@ -261,12 +272,12 @@ class LogManager:
         if log is not None and log.is_of_other_topic(topic_id):
             found = log.directory
             self._take_out(log, names.STRAY_DIRECTORY)
-            _log.warning(
-                "%s is of another topic with this name, which was deleted; it is kept as %s: "
-                "remove it if nobody needs it",
-                *(found, log.directory),
-            )
+            warn_of_stray(found, log.directory)
             log = None
+        namesake = self._namesakes.take(name, topic_id)
+        if log is None and namesake is not None:
+            log = self._open_log(name, namesake.directory, config, namesake.checkpointed)
+            log.clean_offset = namesake.clean_offset
         if log is None:
             directory = self._directory_for(name)
             self._forget_namesake(name, directory.path)
