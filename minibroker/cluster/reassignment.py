@@ -89,6 +89,11 @@ def check_target(target: Sequence[int], assignment: Assignment, alive: Collectio
     raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
 
+def no_such_partition() -> KafkaError:
+    """Return the error of a partition that the image does not have."""
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+
+
 def state_of(
     partition: PartitionImage, target: Sequence[int], alive: Collection[int], controller_epoch: int
 ) -> PartitionState:
@@ -114,8 +119,12 @@ class Reassignments:
         target: Sequence[int] | None,
         *,
         may_change_count: bool = True,
+        is_kafka_4: bool = False,
     ) -> None:
         """Move one partition to the brokers of `target`; None takes a move back.
+
+        With `is_kafka_4` as Kafka 4's controller does it: a partition that does not exist is
+        refused first, and a move to where it is does nothing. That of 3.9 begins a leader epoch.
 
         Raises KafkaError: INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
         NO_REASSIGNMENT_IN_PROGRESS, UNKNOWN_TOPIC_OR_PARTITION, NOT_CONTROLLER.
@@ -128,19 +137,17 @@ class Reassignments:
             if topic is not None and 0 <= index < len(topic.partitions):
                 partition = topic.partitions[index]
                 assignment = current_assignment(partition)
+            elif is_kafka_4:
+                raise no_such_partition()
             if target is None:
                 if not assignment.is_under_way:
-                    raise KafkaError(
-                        ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
-                        "No partition reassignment is in progress.",
-                    )
+                    words = None if is_kafka_4 else "No partition reassignment is in progress."
+                    raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, words)
                 target = assignment.origin
             else:
                 check_target(target, assignment, image.brokers)
             if topic is None or partition is None:
-                raise KafkaError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
-                )
+                raise no_such_partition()
             if not may_change_count and len(target) != len(assignment.origin):
                 raise KafkaError(
                     ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -148,6 +155,8 @@ class Reassignments:
                     f" {len(target)}",
                 )
             moving = assignment.move_to(target)
+            if is_kafka_4 and moving == assignment:
+                return
             if moving.adding:
                 check_one_replica([target])
             await self._write(topic, index, moving)

@@ -127,7 +127,7 @@ def _plan(context: RequestContext, request: FetchRequest, answer: FetchResponse)
                 newest_magic < 2
                 and isinstance(records, memoryview)
                 and len(records)
-                and not is_readable_as(records, newest_magic)
+                and not is_readable_as(records, newest_magic, config.message_magic)
             ):
                 offset = fetch_offsets.get((topic.topic, data.partition_index), 0)
                 jobs.append(_Job(data, records, newest_magic, offset))

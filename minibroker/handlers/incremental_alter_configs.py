@@ -28,7 +28,6 @@ from minibroker.handlers.config_resources import (
     check_values,
     current_values,
     entity_of,
-    invalid_request,
     is_known_kind,
     refuse_each,
 )
@@ -76,7 +75,7 @@ async def _alter(
     check_resource(services, kind, name)
     for change in changes:
         if not SET <= change.operation <= SUBTRACT:
-            raise invalid_request(f"Unknown operations type {change.operation}")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what it is to both Kafkas
     current = current_values(services, kind, name)
     try:
         wanted = apply_changes(current, changes, _keys_of(kind))

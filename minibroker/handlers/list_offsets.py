@@ -28,6 +28,7 @@ from minibroker.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 
@@ -54,15 +55,18 @@ _SINCE_VERSION: Final = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _UNKNOWN: Final = (-1, -1, -1)
+_KAFKA_4_SINCE: Final = 10
+"""Versions that Kafka 4 alone serves. Its answer is a map: each partition comes once."""
 
 
 def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """One result per partition asked, in order."""
+    """One result per partition asked, in order; from version 10 on each partition once."""
     response = ListOffsetsResponse()
     asked_count = Counter(
         (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
     )
-    for topic in request.topics:
+    is_kafka_4 = context.version >= _KAFKA_4_SINCE
+    for topic in _each_once(request.topics) if is_kafka_4 else request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answer)
         for part in topic.partitions:
@@ -79,6 +83,18 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsR
                 what = f"looking up an offset of {topic.name}-{part.partition_index}"
                 result.error_code, _ = as_answer(error, what)
     return response
+
+
+def _each_once(topics: list[ListOffsetsTopic]) -> list[ListOffsetsTopic]:
+    """Return the topics with each partition once, without those that have none."""
+    parts_of: dict[str, dict[int, ListOffsetsPartition]] = {}
+    for topic in topics:
+        for part in topic.partitions:
+            parts_of.setdefault(topic.name, {})[part.partition_index] = part
+    return [
+        ListOffsetsTopic(name=name, partitions=list(parts.values()))
+        for name, parts in parts_of.items()
+    ]
 
 
 def _find_offset(

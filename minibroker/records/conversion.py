@@ -64,16 +64,18 @@ def read_records(
     return decode_message(buffer, position, header=header, size_bytes_max=size_bytes_max)
 
 
-def is_readable_as(records: memoryview, magic: int) -> bool:
+def is_readable_as(records: memoryview, magic: int, unseen_magic: int = 0) -> bool:
     """Whether everything in `records` (whole batches, the last perhaps cut) has format `magic` or
-    an older one.
+    an older one; `unseen_magic` is that of a last one that is cut before it says its own.
     """
     end = 0
     for position, header in iterate_headers(records):
         if header.magic > magic:
             return False
         end = position + header.size_bytes
-    return len(records) - end <= MAGIC_AT or records[end + MAGIC_AT] <= magic
+    if end == len(records):
+        return True
+    return (unseen_magic if len(records) - end <= MAGIC_AT else records[end + MAGIC_AT]) <= magic
 
 
 def down_convert(records: memoryview, magic: int, first_offset: int) -> memoryview:

@@ -9,10 +9,14 @@ all big-endian, 61 bytes, then the records. The CRC-32C covers everything that f
 
 from __future__ import annotations
 
+import gzip
 import struct
+import zlib
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import crc32c
+import lz4.frame
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 FIELDS = (
@@ -35,6 +39,12 @@ LENGTH_START = 12
 
 TIMESTAMP = 1_700_000_000_000
 """What records of the scenarios carry unless they say otherwise, in ms."""
+
+OLD_CRC_END = 16
+"""Where the bytes begin that the CRC of a message v0 or v1 covers."""
+
+GZIP, LZ4 = 1, 3
+LZ4_CHECKSUM_AT = 6
 
 APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
@@ -144,14 +154,56 @@ def describe(records: bytes | None) -> list[dict[str, Any]] | str | None:
         if left < 17 or left < size:
             found.append({"cut_after_bytes": left})
             break
-        if records[position + 16] < 2:
-            old = {"offset": struct.unpack_from(">q", records, position)[0]}
-            found.append({**old, "magic": records[position + 16], "size_bytes": size})
-            position += size
-            continue
-        found.append(_describe_batch(records[position : position + size]))
+        whole = records[position : position + size]
+        found.append(_describe_batch(whole) if whole[16] == 2 else _describe_message(whole))
         position += size
     return found
+
+
+def _describe_message(whole: bytes) -> dict[str, Any]:
+    """A message of format v0 or v1, with what is inside when it is compressed.
+
+    offset int64 | size int32 | crc uint32 | magic int8 | attributes int8 | v1: timestamp int64 |
+    key bytes | value bytes. The CRC-32 covers everything that follows it.
+    """
+    offset, _, crc, magic, attributes = struct.unpack_from(">qiIbb", whole)
+    is_right = crc == zlib.crc32(whole[OLD_CRC_END:])
+    described: dict[str, Any] = {
+        "offset": offset,
+        "crc": "right" if is_right else "wrong",
+        "magic": magic,
+        "attributes": attributes,
+    }
+    position = OLD_CRC_END + 2
+    if magic == 1:
+        (described["timestamp"],) = struct.unpack_from(">q", whole, position)
+        position += 8
+    described["key"], position = _old_bytes(whole, position)
+    value, position = _old_bytes(whole, position)
+    assert position == len(whole), "bytes behind the value of a message"
+    codec = attributes & 0x07
+    if codec and value is not None:
+        unpack = {GZIP: gzip.decompress, LZ4: _unpacked_lz4}[codec]
+        described["inside"] = describe(unpack(value))
+    else:
+        described["value"] = value
+    return described
+
+
+def _unpacked_lz4(frame: bytes) -> bytes:
+    """What is in a frame whose header's checksum, as Kafka wrote it in format v0, may be wrong."""
+    for checksum in range(256):
+        mended = bytearray(frame)
+        mended[LZ4_CHECKSUM_AT] = checksum
+        with suppress(RuntimeError):
+            return bytes(lz4.frame.decompress(bytes(mended)))
+    raise AssertionError("no LZ4 frame")
+
+
+def _old_bytes(whole: bytes, position: int) -> tuple[bytes | None, int]:
+    (size,) = struct.unpack_from(">i", whole, position)
+    start = position + 4
+    return (None, start) if size < 0 else (whole[start : start + size], start + size)
 
 
 def _describe_batch(whole: bytes) -> dict[str, Any]:

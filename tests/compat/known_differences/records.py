@@ -34,41 +34,94 @@ _PRODUCED: list[Known] = [
     ),
 ]
 
-_FETCHED: list[Known] = [
-    Difference(
-        "fetch_old_versions_convert",
-        ("from 0.responses[0].partitions[0].records.length",),
-        _PADDED,
-        ours=6,
-        kafka_39=7,
-    ),
-    *(
+_RECORDS = "responses[0].partitions[0].records"
+
+# Scenario, step → how many messages there are, and how many bytes Kafka pads with: in versions 0
+# and 1 (format v0), in 2 and in 3 (v1). Nothing: no padding.
+_PADDING: dict[tuple[str, str], tuple[int, int | None, int | None, int | None]] = {
+    ("", "from 0"): (6, 69, 21, 21),
+    ("", "from 1"): (5, 96, 56, 56),
+    ("", "from 2"): (4, 46, 14, 14),
+    ("", "from 3"): (3, 73, 49, 49),
+    ("", "from 5"): (1, 42, 34, 34),
+    ("", "limit 1"): (2, None, None, 7),
+    ("", "limit 60"): (2, None, None, 7),
+    ("", "limit 100"): (2, 46, 30, 30),
+    ("", "limit 150"): (2, 96, 80, 80),
+    ("_append_time", "from 0"): (2, 23, 7, 7),
+    ("_everything", "from 0"): (5, 23, None, None),
+    ("_everything", "from 3"): (2, 15, None, None),
+    ("_everything", "from 4"): (2, 15, None, None),
+}
+
+
+def _padding(
+    name: str, step: str, messages: int, *, pad_bytes: int, since: int, until: int
+) -> list[Known]:
+    scenario, records = f"fetch_old_versions_convert{name}", f"{step}.{_RECORDS}"
+    return [
         Difference(
-            "fetch_old_versions_convert",
-            ("from 0.responses[0].partitions[0].records[6].cut_after_bytes:",),
+            scenario,
+            (f"{records}.length",),
+            _PADDED,
+            ours=messages,
+            kafka_39=messages + 1,
+            since=since,
+            until=until,
+        ),
+        Difference(
+            scenario,
+            (f"{records}[{messages}].cut_after_bytes:",),
             _PADDED,
             ours=ABSENT,
-            kafka_39=size,
+            kafka_39=pad_bytes,
             since=since,
-            until=since + 1,
-        )
-        for since, size in ((0, 69), (2, 21))
-    ),
+            until=until,
+        ),
+    ]
+
+
+_FETCHED: list[Known] = [
+    line
+    for (name, step), (messages, *pads) in _PADDING.items()
+    for pad_bytes, since, until in zip(pads, (0, 2, 3), (1, 2, 3), strict=True)
+    if pad_bytes is not None
+    for line in _padding(name, step, messages, pad_bytes=pad_bytes, since=since, until=until)
 ]
 
 _LISTED: list[Known] = [
-    Difference("list_offsets_twice", ("outcomes.length",), _ONCE, ours=3, kafka_44=2),
-    Difference("list_offsets_twice", ("outcomes[1][0]:",), _ONCE, ours=0, kafka_44=1),
-    Difference("list_offsets_twice", ("outcomes[1][1]:",), _ONCE, ours=42, kafka_44=0),
-    Difference("list_offsets_twice", ("outcomes[1][2]:",), _ONCE, ours=-1, kafka_44=0),
-    Difference("list_offsets_twice", ("outcomes[2].length",), _ONCE, ours=3, kafka_44=ABSENT),
-    Difference("list_offsets_twice", ("outcomes[2][0]:",), _ONCE, ours=1, kafka_44=ABSENT),
+    Difference(
+        "list_offsets_twice", ("outcomes.length",), _ONCE, ours=3, kafka_44=2, since=1, until=9
+    ),
+    Difference(
+        "list_offsets_twice", ("outcomes[1][0]:",), _ONCE, ours=0, kafka_44=1, since=1, until=9
+    ),
+    Difference(
+        "list_offsets_twice", ("outcomes[1][1]:",), _ONCE, ours=42, kafka_44=0, since=1, until=9
+    ),
+    Difference(
+        "list_offsets_twice", ("outcomes[1][2]:",), _ONCE, ours=-1, kafka_44=0, since=1, until=9
+    ),
+    Difference(
+        "list_offsets_twice",
+        ("outcomes[2].length",),
+        _ONCE,
+        ours=3,
+        kafka_44=ABSENT,
+        since=1,
+        until=9,
+    ),
+    Difference(
+        "list_offsets_twice", ("outcomes[2][0]:",), _ONCE, ours=1, kafka_44=ABSENT, since=1, until=9
+    ),
     Difference(
         "list_offsets_twice",
         ("outcomes[2][1]:", "outcomes[2][2]:"),
         _ONCE,
         ours=0,
         kafka_44=ABSENT,
+        since=1,
+        until=9,
     ),
     Difference(
         "list_offsets_unknown",
@@ -77,6 +130,7 @@ _LISTED: list[Known] = [
         ours=1,
         kafka_44=0,
         since=1,
+        until=9,
     ),
     Difference(
         "list_offsets_unknown",
@@ -85,6 +139,7 @@ _LISTED: list[Known] = [
         ours="own.timed",
         kafka_44=ABSENT,
         since=1,
+        until=9,
     ),
     Difference(
         "list_offsets_unknown",
@@ -93,6 +148,7 @@ _LISTED: list[Known] = [
         ours=0,
         kafka_44=ABSENT,
         since=1,
+        until=9,
     ),
 ]
 

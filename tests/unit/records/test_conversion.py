@@ -78,6 +78,8 @@ def test_O5_what_is_old_enough_goes_as_it_is() -> None:
     assert not is_readable_as(memoryview(old + stored().tobytes()), 1)
     assert not is_readable_as(memoryview(old + bytes(stored())[:17]), 1)
     assert is_readable_as(memoryview(old[:-1]), 1)
+    assert not is_readable_as(memoryview(bytes(stored())[:1]), 1, unseen_magic=2)
+    assert is_readable_as(memoryview(old[:1]), 1, unseen_magic=1)
     assert bytes(down_convert(memoryview(old), 1, 0)) == old
     mixed = down_convert(memoryview(old + bytes(stored())), 1, 0)
     assert bytes(mixed).startswith(old)
