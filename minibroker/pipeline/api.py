@@ -170,7 +170,10 @@ def rollup(
     checkpoint: str | os.PathLike[str] | None = None,
     **common: Unpack[Common],
 ) -> Outcome:
-    """Aggregate JSON values over windows of time; each window is written once, when it is over.
+    """Aggregate JSON values over windows of time; each final window is written once.
+
+    Windows that are open at the end are written into a directory as provisional rows, which the
+    next call replaces; into a topic, and with `follow`, only final ones are written.
 
     Args:
         topic: what to read.

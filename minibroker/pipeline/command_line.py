@@ -19,7 +19,7 @@ from minibroker.pipeline.arguments import parse
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.help_texts import HELP, PIPELINE_HELP
 from minibroker.pipeline.plan import InspectPlan, UsageError
-from minibroker.pipeline.progress import JsonProgress, TerminalProgress, last_sentence
+from minibroker.pipeline.progress import JsonProgress, TerminalProgress, last_sentence, windows_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +98,11 @@ def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     if not out.isatty():
         lines = JsonProgress(out)
         with _ctrl_c_sets(stop):
-            launch.run(plan, engine, progress=lines, note=lines.note, stop=stop, is_quiet=True)
+            outcome = launch.run(
+                plan, engine, progress=lines, note=lines.note, stop=stop, is_quiet=True
+            )
+        if windows := windows_note(plan, outcome):
+            lines.note(windows)
         return EXIT_INTERRUPTED if stop.is_set() else EXIT_OK
     line = TerminalProgress(out)
     try:
@@ -115,6 +119,8 @@ def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     finally:
         line.close()
     out.write(f"{last_sentence(plan, outcome)}\n")
+    if windows := windows_note(plan, outcome):
+        line.note(windows)
     return EXIT_INTERRUPTED if stop.is_set() else EXIT_OK
 
 

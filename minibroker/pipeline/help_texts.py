@@ -36,8 +36,9 @@ _COMMON: Final = """\
 """
 
 _ENDS: Final = """\
-On a terminal one line shows how far it is; otherwise each batch is one JSON line on stdout. Ctrl-C
-ends after the running batch. Exit codes: 0, 1 when it cannot be done (one sentence says why), 2
+On a terminal one line shows how far it is; otherwise each batch is one JSON line on stdout. A line
+without "batch" tells something else: a topic that was made, what became of windows. Ctrl-C ends
+after the running batch. Exit codes: 0, 1 when it cannot be done (one sentence says why), 2
 for wrong usage, 130 after Ctrl-C.
 """
 
@@ -121,9 +122,12 @@ minibroker pipeline rollup: aggregate a topic of JSON values over windows of tim
 {_COMMON}
 In expressions, names are fields of the value; of the record itself there are record.key,
 record.partition, record.offset, record.timestamp and record.headers.
-A window is written once, when the watermark has passed its end: the latest time seen, less
---watermark. What is open then stays in the checkpoint and the next run goes on with it. To a
-topic goes a JSON object per window and group; its key has the window's begin and the group.
+A window is final when the watermark has passed its end: the latest time seen, less --watermark.
+It is then written once. Windows that are open when a run ends stay in the checkpoint. In a
+directory they are also written, as provisional rows in files named provisional-...: readers of the
+directory find each record that was read in one window. The next run replaces these rows. With
+--follow, and in a topic, there are only final windows.
+To a topic goes a JSON object per window and group; its key has the window's begin and the group.
 
 {_ENDS}
   minibroker pipeline rollup --topic orders --example order.json --window 1m \\

@@ -90,6 +90,11 @@ def is_committed(files: Files, checkpoint: str) -> bool:
     return begun == done
 
 
+def last_committed(files: Files, checkpoint: str) -> int | None:
+    """Return the number of the last batch that is done; None: none is."""
+    return _last_batch(files, join(checkpoint, "commits"))
+
+
 def _last_batch(files: Files, directory: str) -> int | None:
     numbers = (int(name) for name in files.names(directory) if name.isdecimal())
     return max(numbers, default=None)

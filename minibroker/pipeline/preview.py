@@ -104,9 +104,16 @@ def _rollup(plan: RollupPlan) -> Lines:
         ("values", plan.schema or f"as in {plan.example}"),
         ("bad", f"to {plan.bad_records}" if plan.bad_records else "the first one ends the job"),
         ("to", f"topic {plan.to_topic}" if plan.to_topic else f"{plan.to}, {plan.format} files"),
+        ("open", _open_windows(plan)),
         ("progress", plan.checkpoint),
         ("reads", _ahead(plan.kafka, [plan.topic], plan.checkpoint)),
     ]
+
+
+def _open_windows(plan: RollupPlan) -> str:
+    if plan.to_topic is None and not plan.follow:
+        return "windows are written as provisional rows, which the next run replaces"
+    return f"windows are not written before a record {duration(plan.watermark_ms)} later came"
 
 
 def _inspect(plan: InspectPlan) -> Lines:

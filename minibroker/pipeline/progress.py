@@ -11,7 +11,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 
-from minibroker.pipeline.plan import ArchivePlan, ReplayPlan
+from minibroker.pipeline.plan import ArchivePlan, ReplayPlan, RollupPlan
 from minibroker.pipeline.quantities import duration
 
 if TYPE_CHECKING:
@@ -170,6 +170,41 @@ def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
         told.append(f"{outcome.bad_records:,} bad records set aside")
     if outcome.late_rows:
         told.append(f"{outcome.late_rows:,} too late and left out")
-    if outcome.open_windows:
-        told.append(f"{outcome.open_windows:,} windows are still open and wait for the next run")
     return "; ".join(told)
+
+
+def windows_note(plan: StreamPlan, outcome: Outcome) -> Note | None:
+    """Return what a rollup that does not follow has made of its windows; None: nothing to tell."""
+    if not isinstance(plan, RollupPlan) or plan.follow:
+        return None
+    final = f"{_windows(outcome.final_windows)} became final"
+    later = f"when the topic has a record {duration(plan.watermark_ms)} later than its end"
+    if plan.to_topic is None:
+        fields = {
+            "final_windows": outcome.final_windows,
+            "provisional_windows": outcome.provisional_windows,
+        }
+        rest = (
+            f"{_windows(outcome.provisional_windows)} can still change and stand there as "
+            f"provisional rows, which the next run replaces; a window becomes final {later}"
+            if outcome.provisional_windows
+            else "none can still change"
+        )
+    elif outcome.batches:
+        fields = {
+            "final_windows": outcome.final_windows,
+            "open_windows": outcome.open_windows,
+        }
+        rest = (
+            f"{_windows(outcome.open_windows)} can still change and are not in the topic; a later "
+            f"run writes each of them {later}"
+            if outcome.open_windows
+            else "none can still change"
+        )
+    else:
+        return None
+    return Note(f"{final}; {rest}", fields)
+
+
+def _windows(number: int) -> str:
+    return f"{number:,} {'window' if number == 1 else 'windows'}"

@@ -36,7 +36,12 @@ class Outcome(NamedTuple):
     """It was asked to end before all was done."""
     bad_records: int = 0
     late_rows: int = 0
+    final_windows: int = 0
+    """Of a rollup: windows (of each group) that this run has written for good."""
     open_windows: int = 0
+    """Those that were still open behind its last batch."""
+    provisional_windows: int = 0
+    """Those of them that it has written, until the next run writes them anew."""
 
 
 class Watch:
@@ -131,6 +136,7 @@ class Watch:
             seconds=(began_ms + took_ms - self._began_ms) / 1000,
             bad_records=before.bad_records + _observed(found, "bad_records"),
             late_rows=before.late_rows + sum(one["numRowsDroppedByWatermark"] for one in states),
+            final_windows=before.final_windows + sum(one["numRowsRemoved"] for one in states),
             open_windows=sum(one["numRowsTotal"] for one in states),
         )
         self._saw_last = self._saw_last or self._is_done(found)

@@ -2,8 +2,9 @@
 
     frame ──► write_topic       one batch        `sink`, a task is a transaction
           ├─► stream_to_topic   micro-batches    `sink`, each exactly once
-          └─► stream_to_files   micro-batches    Spark's file sink, each exactly once by the list
-                                                 in `_spark_metadata`
+          ├─► stream_to_files   micro-batches    Spark's file sink, each exactly once by the list
+          │                                      in `_spark_metadata`
+          └─► write_files       one batch        files that nobody reads yet
 
 Nothing is computed here; what a frame has to have is written in `sink_columns` and `schemas`.
 """
@@ -125,6 +126,15 @@ def stream_to_files(
         writer = writer.partitionBy(*partition_by)
     writer = _timed(writer, query_name, available_now, trigger)
     return start_query(frame.sparkSession, writer, checkpoint, directory)
+
+
+def write_files(
+    frame: DataFrame, directory: str, *, file_format: str, partition_by: Sequence[str]
+) -> None:
+    """Write a frame that ends into `directory`, instead of what is there; as `stream_to_files`."""
+    options = _CSV if file_format == "csv" else {}
+    writer = frame.write.format(file_format).options(**options).partitionBy(*partition_by)
+    writer.mode("overwrite").save(directory)
 
 
 def _for_topic(frame: DataFrame, topic: str | None) -> DataFrame:

@@ -1,11 +1,17 @@
-"""Archive and replay are killed anywhere: afterwards every record is there exactly once."""
+"""Jobs are killed anywhere: afterwards every record is there, or counts, exactly once."""
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import threading
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
+from pyarrow import dataset
 
 from minibroker.pipeline import archive
 from minibroker.pipeline.archived_files import all_rows
@@ -15,7 +21,9 @@ from tests.pipeline.killing import (
     BATCH_ROWS,
     COMMAND_LINE,
     KILLS,
+    LOOK_S,
     SECONDS_A_KILL,
+    SEED,
     Ends,
     Job,
     finish,
@@ -39,6 +47,14 @@ pytestmark = [
 PARTITIONS = 3
 FILES_A_BATCH = PARTITIONS
 BATCHES_A_KILL = 6
+FILES_OF_A_ROLLUP = 60
+MINUTES_A_RUN = 20
+NEW_MINUTES_A_RUN = 12
+"""The others have been in the run before: their windows grow."""
+RECORDS_A_MINUTE = 10
+OPEN_MINUTES = 11
+"""The watermark lies ten minutes behind the last one."""
+NOON_MS = 1_795_262_400_000
 
 
 class Work:
@@ -124,3 +140,62 @@ def test_replay_killed_anywhere(
         enumerate(work.written)
     ), (killed, job.starts)
     assert sum(killed.values()) == KILLS
+
+
+def test_rollup_killed_anywhere(
+    spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path
+) -> None:
+    """Each run ends by itself if it is not killed: with final rows, provisional rows, or between.
+
+    A moment is so many files that the run has made, whatever they are for.
+    """
+    broker = new_broker()
+    topics.create(broker.address, "source", PARTITIONS, {"retention.ms": "-1"})
+    directory = tmp_path / "windows"
+    command = ["minibroker", "pipeline", "rollup", "--topic", "source", "--to", str(directory)]
+    command += ["--window", "1m", "--schema", "minute INT", "--agg", "count(*) AS records"]
+    command += ["--by", "minute", "--bootstrap", broker.address, *COMMAND_LINE]
+    job = Job([*command, "--batch-rows", str(BATCH_ROWS)], tmp_path / "job.log")
+    dice, pause = random.Random(SEED), threading.Event()
+    wanted: Counter[int] = Counter()
+    killed = 0
+    try:
+        for number in range(KILLS):
+            wanted += produce_minutes(broker.address, number)
+            goal, seen = dice.randint(1, FILES_OF_A_ROLLUP), files_in(directory)
+            job.start()
+            while job.code() is None and len(files_in(directory) - seen) < goal:
+                pause.wait(LOOK_S)
+            killed += job.code() is None
+            job.kill_driver()
+        job.start()
+        finish(job)
+    finally:
+        job.close()
+
+    assert killed
+    rows = spark.read.parquet(str(directory)).collect()
+    assert sorted((row.minute, row.records) for row in rows) == sorted(wanted.items()), killed
+    by_name = (directory / "_minibroker" / "provisional.list").read_text().splitlines()
+    found = [str(path.relative_to(directory)) for path in directory.glob("date=*/provisional-*")]
+    assert sorted(found) == sorted(by_name)
+    provisional = dataset.dataset([str(directory / name) for name in found]).to_table()
+    assert set(provisional["minute"].to_pylist()) == set(sorted(wanted)[-OPEN_MINUTES:])
+
+
+def produce_minutes(address: str, number: int) -> Counter[int]:
+    """Records in the order of their time; minute → how many."""
+    client = topics.producer(address)
+    first = number * NEW_MINUTES_A_RUN
+    minutes = [first + row // RECORDS_A_MINUTE for row in range(MINUTES_A_RUN * RECORDS_A_MINUTE)]
+    for row, minute in enumerate(minutes):
+        at_ms = NOON_MS + minute * 60_000
+        value = json.dumps({"minute": minute}).encode()
+        client.produce("source", value, partition=row % PARTITIONS, timestamp=at_ms)
+    assert client.flush(60) == 0
+    return Counter(minutes)
+
+
+def files_in(directory: Path) -> set[str]:
+    """All of them, whatever they are for; they come and go."""
+    return {f"{path}/{name}" for path, _, names in os.walk(directory) for name in names}

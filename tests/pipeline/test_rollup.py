@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyarrow import dataset
 
 from minibroker.pipeline import PipelineError, rollup
+from minibroker.pipeline.running import Outcome
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 
@@ -43,24 +46,41 @@ def send_bytes(address: str, topic: str, *values: bytes | None) -> None:
 
 
 def windows_in(spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
-    """Seconds after noon, and the other columns, of a rollup's files."""
-    rows = spark.read.parquet(str(directory)).drop("date").collect()
-    return sorted(
-        (round(row.window_start.timestamp()) - NOON_MS // 1000, *list(row)[2:]) for row in rows
-    )
+    """Seconds after noon, and the other columns, of a rollup's files.
+
+    Spark, which goes by its lists, and Arrow, which takes all files of Parquet, find the same.
+    """
+    by_spark = spark.read.parquet(str(directory)).drop("date").toArrow().to_pylist()
+    files = dataset.dataset(directory, format="parquet", partitioning="hive")
+    by_arrow = files.to_table(columns=list(by_spark[0])).to_pylist() if by_spark else []
+    found = [
+        sorted(
+            (round(row["window_start"].timestamp()) - NOON_MS // 1000, *list(row.values())[2:])
+            for row in rows
+        )
+        for rows in (by_spark, by_arrow)
+    ]
+    assert found[0] == found[1]
+    return found[0]
 
 
-def test_windows_are_written_once_when_they_are_over(
+def provisional_files(directory: Path) -> set[str]:
+    return {path.name for path in directory.rglob("provisional-*")}
+
+
+@pytest.mark.parametrize("address", ["minibroker_address", "kafka_address"], indirect=True)
+def test_each_window_is_there_once_after_each_run(
     spark: SparkSession, address: str, topic: str, tmp_path: Path
 ) -> None:
-    """Late records count while they are not too late; what is open waits for the next run."""
+    """Late records count while they are not too late. What is open is there too, until the next
+    run: it replaces provisional rows by final ones, or by others."""
     topics.create(address, topic, 1, {"retention.ms": "-1"})
     send(
         address, topic, [(0, "at", 1), (59, "at", 2), (30, "ch", 4), (70, "at", 8), (50, "at", 16)]
     )
     here = tmp_path / "out"
 
-    def run() -> Any:
+    def run(**more: Any) -> Outcome:
         return rollup(
             topic,
             window="1m",
@@ -71,22 +91,55 @@ def test_windows_are_written_once_when_they_are_over(
             to=here,
             bootstrap=address,
             spark=spark,
+            **more,
         )
 
     outcome = run()
-    assert (outcome.rows, outcome.open_windows) == (5, 3)
+    assert outcome.rows == 5
+    assert (outcome.final_windows, outcome.open_windows, outcome.provisional_windows) == (0, 3, 3)
+    assert windows_in(spark, here) == [(0, "at", 19.0, 3), (0, "ch", 4.0, 1), (60, "at", 8.0, 1)]
     send(address, topic, [(95, "at", 32), (40, "ch", 64)])
     outcome = run()
-    assert outcome.open_windows == 1
-    assert windows_in(spark, here) == [(0, "at", 19.0, 3), (0, "ch", 68.0, 2)]
+    assert (outcome.final_windows, outcome.provisional_windows) == (2, 1)
+    closed = [(0, "at", 19.0, 3), (0, "ch", 68.0, 2), (60, "at", 40.0, 2)]
+    assert windows_in(spark, here) == closed
     send(address, topic, [(10, "at", 100), (300, "at", 1)])
     outcome = run()
-    assert outcome.late_rows == 1
-    assert windows_in(spark, here) == [
-        (0, "at", 19.0, 3),
-        (0, "ch", 68.0, 2),
-        (60, "at", 40.0, 2),
-    ]
+    assert (outcome.late_rows, outcome.final_windows, outcome.provisional_windows) == (1, 1, 1)
+    assert windows_in(spark, here) == [*closed, (300, "at", 1.0, 1)]
+    assert not (here / "_minibroker" / "checkpoint" / "provisional").exists()
+    assert not (here / "_minibroker" / "provisional").exists()
+
+
+def test_a_run_with_nothing_new_and_one_that_follows(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """The one writes provisional rows anew, the other takes them away and writes none."""
+    address, here = minibroker_address, tmp_path / "out"
+    topics.create(address, topic, 1, {"retention.ms": "-1"})
+
+    def run(**more: Any) -> Outcome:
+        common: dict[str, Any] = {"schema": SCHEMA, "bootstrap": address, "spark": spark}
+        return rollup(topic, window="1m", agg="count(*) AS n", to=here, **common, **more)
+
+    send(address, topic, [(0, "at", 1), (70, "at", 8)])
+    assert run().provisional_windows == 2
+    before = provisional_files(here)
+    assert run() == Outcome(provisional_windows=2)
+    assert windows_in(spark, here) == [(0, 1), (60, 1)]
+    assert not before & provisional_files(here)
+
+    send(address, topic, [(700, "at", 2)])
+    stop = threading.Event()
+
+    def stop_when_one_is_final(batch: Batch) -> None:
+        if batch.rows == 0:
+            stop.set()
+
+    outcome = run(follow=True, stop=stop, progress=stop_when_one_is_final)
+    assert (outcome.rows, outcome.final_windows, outcome.provisional_windows) == (1, 1, 0)
+    assert windows_in(spark, here) == [(0, 1)]
+    assert provisional_files(here) == set()
 
 
 def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
@@ -156,7 +209,7 @@ def test_bad_records_are_set_aside_and_counted(
     outcome = rollup(topic, bad_records=tmp_path / "bad", progress=told.append, **common)
     assert outcome.bad_records == len(bad)
     assert max(batch.bad_records or 0 for batch in told) == len(bad)
-    assert windows_in(spark, tmp_path / "out") == [(0, 2)]
+    assert windows_in(spark, tmp_path / "out") == [(0, 2), (60, 1)]
     rows = spark.read.json(str(tmp_path / "bad")).orderBy("offset").collect()
     assert [row.offset for row in rows] == list(range(1, 1 + len(bad)))
     assert [row.reason for row in rows] == [

@@ -1,8 +1,10 @@
 """`rollup`: a topic of JSON values → aggregates over windows of time, in files or a topic.
 
-A window is written once, when the watermark has passed its end: then no record that is not too
-late can come for it. Open windows are in the checkpoint, and so survive the end of the run, and
-Spark's sinks see each window once. Bad records have a query of their own (`bad_records`).
+A window is final when the watermark has passed its end: then no record that is not too late can
+come for it, and it is written once. Open windows are in the checkpoint, and so survive the end of
+the run. A run into files that does not follow writes those, too: as provisional rows, which the
+next run takes away before it begins (`provisional_windows`). Bad records have a query of their
+own (`bad_records`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from minibroker.pipeline import (
     bad_records,
     job_directory,
     preflight,
+    provisional_windows,
     sinks,
     sources,
 )
@@ -113,7 +116,14 @@ def run(
                 raise
             return Watch(query, progress, beside=[beside])
 
-        return run_started(start, stop)
+        if plan.to_topic is not None:
+            return run_started(start, stop)
+        provisional_windows.remove(spark, plan)
+        outcome = run_started(start, stop)
+        if plan.follow or (outcome.batches and not outcome.open_windows):
+            return outcome
+        count = provisional_windows.write(spark, plan, result)
+        return outcome._replace(provisional_windows=count)
     except Exception as error:
         raise explained(error) from error
 

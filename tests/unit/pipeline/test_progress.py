@@ -7,13 +7,15 @@ import json
 
 import pytest
 
-from minibroker.pipeline.plan import ArchivePlan, Kafka, ReplayPlan
+from minibroker.pipeline.plan import ArchivePlan, Kafka, ReplayPlan, RollupPlan
 from minibroker.pipeline.progress import (
     Batch,
     JsonProgress,
+    Note,
     TerminalProgress,
     as_line,
     last_sentence,
+    windows_note,
 )
 from minibroker.pipeline.running import Outcome
 
@@ -83,3 +85,38 @@ def test_the_last_sentence() -> None:
     )
     stopped = done._replace(was_stopped=True)
     assert last_sentence(replay, stopped).endswith("the same command goes on from there")
+
+
+def test_what_became_of_the_windows() -> None:
+    files = RollupPlan(Kafka(), "t", 60_000, ("count(*)",), "./d")
+    topic = files._replace(to="d", checkpoint_directory="c")
+    open_still = Outcome(rows=5, batches=1, final_windows=1, open_windows=2)
+    written = open_still._replace(provisional_windows=2)
+    assert windows_note(files, written) == (
+        "1 window became final; 2 windows can still change and stand there as provisional rows, "
+        "which the next run replaces; a window becomes final when the topic has a record 10 min "
+        "later than its end",
+        {"final_windows": 1, "provisional_windows": 2},
+    )
+    assert windows_note(topic, open_still) == (
+        "1 window became final; 2 windows can still change and are not in the topic; a later run "
+        "writes each of them when the topic has a record 10 min later than its end",
+        {"final_windows": 1, "open_windows": 2},
+    )
+    over = windows_note(files, Outcome(rows=5, batches=1, final_windows=3))
+    assert over is not None
+    assert over.sentence == "3 windows became final; none can still change"
+    assert windows_note(topic, Outcome()) is None
+    assert windows_note(files._replace(follow=True), written) is None
+    assert windows_note(ArchivePlan(Kafka(), "d"), Outcome()) is None
+
+
+def test_a_note_is_a_line_of_its_own() -> None:
+    out = io.StringIO()
+    line = TerminalProgress(out)
+    line.show("first batch")
+    line.note(Note("topic t is made", {"created_topic": "t"}))
+    assert out.getvalue().endswith("\r\x1b[Ktopic t is made\n")
+    out = io.StringIO()
+    JsonProgress(out).note(Note("topic t is made", {"created_topic": "t"}))
+    assert out.getvalue() == '{"created_topic": "t"}\n'

@@ -58,7 +58,7 @@ class Query:
 def test_every_batch_is_told_once_and_summed_up() -> None:
     idle = told(1, 0)
     idle["durationMs"] = {"latestOffset": 1, "triggerExecution": 1}
-    state = {"numRowsDroppedByWatermark": 2, "numRowsTotal": 9}
+    state = {"numRowsDroppedByWatermark": 2, "numRowsTotal": 9, "numRowsRemoved": 4}
     last = told(2, 20, stateOperators=[state], observedMetrics={"bad": {"bad_records": 3}})
     batches: list[Any] = []
     query = Query(told(0, 10), idle, last)
@@ -72,6 +72,7 @@ def test_every_batch_is_told_once_and_summed_up() -> None:
     assert outcome.rows == 30
     assert outcome.seconds == 2.5
     assert (outcome.bad_records, outcome.late_rows, outcome.open_windows) == (3, 2, 9)
+    assert outcome.final_windows == 4
     assert not outcome.was_stopped
     assert query.stops == 1
 

@@ -1,0 +1,168 @@
+"""Windows that are still open at the end of a rollup, as files beside those of final windows.
+
+A rollup that does not follow leaves them, and the next run takes them away before its first batch:
+so no reader ever sees a window twice, and after each run every record that was read is in one.
+
+    closing checkpoint ─► one batch ─► DIR/_minibroker/provisional   rows, not to be seen yet
+                                       DIR/_minibroker/provisional.list   names, before any is moved
+                                       DIR/date=…/provisional-…      what readers of DIR see
+                                       DIR/_spark_metadata/N         what Spark sees, in one step
+
+Spark reads a directory of its file sink by the lists in `_spark_metadata`, one a batch. The files
+are added to the newest list, that of the last committed batch, and are out of it again before the
+next batch. Killed anywhere, the next run takes away what is there, in the order of `remove`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as f
+
+from minibroker.pipeline import closing_checkpoint, sinks
+from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.plan import JOB_DIRECTORY, RollupPlan, join
+from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.transforms import windows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from minibroker.pipeline.files import Files
+
+PREFIX: Final = "provisional-"
+"""Of the names of files."""
+_ROWS: Final = "provisional"
+_LIST: Final = "provisional.list"
+_LISTS_OF_SPARK: Final = "_spark_metadata"
+_LIST_OF_A_BATCH: Final = re.compile(r"(\d+)(\.compact)?")
+_BLOCK_BYTES: Final = 32 << 20
+
+
+def remove(spark: SparkSession, plan: RollupPlan) -> None:
+    """Take away what an earlier run has left, or what was left of it when it was killed."""
+    files = _files(plan.to, spark)
+    name_list = join(plan.to, JOB_DIRECTORY, _LIST)
+    names = files.read(name_list)
+    if names is not None:
+        _list_for_spark(files, plan.to, ())
+        for name in names.splitlines():
+            files.remove(join(plan.to, name))
+        files.remove(name_list)
+    files.remove(join(plan.to, JOB_DIRECTORY, _ROWS))
+    closing_checkpoint.remove(_files(plan.checkpoint, spark), plan.checkpoint)
+
+
+def write(spark: SparkSession, plan: RollupPlan, result: DataFrame) -> int:
+    """Write the windows that are open by the checkpoint; return how many rows.
+
+    Args:
+        spark: the session.
+        plan: of the rollup; nothing of it runs.
+        result: the windows of its query, as `windows.rolled_up` makes them.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    files = _files(plan.to, spark)
+    checkpoints = _files(plan.checkpoint, spark)
+    copy = closing_checkpoint.make(checkpoints, plan.checkpoint)
+    if copy is None:
+        return 0
+    rows = join(plan.to, JOB_DIRECTORY, _ROWS)
+    count = _write_rows(spark, plan, result, copy, rows)
+    found = {
+        join(rows, date, name): f"{date}/{PREFIX}{name}"
+        for date in files.names(rows)
+        if date.startswith(f"{windows.DATE}=")
+        for name in files.names(join(rows, date))
+        if not name.startswith((".", "_"))
+    }
+    if found:
+        files.write(join(plan.to, JOB_DIRECTORY, _LIST), "\n".join(found.values()) + "\n")
+        for path, name in found.items():
+            files.rename(path, join(plan.to, name))
+        _list_for_spark(files, plan.to, list(found.values()))
+    files.remove(rows)
+    closing_checkpoint.remove(checkpoints, plan.checkpoint)
+    return count
+
+
+def _write_rows(
+    spark: SparkSession, plan: RollupPlan, result: DataFrame, checkpoint: str, directory: str
+) -> int:
+    """Run the one batch of the copied checkpoint, and return its rows."""
+    counts: list[int] = []
+
+    def write_batch(batch: DataFrame, number: int) -> None:
+        counted = Observation()
+        sinks.write_files(
+            batch.observe(counted, f.count(f.lit(1)).alias("rows")),
+            directory,
+            file_format=plan.format,
+            partition_by=(windows.DATE,),
+        )
+        counts[:] = [counted.get["rows"]]
+
+    def start() -> StreamingQuery:
+        stream = windows.to_rows(result).writeStream.foreachBatch(write_batch)
+        return start_query(spark, stream.trigger(once=True), checkpoint)
+
+    run_started(lambda: Watch(start(), None), None)
+    return sum(counts)
+
+
+def _list_for_spark(files: Files, directory: str, names: Sequence[str]) -> None:
+    """Have just these provisional files in Spark's newest list, in one step."""
+    lists = join(directory, _LISTS_OF_SPARK)
+    numbers = {
+        int(match[1]): name
+        for name in files.names(lists)
+        if (match := _LIST_OF_A_BATCH.fullmatch(name))
+    }
+    if not numbers:
+        return
+    newest = join(lists, numbers[max(numbers)])
+    lines = (files.read(newest) or "").splitlines()
+    others = [line for line in lines if not _is_provisional(line)]
+    added = [_line_of(files, join(directory, name)) for name in names]
+    if others + added != lines:
+        files.write(newest, "\n".join(others + added))
+
+
+def _is_provisional(line: str) -> bool:
+    """By the name of the file; the first line is the version of the format."""
+    if not line.startswith("{"):
+        return False
+    path: str = json.loads(line)["path"]
+    return path.rpartition("/")[2].startswith(PREFIX)
+
+
+def _line_of(files: Files, path: str) -> str:
+    """What Spark's file sink writes of a file (`SinkFileStatus`)."""
+    facts = files.facts(path)
+    return json.dumps(
+        {
+            "path": facts.uri,
+            "size": facts.size,
+            "isDir": False,
+            "modificationTime": facts.modified_ms,
+            "blockReplication": 1,
+            "blockSize": _BLOCK_BYTES,
+            "action": "add",
+        }
+    )
+
+
+def _files(path: str, spark: SparkSession) -> Files:
+    files = files_of(path, spark)
+    if files is None:
+        raise AssertionError("with a session every path has files")
+    return files
