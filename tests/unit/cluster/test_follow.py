@@ -27,6 +27,7 @@ from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.image import NO_LEADER, BrokerInfo, Endpoint
 from minibroker.cluster.tree import SessionEvent
 from minibroker.errors import CoordinationError
+from minibroker.ids import TopicPartition
 from tests.support.cluster import Recorder, add_topic_of_kafka
 
 if TYPE_CHECKING:
@@ -348,3 +349,45 @@ async def test_state_written_by_a_leader_does_not_hold_up_the_controller(
         await shared.delete(paths.broker(2))
     await heard.wait_until(lambda: first.image.topics["t"].partitions[0].leader == 1)
     assert first.image.topics["t"].partitions[0].leader_epoch == 8
+
+
+async def away(_operations: object) -> list[str | int]:
+    """Stand for `multi` of a tree that is out of reach."""
+    raise CoordinationError("away")
+
+
+async def test_a_failed_directory_is_told_when_the_tree_is_back(
+    shared: SharedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, heard = await started(shared, 1)
+    await cluster.create_topic("t")
+    with monkeypatch.context() as patched:
+        patched.setattr(shared, "multi", away)
+        with pytest.raises(CoordinationError):
+            await cluster.replicas_failed([TopicPartition("t", 0)])
+        assert cluster.image.topics["t"].partitions[0].offline == [1]
+        assert cluster.image.topics["t"].partitions[0].leader == 1
+    shared.tell(SessionEvent.RESUMED)
+    await heard.wait_until(lambda: cluster.image.topics["t"].partitions[0].leader == -1)
+    state = json.loads((await shared.get("/brokers/topics/t/partitions/0/state"))[0])
+    assert state["leader"] == -1
+    await cluster.close()
+
+
+async def test_a_deletion_goes_on_when_the_tree_is_back(
+    shared: SharedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, heard = await started(shared, 1)
+    await cluster.create_topic("t")
+    async with cluster._context.lock:  # before the watch of the mark is heard
+        await shared.create("/admin/delete_topics/t")
+        with monkeypatch.context() as patched:
+            patched.setattr(shared, "multi", away)
+            with pytest.raises(CoordinationError):
+                await cluster._controller.delete_topic("t")
+        assert "t" in cluster.image.topics
+    shared.tell(SessionEvent.RESUMED)
+    await heard.wait_until(lambda: "t" not in cluster.image.topics)
+    async with cluster._context.lock:
+        assert await shared.exists("/admin/delete_topics/t") is None
+    await cluster.close()
