@@ -1,6 +1,7 @@
 """`python -m benchmarks.scale`: what happens when there is much of everything, beside Kafka 3.9.1.
 
     start        10 GB in 1,000 partitions, after a clean stop and after kill -9
+    killed       2,000,000 records in batches of ten, then kill -9
     partitions   10,000 empty ones: made, weighed, and unnoticed by a producer
     lookup       a time among 10 M records in 1,000 segments
     retention    a producer's p99 while 5 GB are deleted
@@ -24,7 +25,13 @@ from benchmarks.children import ChildDiedError
 from benchmarks.metrics import KAFKA_39, Bar, Metric
 from benchmarks.peers import ROOT, KafkaWithZooKeeper, Minibroker, Peer, PeerMissingError
 from benchmarks.results import Results
-from benchmarks.rows import scale_cleaning, scale_lookup, scale_partitions, scale_start
+from benchmarks.rows import (
+    scale_cleaning,
+    scale_killed,
+    scale_lookup,
+    scale_partitions,
+    scale_start,
+)
 from benchmarks.rows.scale_session import FULL, QUICK, ScalePlan, ScaleSession
 from benchmarks.rows.session import RowError
 
@@ -48,6 +55,7 @@ class Row(NamedTuple):
 
 ROWS: Final = (
     Row("start", scale_start.measure, {}),
+    Row("killed", scale_killed.measure, {}),
     Row("partitions", scale_partitions.measure, {}),
     Row("lookup", scale_lookup.measure, {}),
     Row("retention", scale_cleaning.measure_retention, scale_cleaning.SETTINGS),
@@ -58,6 +66,10 @@ METRICS: Final = (
     Metric("scale_start_read", "start", "read until it answers", "MB"),
     Metric("scale_killed", "start", "start after kill -9", "s", must=(Bar(1, KAFKA_39),)),
     Metric("scale_killed_read", "start", "read until it answers", "MB", must=(Bar(300),)),
+    Metric("scale_killed_answer", "killed", "first answer", "s"),
+    Metric("scale_killed_right", "killed", "ends right", "s", must=(Bar(0.5),)),
+    Metric("scale_killed_cpu", "killed", "CPU until then", "s"),
+    Metric("scale_killed_many_read", "killed", "read until then", "MB"),
     Metric("scale_create", "partitions", "made", "1/s", True, must=(Bar(5, KAFKA_39),)),
     Metric(
         "scale_idle_bytes",

@@ -1,7 +1,7 @@
 """More of the protocol than `wire` has, for the rows of scale: many partitions, settings, times.
 
 The versions are those that Kafka 3.9 and 4.4 both answer: CreateTopics 4, Produce 9, ListOffsets 1,
-IncrementalAlterConfigs 0.
+Fetch 4, IncrementalAlterConfigs 0.
 """
 
 import struct
@@ -11,7 +11,7 @@ import crc32c
 
 from benchmarks import wire
 
-LIST_OFFSETS, INCREMENTAL_ALTER_CONFIGS = 2, 44
+FETCH, LIST_OFFSETS, INCREMENTAL_ALTER_CONFIGS = 1, 2, 44
 _TOPIC_RESOURCE, _SET = 2, 0
 _REQUEST_TIMEOUT_MS = 120_000
 _CRC_AT, _CRC_FROM = 17, 21
@@ -70,6 +70,22 @@ def offset_at(connection: wire.Connection, topic: str, timestamp_ms: int) -> tup
     if error:
         raise wire.WireError(f"ListOffsets of {topic} answered error {error}")
     return timestamp, offset
+
+
+def fetch(
+    connection: wire.Connection, topic: str, partition: int, offset: int, max_bytes: int
+) -> bytes:
+    """Return the batches from `offset` on, the last one perhaps cut. Raises WireError on any error
+    code.
+    """
+    body = struct.pack(">iiiibi", -1, 0, 0, max_bytes, 0, 1) + _string(topic)
+    body += struct.pack(">iiqi", 1, partition, offset, max_bytes)
+    answer = connection.ask(wire.frame(FETCH, 4, body))
+    position = 4 + 4 + 2 + len(topic) + 4 + 4
+    error, _, _, aborted_count = struct.unpack_from(">hqqi", answer, position)
+    if error:
+        raise wire.WireError(f"Fetch of {topic}-{partition} answered error {error}")
+    return answer[position + 22 + max(aborted_count, 0) * 16 + 4 :]
 
 
 class Batches:

@@ -32,6 +32,10 @@ class Connection:
     def ask(self, frame: bytes) -> bytes:
         """Send one frame, return the answer's body: after the size and the correlation id."""
         self.socket.sendall(frame)
+        return self.receive()
+
+    def receive(self) -> bytes:
+        """Return the body of the next answer."""
         (size_bytes,) = struct.unpack(">i", self._read(4))
         return self._read(size_bytes)[4:]
 

@@ -15,6 +15,8 @@ from benchmarks.rows.session import RowError
 START_PATIENCE_S: Final = 300.0
 STOP_PATIENCE_S: Final = 600.0
 LEADER_PATIENCE_S: Final = 120.0
+SESSION_S: Final = 25.0
+"""Kafka's `zookeeper.session.timeout.ms` and a little more."""
 
 
 class ScalePlan(NamedTuple):
@@ -23,6 +25,7 @@ class ScalePlan(NamedTuple):
     start_partitions: int
     start_bytes: int
     start_repeats: int
+    killed_records: int
     empty_partitions: int
     raw_s: float
     lookup_segments: int
@@ -37,6 +40,7 @@ FULL: Final = ScalePlan(
     start_partitions=1_000,
     start_bytes=10_000_000_000,
     start_repeats=5,
+    killed_records=2_000_000,
     empty_partitions=10_000,
     raw_s=5.0,
     lookup_segments=1_000,
@@ -50,6 +54,7 @@ QUICK: Final = ScalePlan(
     start_partitions=50,
     start_bytes=50_000_000,
     start_repeats=2,
+    killed_records=20_000,
     empty_partitions=300,
     raw_s=0.5,
     lookup_segments=20,

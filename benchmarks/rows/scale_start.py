@@ -10,12 +10,10 @@ import time
 
 from benchmarks import scale_wire
 from benchmarks.peers import Minibroker
-from benchmarks.rows.scale_session import ScaleSession, retrying
+from benchmarks.rows.scale_session import SESSION_S, ScaleSession, retrying
 
 TOPIC = "bench-scale"
 _BATCH_RECORDS, _VALUE_BYTES = 100, 10_000
-_SESSION_S = 25.0
-"""Kafka's `zookeeper.session.timeout.ms` and a little more."""
 
 
 def measure(session: ScaleSession) -> None:
@@ -34,7 +32,7 @@ def measure(session: ScaleSession) -> None:
     session.child.kill()
     if not isinstance(session.peer, Minibroker):
         # Kafka cannot come back before ZooKeeper has forgotten the dead one; that is not counted.
-        time.sleep(_SESSION_S)
+        time.sleep(SESSION_S)
     session.add("scale_killed", session.start())
     session.add("scale_killed_read", session.read_bytes() / 1e6)
 
