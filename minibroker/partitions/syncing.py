@@ -55,7 +55,7 @@ class SyncSchedule:
         "_queue",
         "_run_then",
         "_superseded",
-        "_synced_count",
+        "_synced_logs",
         "_timer",
         "_timers",
         "_waiting",
@@ -85,8 +85,8 @@ class SyncSchedule:
         """Logs that the running round has not come to."""
         self._is_busy = False
         """Is the worker asked for something that has not ended?"""
-        self._synced_count = 0
-        """Logs synced since the last checkpoint."""
+        self._synced_logs: list[tuple[DurableLog, int]] = []
+        """Logs synced since the last checkpoint, and up to which offset."""
         self._superseded: list[str] = []
         """Paths of snapshots that nobody needs after the next checkpoint."""
         self._is_closed = False
@@ -123,7 +123,7 @@ class SyncSchedule:
 
     def _next(self) -> None:
         """Have the next log synced; after the last one, or many, the checkpoint."""
-        while self._queue and self._synced_count < LOGS_A_CHECKPOINT:
+        while self._queue and len(self._synced_logs) < LOGS_A_CHECKPOINT:
             log = self._queue.popleft()
             try:
                 task = log.sync_task()
@@ -133,30 +133,32 @@ class SyncSchedule:
             if task is None:
                 continue
             self._is_busy = True
-            self._run_then(task, partial(self._synced, task))
+            self._run_then(task, partial(self._synced, log, task))
             return
-        if self._synced_count:
+        if self._synced_logs:
             self._is_busy = True
-            self._synced_count = 0
+            synced, self._synced_logs = self._synced_logs, []
             superseded, self._superseded = self._superseded, []
-            self._run_then(partial(self._checkpoint, superseded), self._checkpointed)
+            self._run_then(partial(self._checkpoint, synced, superseded), self._checkpointed)
         elif self._waiting and self._timer is None:
             self._timer = self._timers.after(self._interval_ms, self._begin)
 
-    def _synced(self, task: SyncTask, error: MinibrokerError | OSError | None) -> None:
+    def _synced(
+        self, log: DurableLog, task: SyncTask, error: MinibrokerError | OSError | None
+    ) -> None:
         self._is_busy = False
         if error is not None:
             self._refused(error)
         else:
-            self._synced_count += 1
+            self._synced_logs.append((log, task.offset))
             superseded = task.apply()
             if superseded is not None:
                 self._superseded.append(superseded)
         self._next()
 
-    def _checkpoint(self, superseded: list[str]) -> None:
+    def _checkpoint(self, synced: list[tuple[DurableLog, int]], superseded: list[str]) -> None:
         """On the worker. Raises StorageError."""
-        self._logs.checkpoint_now()
+        self._logs.checkpoint_synced(synced)
         RemoveTask(self._logs.disk.files, superseded)()
 
     def _checkpointed(self, error: MinibrokerError | OSError | None) -> None:

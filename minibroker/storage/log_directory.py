@@ -49,6 +49,7 @@ class LogDirectory:
         "named",
         "path",
         "properties",
+        "recovery_points",
         "was_clean",
     )
 
@@ -59,6 +60,8 @@ class LogDirectory:
         self.was_clean = False
         self.named: set[TopicPartition] = set()
         """Partitions that the checkpoints may name, also such as are gone: see `checkpointing`."""
+        self.recovery_points: dict[TopicPartition, int] = {}
+        """As they stand in the file. Nobody changes the mapping; `checkpointing` replaces it."""
         self.is_offline = False
         """It failed: nothing is read or written in it until the broker is started again."""
         self._lock: int | None = None

@@ -36,6 +36,7 @@ from minibroker.storage.tasks import RemoveCopyTask, RemoveDirectoryTask
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
+    from minibroker.storage.durable_log import DurableLog
     from minibroker.storage.log_move import LogMove
 
 _log = logging.getLogger(__name__)
@@ -510,6 +511,13 @@ class LogManager:
         """
         self._checkpoints.write(self.directories, lambda: list(self.logs.items()))
         self.disk.windows.close_unused()
+
+    def checkpoint_synced(self, synced: "Sequence[tuple[DurableLog, int]]") -> None:
+        """Write the recovery points of logs that were synced up to an offset. Any thread.
+
+        Raises StorageError.
+        """
+        self._checkpoints.write_synced(self.directories, synced, self.logs.get)
 
     def flush_all(self) -> None:
         """Write and sync every log. Raises StorageError."""

@@ -160,3 +160,58 @@ def test_a_recovery_point_never_vouches_for_deleted_records_alone(tmp_path: Path
     files.fail_at = -1
     manager.close()
     files.forget_pins()
+
+
+def recovery_points(directory: Path) -> dict[str, int]:
+    """Topic → offset in the file."""
+    lines = (directory / "recovery-point-offset-checkpoint").read_text().splitlines()[2:]
+    return {line.split()[0]: int(line.split()[2]) for line in lines}
+
+
+def test_a_sync_writes_the_recovery_points_of_its_logs_only(tmp_path: Path) -> None:
+    """Of the others the file keeps what it had, also what an earlier run had written."""
+    manager = open_manager(str(tmp_path))
+    logs = [manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B)]
+    for log in logs:
+        append(log, b"1")
+        log.flush()
+    manager.checkpoint_now()
+    manager.close()
+    manager = open_manager(str(tmp_path))
+    logs = [manager.logs[name] for name in (A, B)]
+    for log in logs:
+        append(log, b"2")
+        log.flush()
+    manager.checkpoint_synced([(logs[0], 2)])
+    assert recovery_points(tmp_path) == {"a": 2, "b": 1}
+    manager.close()
+
+
+def test_a_sync_of_what_was_truncated_or_deleted_vouches_for_nothing(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    logs = [manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B)]
+    for log in logs:
+        append(log, b"1")
+        append(log, b"2")
+        log.flush()
+    manager.truncate(*A, 1)
+    manager.delete(*B)
+    manager.create_log(*B, TOPIC_ID, DEFAULTS)
+    manager.checkpoint_synced([(log, 2) for log in logs])
+    assert recovery_points(tmp_path) == {"a": 1}
+    assert manager.directories[0].named == {A, B}  # who makes a B writes them anew first
+    manager.close()
+
+
+def test_a_sync_writes_into_the_directory_of_each_log(tmp_path: Path) -> None:
+    paths = [tmp_path / "one", tmp_path / "two"]
+    manager = open_manager(*map(str, paths))
+    logs = [manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B)]
+    for log in logs:
+        append(log, b"1")
+        log.flush()
+    manager.checkpoint_synced([(log, 1) for log in logs])
+    assert [recovery_points(path) for path in paths] == [{"a": 1}, {"b": 1}]
+    manager.fail_directory(str(paths[1]))
+    manager.checkpoint_synced([(log, 1) for log in logs])
+    manager.close()
