@@ -26,10 +26,27 @@ class MinibrokerError(Exception):
     """Base of all of them; never raised itself."""
 
 
+DETAIL_MAX: Final = 8_000
+"""Characters of an error message; each takes up to four bytes."""
+
+
+def cut_detail(text: str) -> str:
+    """Return an error message that its field can hold.
+
+    A message may repeat a client's text of 32,767 bytes, and the field holds no more than that.
+    """
+    return text if len(text) <= DETAIL_MAX else f"{text[:DETAIL_MAX]}…"
+
+
 class KafkaError(MinibrokerError):
-    """A request that Kafka answers with an error code. `detail` is Kafka's error message field."""
+    """A request that Kafka answers with an error code. `detail` is Kafka's error message field.
+
+    A long one is cut as by `cut_detail`.
+    """
 
     def __init__(self, code: ErrorCode, detail: str | None = None) -> None:
+        if detail is not None:
+            detail = cut_detail(detail)
         super().__init__(code, detail)
         self.code = code
         self.detail = detail

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import ProtocolError
 from minibroker.protocol.messages.create_acls import (
     AclCreationResult,
     CreateAclsRequest,
@@ -23,15 +24,14 @@ _UNKNOWN: Final = 0
 """Code of the resource, operation or permission that is none; Kafka reads no further."""
 
 
-def handle(context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse | None:
-    """One refusal per entry; the end of the connection for a code that stands for nothing."""
+def handle(context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
+    """Return one refusal per entry. Raises ProtocolError for a code that stands for nothing."""
     if any(
         _UNKNOWN
         in (one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
         for one in request.creations
     ):
-        context.close_connection("CreateAcls has a code that stands for nothing")
-        return None
+        raise ProtocolError("CreateAcls has a code that stands for nothing")
     return error_response(
         request, context.version, ErrorCode.SECURITY_DISABLED, "No Authorizer is configured."
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import ProtocolError
 from minibroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
 if TYPE_CHECKING:
@@ -19,16 +20,15 @@ _UNKNOWN: Final = 0
 """Code of the resource, operation or permission that is none; Kafka reads no further."""
 
 
-def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse | None:
-    """The one answer; none, and the end of the connection, to a code that stands for nothing."""
+def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+    """Return the refusal. Raises ProtocolError for a code that stands for nothing."""
     if _UNKNOWN in (
         request.resource_type_filter,
         request.pattern_type_filter,
         request.operation,
         request.permission_type,
     ):
-        context.close_connection("DescribeAcls has a code that stands for nothing")
-        return None
+        raise ProtocolError("DescribeAcls has a code that stands for nothing")
     return DescribeAclsResponse(
         error_code=int(ErrorCode.SECURITY_DISABLED),
         error_message="No Authorizer is configured on the broker",

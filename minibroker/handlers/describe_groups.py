@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, cut_detail
 from minibroker.groups.classic.group import ClassicGroup, State
 from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
 from minibroker.protocol.messages.describe_groups import (
@@ -48,11 +48,8 @@ def _describe(context: RequestContext, group_id: str) -> DescribedGroup:
         found = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
         if context.version >= _NOT_FOUND_SINCE:
             found.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
-            found.error_message = (
-                f"Group {group_id} not found."
-                if group is None
-                else f"Group {group_id} is not a classic group."
-            )
+            reason = "not found" if group is None else "is not a classic group"
+            found.error_message = cut_detail(f"Group {group_id} {reason}.")
         return found
     is_stable = group.state is State.STABLE
     names_instances = context.version >= _STATIC_MEMBERS_SINCE

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.cluster.paths import DEFAULT_ENTITY, desanitize, sanitize
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import cut_detail
 from minibroker.handlers.scram_credentials import MECHANISMS, iterations_of
 from minibroker.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -85,4 +86,6 @@ def _described(name: str, config: Mapping[str, str]) -> DescribeUserScramCredent
 
 
 def _failed(name: str, code: ErrorCode, detail: str) -> DescribeUserScramCredentialsResult:
-    return DescribeUserScramCredentialsResult(user=name, error_code=int(code), error_message=detail)
+    return DescribeUserScramCredentialsResult(
+        user=name, error_code=int(code), error_message=cut_detail(detail)
+    )

@@ -192,7 +192,11 @@ class Reader:
         try:
             return self.buffer[position:end].tobytes().decode()
         except UnicodeDecodeError:
-            return str(self.buffer[position:end], "utf-8", "replace")
+            text = str(self.buffer[position:end], "utf-8", "replace")
+        # A replacement takes three bytes for one: an answer could not repeat a longer text.
+        if len(text.encode()) > STRING_BYTES_MAX:
+            raise ProtocolError(f"a string of {size_bytes} bytes at byte {position} is not UTF-8")
+        return text
 
     def string(self) -> str:
         """String with an int16 length; null is refused."""

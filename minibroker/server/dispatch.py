@@ -166,6 +166,8 @@ class Dispatcher:
         request = _read_request(handler, version, frame, position)
         try:
             response = handler.handle(context, request)
+        except ProtocolError:
+            raise  # a value that no request may have, as Kafka finds while it parses
         except Exception as error:  # a task root: every error of a handler ends here
             response = error_response(handler, context, request, error)
         if response.__class__ is handler.response:

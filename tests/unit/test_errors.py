@@ -179,3 +179,12 @@ async def test_the_other_partitions_are_served(  # noqa: PLR0917
     assert codes_of(answer) == {0: ErrorCode.UNKNOWN_SERVER_ERROR, 1: 0}
     (record,) = [one for one in caplog.records if one.exc_info]
     assert "t-0" in record.getMessage()
+
+
+def test_a_message_that_its_field_could_not_hold_is_cut() -> None:
+    """A client's text of 32,767 bytes with words around it was an answer that could not be sent."""
+    error = KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"no such name: {'ä' * 32_767}")
+    assert error.detail is not None
+    assert error.detail.startswith("no such name: ä")
+    assert error.detail.endswith("ä…")
+    assert len(error.detail.encode()) < 32_767

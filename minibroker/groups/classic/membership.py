@@ -8,7 +8,7 @@ the file before its step goes on (`done`), so nobody hears of what a crash would
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from minibroker.error_codes import ErrorCode
@@ -77,9 +77,17 @@ def settings_of(config: BrokerConfig) -> Settings:
     )
 
 
+CLIENT_ID_CHARACTERS_MAX: Final = 8_000
+"""Of a client id within a member id; each takes up to four bytes."""
+
+
 def new_member_id(client_id: str) -> str:
-    """An id that nobody has: what the client or the instance is called, a dash, a random UUID."""
-    return f"{client_id}-{uuid4()}"
+    """Return an id for a new member: its client (or instance) id and a random part, as in Kafka.
+
+    A client id may have 32,767 bytes and a member id may have no more: a long one is cut. Kafka
+    cannot answer such a member, nor describe its group afterwards.
+    """
+    return f"{client_id[:CLIENT_ID_CHARACTERS_MAX]}-{uuid4()}"
 
 
 class ClassicMembership:

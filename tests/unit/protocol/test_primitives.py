@@ -128,6 +128,17 @@ def test_text_that_is_not_utf8_is_read_with_replacements() -> None:
     assert Reader(b"\x00\x03a\xffb").string() == "a\ufffdb"
 
 
+def test_text_that_no_answer_could_repeat_is_refused() -> None:
+    """A replacement takes three bytes for one."""
+    for size_bytes, is_read in ((10_922, True), (10_923, False)):
+        reader = Reader(struct.pack(">h", size_bytes) + b"\xff" * size_bytes)
+        if is_read:
+            assert len(reader.string()) == size_bytes
+        else:
+            with pytest.raises(ProtocolError, match="not UTF-8"):
+                reader.string()
+
+
 def test_runs_and_arrays_of_numbers() -> None:
     layout = struct.Struct(">ihq")
     reader = Reader(layout.pack(1, 2, 3) + struct.pack(">2i", 4, 5))

@@ -94,6 +94,13 @@ async def rig() -> Rig:
     return Rig()
 
 
+def test_the_id_of_a_new_member_can_be_answered() -> None:
+    """A longer one made the answer impossible, and every later DescribeGroups of the group."""
+    member_id = new_member_id("ä" * 32_767)
+    assert member_id.startswith("ä" * 8_000)
+    assert len(member_id.encode()) < 32_767
+
+
 def test_member_ids_are_the_clients_name_and_random() -> None:
     first, second = new_member_id("client"), new_member_id("client")
     assert first != second
