@@ -26,7 +26,7 @@ SARAMA_MEMBER := build/sarama-member
 COMPOSE_READER := build/compose-go/cmd
 OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama compose-reader)
 
-.PHONY: help run quick test crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
+.PHONY: help run quick test fuzz crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -52,6 +52,14 @@ ifeq ($(strip $(ARGS)),)
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
+
+# FRAMES: how many; SEED: of an earlier run, to have it again.
+FRAMES ?= 1000000
+fuzz: $(VENV)/.test ## 1,000,000 hostile frames of every API and version, new ones each time, 20 minutes (FRAMES=N, SEED=N)
+	@seed="$(SEED)"; seed=$${seed:-$$($(BIN)/python -c 'import secrets; print(secrets.randbits(32))')}; \
+	echo "make fuzz: SEED=$$seed"; \
+	MINIBROKER_FUZZ_FRAMES=$(FRAMES) MINIBROKER_FUZZ_SEED=$$seed MINIBROKER_FUZZ_EXAMPLES=5000 \
+	  $(BIN)/python -m pytest tests/fuzz --timeout 0 --hypothesis-profile explore --hypothesis-seed $$seed $(ARGS)
 
 crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 500 kills while topics are deleted, 15 minutes
 	MINIBROKER_CRASHES=500 $(BIN)/python -m pytest tests/crash --timeout 0 $(ARGS)

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 # The same examples in every run, and no failure because the machine is busy.
 hypothesis.settings.register_profile("minibroker", deadline=None, derandomize=True)
+# `make fuzz`: new examples in every run, from the seed that it prints.
+hypothesis.settings.register_profile(
+    "explore", deadline=None, derandomize=False, database=None, print_blob=True
+)
 hypothesis.settings.load_profile("minibroker")
 
 

@@ -9,6 +9,7 @@ that once went wrong, or that reach a rare branch, stand at the tests.
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
 NOW = 1_700_000_000_000
 LIMIT = 1_000_000
-EXAMPLES = 200
+EXAMPLES = int(os.environ.get("MINIBROKER_FUZZ_EXAMPLES", "200"))
+"""Of each test; `make fuzz` has more, and new ones each time."""
 
 SEEDS = [
     bytes(
