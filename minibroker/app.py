@@ -28,6 +28,7 @@ from minibroker.errors import ConfigError, KafkaError, StorageError
 from minibroker.handlers.context import Services
 from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
+from minibroker.partitions.checking import Checker
 from minibroker.partitions.directories import FailedDirectories
 from minibroker.partitions.fetch_session import FetchSessionCache
 from minibroker.partitions.flushing import Flusher
@@ -105,9 +106,11 @@ class Broker:
         self.failed_directories = self._make_failed_directories()
         self.partitions.on_storage_error = self.failed_directories.note
         self.partitions.run_then = self.worker.run_then
-        # fsyncs that producers wait for stand behind no other work; an unused thread is not begun.
+        # What producers wait for stands behind no other work; an unused thread is not begun.
         self.flush_worker = Worker(self._storage_failed)
         self.partitions.flusher = Flusher(self.flush_worker.run_then, fail_answer)
+        self.check_worker = Worker(self._storage_failed)
+        self.partitions.checker = Checker(self.check_worker.run_then)
         self.logs.report_high_watermarks(self.partitions.high_watermark_of)
         self.coordinators = Coordinators(
             cluster=self.cluster,
@@ -217,6 +220,7 @@ class Broker:
         self.failure = loop.create_future()
         self.worker.begin(loop)
         self.flush_worker.begin(loop)
+        self.check_worker.begin(loop)
         self._server = Server(self.services, loop)
         self.logs.open()
         try:
@@ -248,6 +252,7 @@ class Broker:
             await self.cluster.close()
             self.worker.close()
             self.flush_worker.close()
+            self.check_worker.close()
             self.logs.release()
             raise
         self._server.start_accepting()
@@ -350,6 +355,7 @@ class Broker:
         self.partitions.commit()
         self.worker.close()
         self.flush_worker.close()
+        self.check_worker.close()
         self.logs.close()
 
     async def abandon(self) -> None:
@@ -365,6 +371,7 @@ class Broker:
         await self._server.stop()
         self.worker.close()
         self.flush_worker.close()
+        self.check_worker.close()
         self.logs.release()
 
     # Later.

@@ -19,6 +19,7 @@ from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, answer_error
 from minibroker.handlers.leaders import LeaderHints
+from minibroker.handlers.produce_checks import look_at_batches, topic_name
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.partitions import verification
 from minibroker.protocol.messages.produce import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.checking import Checks
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.produce import PartitionProduceData
@@ -61,32 +63,52 @@ def handle(
 ) -> ProduceResponse | Awaitable[ProduceResponse]:
     """Append to every partition of the request; one result per partition, in order.
 
-    An awaitable where a transaction has to wait for the end of the one before it. Raises
-    KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where transactional records come without
-    their id.
+    An awaitable where a batch is checked beside the loop, and where a transaction has to wait for
+    the end of the one before it. Raises KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where
+    transactional records come without their id.
     """
-    version = context.version
-    if version >= FIRST_VERSION_OF_V2:
+    checks = look_at_batches(context, request)
+    rest = checks.rest(context.services.partitions.checker, context.services.clock.now_ms())
+    if rest is not None:
+        return _when_checked(context, request, checks, rest)
+    return _handle_checked(context, request, checks)
+
+
+async def _when_checked(
+    context: RequestContext, request: ProduceRequest, checks: Checks, rest: Awaitable[None]
+) -> ProduceResponse:
+    await rest
+    outcome = _handle_checked(context, request, checks)
+    return outcome if isinstance(outcome, ProduceResponse) else await outcome
+
+
+def _handle_checked(
+    context: RequestContext, request: ProduceRequest, checks: Checks
+) -> ProduceResponse | Awaitable[ProduceResponse]:
+    if context.version >= FIRST_VERSION_OF_V2:
         if request.transactional_id is not None:
             from minibroker.handlers import produce_transactions  # noqa: PLC0415  most do without
 
             refused = produce_transactions.verify_batches(context, request)
             if not isinstance(refused, dict):
-                return _when_verified(context, request, refused)
-            return _append_all(context, request, refused)
+                return _when_verified(context, request, refused, checks)
+            return _append_all(context, request, refused, checks)
         if _has_transactional(request):
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return _append_all(context, request, _NOTHING_REFUSED)
+    return _append_all(context, request, _NOTHING_REFUSED, checks)
 
 
 async def _when_verified(
-    context: RequestContext, request: ProduceRequest, refused: Awaitable[Refusals]
+    context: RequestContext,
+    request: ProduceRequest,
+    refused: Awaitable[Refusals],
+    checks: Checks,
 ) -> ProduceResponse:
-    return _append_all(context, request, await refused)
+    return _append_all(context, request, await refused, checks)
 
 
 def _append_all(
-    context: RequestContext, request: ProduceRequest, refused: Refusals
+    context: RequestContext, request: ProduceRequest, refused: Refusals, checks: Checks
 ) -> ProduceResponse:
     services = context.services
     version = context.version
@@ -94,12 +116,10 @@ def _append_all(
     response = ProduceResponse()
     now_ms = services.clock.now_ms()
     for topic in request.topic_data:
-        name = topic.name
-        answer = TopicProduceResponse(name=name)
+        name = topic_name(context, topic)
+        answer = TopicProduceResponse(name=topic.name)
         if version >= 13:
             answer.topic_id = topic.topic_id
-            known = services.cluster.image.topic_by_id.get(topic.topic_id)
-            name = known.name if known is not None else ""
         if topic.partition_data:
             response.responses.append(answer)
         for data in topic.partition_data:
@@ -110,7 +130,7 @@ def _append_all(
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
                 if (name, data.index) in refused:
                     raise refused[name, data.index]
-                _append(context, partitions, name, data, result, request.acks, now_ms)
+                _append(context, partitions, name, data, result, request.acks, now_ms, checks)
             except Exception as error:
                 refusal = answer_error(error, f"appending to {name}-{data.index}")
                 _fail(context, response, name, result, refusal)
@@ -125,6 +145,7 @@ def _append(  # noqa: PLR0917  one call per partition of every request
     result: PartitionProduceResponse,
     acks: int,
     now_ms: int,
+    checks: Checks,
 ) -> None:
     partition = partitions.get(topic, data.index)
     records = data.records
@@ -140,14 +161,15 @@ def _append(  # noqa: PLR0917  one call per partition of every request
         result.base_offset = -1
         result.log_start_offset = partition.log_start_offset
         return  # as in Kafka: nothing appended, base offset -1, no error
+    checked = checks.of(partition, records)
     result.log_start_offset = partition.log_start_offset
     if partition.unverified and is_transactional(records):
         header = read_header(records)
         verification.check_sequence(partition, header.producer_id, header.base_sequence)
-        appended = partition.append(records, acks, now_ms, result)
+        appended = partition.append(records, acks, now_ms, result, checked=checked)
         verification.on_append(partition, header.producer_id)
     else:
-        appended = partition.append(records, acks, now_ms, result)
+        appended = partition.append(records, acks, now_ms, result, checked=checked)
     result.base_offset = appended.first_offset
     result.log_append_time_ms = appended.append_time_ms
     result.log_start_offset = appended.log_start_offset

@@ -31,7 +31,7 @@ from minibroker.records.batch import (
     MAGIC_AT,
     TRANSACTIONAL_FLAG,
 )
-from minibroker.records.produce_rules import FIRST_VERSION_OF_ZSTD
+from minibroker.records.produce_rules import FIRST_VERSION_OF_ZSTD, LargeBatchError
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -151,7 +151,11 @@ def handle_fast(
             return None
     answer = FastAnswer(handler, context.correlation_id, route)
     try:
-        appended = route.partition.append(records, acks, services.clock.now_ms(), answer)
+        appended = route.partition.append(
+            records, acks, services.clock.now_ms(), answer, is_bounded=True
+        )
+    except LargeBatchError:
+        return None
     except Exception as error:
         refusal = answer_error(error, f"appending to {route.partition}")
         return refused(context, route.partition, refusal)

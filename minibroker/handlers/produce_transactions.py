@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
+from minibroker.handlers.produce_checks import topic_name
 from minibroker.handlers.transaction_verification import RETRIES_MAX, Protocol, Question, verify
 from minibroker.ids import TopicPartition
 from minibroker.records.batch import read_header
@@ -89,10 +90,7 @@ def _transactional(
     """The batches to verify, without those that will be refused for another reason."""
     image = context.services.cluster.image
     for topic in request.topic_data:
-        name = topic.name
-        if context.version >= 13:
-            known = image.topic_by_id.get(topic.topic_id)
-            name = known.name if known is not None else ""
+        name = topic_name(context, topic)
         if name not in image.topics:
             continue
         for data in topic.partition_data:

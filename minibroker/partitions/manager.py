@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError, StorageError
 from minibroker.ids import TopicPartition
+from minibroker.partitions.checking import Checker
 from minibroker.partitions.directories import LogDirectoryView
 from minibroker.partitions.flushing import Flusher, Flushing
 from minibroker.partitions.ownerless import keep_ownerless
@@ -85,6 +86,7 @@ class PartitionManager:
         "_on_change",
         "_run_later",
         "_topics",
+        "checker",
         "flusher",
         "flushing",
         "is_started",
@@ -128,8 +130,9 @@ class PartitionManager:
         `handlers/produce_fast` fills it; emptied whenever a partition comes, goes or changes."""
         self.staged: list[tuple[Partition, Failable, AppendInfo]] = []
         """Appends that `commit` completes: partition, claiming answer, the log's entry."""
+        self.checker = Checker(_run_now)
         self.flusher = Flusher(_run_now, fail_answer)
-        """The broker puts one in its place that leaves the loop."""
+        """The broker puts others in the place of these two, that leave the loop."""
         self.run_then: RunThen = _run_now
         """Has a worker do what may block, and tells the loop how it ended."""
         self.flushing: Flushing | None = None

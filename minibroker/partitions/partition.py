@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from minibroker.storage.producer_state import ProducerEntry
     from minibroker.storage.readable_log import LogPosition, LogRead
     from minibroker.storage.txn_index import AbortedTransaction
+    from minibroker.storage.validator import CheckedRecords
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +116,8 @@ class Partition:
         answer: Failable,
         *,
         origin: Literal["client", "coordinator"] = "client",
+        is_bounded: bool = False,
+        checked: CheckedRecords | None = None,
     ) -> AppendInfo:
         """Check one produce request's records for this partition and stage them for the disk.
 
@@ -124,6 +127,8 @@ class Partition:
             now_ms: wall clock, milliseconds.
             answer: what the client will be told; turned into an error if the disk refuses later.
             origin: a coordinator's own records are not checked for sequences.
+            is_bounded: raise LargeBatchError where to check them would hold the loop.
+            checked: these records, where `Checker` has checked them.
 
         The bytes are on disk after `PartitionManager.commit`; the answer must not leave before.
 
@@ -133,7 +138,14 @@ class Partition:
         if acks == -1 and (self.isr_size != 1 or log.config.min_insync_replicas > 1):
             self._check_in_sync(log.config.min_insync_replicas)
         try:
-            appended = log.append(records, self.leader_epoch, now_ms, origin=origin)
+            appended = log.append(
+                records,
+                self.leader_epoch,
+                now_ms,
+                origin=origin,
+                is_bounded=is_bounded,
+                checked=checked,
+            )
         except StorageError as error:
             raise self._failed(error) from error
         self.manager.staged.append((self, answer, appended))

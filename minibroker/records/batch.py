@@ -45,6 +45,7 @@ MAGIC_AT: Final = 16
 CRC_AT: Final = 17
 ATTRIBUTES_AT: Final = 21
 MAX_TIMESTAMP_AT: Final = 35
+COUNT_AT: Final = 57
 RECORDS_AT: Final = 61
 
 LENGTH_FIELD_END: Final = 12

@@ -49,6 +49,10 @@ class NotVerifiedError(KafkaError):
     """The batch is transactional, and its coordinator does not (yet) know of it."""
 
 
+class LargeBatchError(Exception):
+    """To check the batch would hold the loop: it is to be checked beside it. Nothing changed."""
+
+
 def is_transactional(records: bytes | bytearray | memoryview) -> bool:
     """The flag of a format 2 batch, read without parsing the header: this is the hot path."""
     return (

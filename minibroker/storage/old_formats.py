@@ -49,7 +49,12 @@ from minibroker.records.message_set import (
     set_timestamp,
 )
 from minibroker.records.record import Record
-from minibroker.storage.record_checks import check_can_be_built, check_records, facts_of
+from minibroker.storage.record_checks import (
+    check_can_be_built,
+    check_records,
+    facts_of,
+    unfolded_bytes_max,
+)
 
 if TYPE_CHECKING:
     from minibroker.storage.append_rules import AppendRules
@@ -87,7 +92,7 @@ def validate_message_set(records: memoryview, request: Request) -> tuple[memoryv
         _check_batch(header, first, request)
     decoded: list[Record] = []
     for position, header in headers:
-        found = _decode(records, position, header, request.partition)
+        found = _decode(records, position, header, request)
         _check_records(found, header, request)
         decoded += found
     is_numbered = all(record.offset == index for index, record in enumerate(decoded))
@@ -154,17 +159,24 @@ def _check_batch(header: BatchHeader, first: BatchHeader, request: Request) -> N
 
 
 def _decode(
-    records: memoryview, position: int, header: BatchHeader, partition: object
+    records: memoryview, position: int, header: BatchHeader, request: Request
 ) -> list[Record]:
+    size_bytes_max = unfolded_bytes_max(request.rules)
     try:
-        return decode_message(records, position, header=header, check_inner_crc=True)
+        return decode_message(
+            records,
+            position,
+            header=header,
+            size_bytes_max=size_bytes_max,
+            check_inner_crc=True,
+        )
     except CorruptionError as error:
         code = ErrorCode.CORRUPT_MESSAGE
         if isinstance(error, MalformedSetError):
             code = ErrorCode.INVALID_RECORD
         elif isinstance(error, UnreadableSetError):
             code = ErrorCode.UNKNOWN_SERVER_ERROR
-        raise KafkaError(code, f"{partition}: {error}") from error
+        raise KafkaError(code, f"{request.partition}: {error}") from error
 
 
 def _check_records(found: list[Record], header: BatchHeader, request: Request) -> None:
@@ -183,7 +195,7 @@ def _number_plain(
     offset = request.next_offset
     for position, header in headers:
         _check_batch(header, first, request)
-        _check_records(_decode(records, position, header, request.partition), header, request)
+        _check_records(_decode(records, position, header, request), header, request)
         assign_offset(records, position, offset)
         offset += 1
         if first.magic == V0:

@@ -23,8 +23,17 @@ from typing import Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
-from minibroker.records.batch import NO_TIMESTAMP, RECORDS_AT, BatchHeader
-from minibroker.records.compression import NONE, UnfoldsTooFarError, decompress
+from minibroker.records.batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    COUNT_AT,
+    HEADER_BYTES,
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    RECORDS_AT,
+    BatchHeader,
+)
+from minibroker.records.compression import NONE, Data, UnfoldsTooFarError, decompress
 from minibroker.records.contents import (
     Contents,
     RecordFacts,
@@ -32,7 +41,7 @@ from minibroker.records.contents import (
     iterate_records,
     read_contents,
 )
-from minibroker.records.produce_rules import InvalidRecordsError, RecordError
+from minibroker.records.produce_rules import InvalidRecordsError, LargeBatchError, RecordError
 from minibroker.records.record import (
     DECOMPRESSED_BYTES_MAX,
     Record,
@@ -41,6 +50,17 @@ from minibroker.records.record import (
 )
 from minibroker.storage.append_rules import AppendRules
 
+RECORDS_AT_ONCE_MAX: Final = 1000
+UNFOLDED_AT_ONCE_MAX: Final = 128 << 10
+PACKED_AT_ONCE_MAX: Final = 64 << 10
+"""What the loop checks by itself: so many records, so many bytes unfolded, so many compressed. More
+would hold it for longer than a millisecond."""
+BUILT_AT_ONCE_MAX: Final = 16 << 10
+BUILT_RECORDS_AT_ONCE_MAX: Final = 200
+"""The same for a batch that is built anew: bytes, unfolded or not, and records."""
+UNFOLDED_FORMAT_0_MAX: Final = 4 << 20
+"""Most bytes that a batch for a topic of format 0 may unfold to. Its compressed messages have their
+offsets inside, so they are built on the loop."""
 _RECORD_ERRORS_SHOWN: Final = 3
 _RECORD_ERRORS_MAX: Final = 10_000
 _COPIED_BYTES_MAX: Final = 2048
@@ -48,18 +68,43 @@ _COPIED_BYTES_MAX: Final = 2048
 a view, and larger ones cost more to copy."""
 
 
-def check_contents(
-    records: memoryview, header: BatchHeader, rules: AppendRules, now_ms: int, partition: object
+def is_quick(records: Data, rules: AppendRules) -> bool:
+    """Whether this is one plain batch of few records, which is stored as it comes."""
+    return (
+        len(records) >= HEADER_BYTES
+        and records[MAGIC_AT] == rules.magic == 2
+        and records[ATTRIBUTES_AT + 1] & CODEC_MASK == (rules.codec or NONE) == NONE
+        and int.from_bytes(records[COUNT_AT:HEADER_BYTES], "big") <= RECORDS_AT_ONCE_MAX
+    )
+
+
+def unfolded_bytes_max(rules: AppendRules) -> int:
+    """How many bytes a batch may unfold to."""
+    return UNFOLDED_FORMAT_0_MAX if rules.magic == 0 else DECOMPRESSED_BYTES_MAX
+
+
+def check_contents(  # noqa: PLR0917  once per produced batch
+    records: memoryview,
+    header: BatchHeader,
+    rules: AppendRules,
+    now_ms: int,
+    partition: object,
+    is_bounded: bool = False,
 ) -> Contents:
-    """What the records of the batch say, each of which the topic takes. Raises KafkaError where
-    Kafka's reader would fail, InvalidRecordsError.
+    """What the records of the batch say, each of which the topic takes.
+
+    `is_bounded`: raise LargeBatchError where that takes too long for the loop. Raises KafkaError
+    where Kafka's reader would fail, InvalidRecordsError.
     """
     size_bytes = header.size_bytes
     body: bytes | memoryview = records
     start, end = RECORDS_AT, size_bytes
     is_framed = header.codec == NONE
+    if is_bounded and header.count > RECORDS_AT_ONCE_MAX:
+        raise LargeBatchError
     if not is_framed:
-        body = _unfold(records, header, partition)
+        at_once_max = UNFOLDED_AT_ONCE_MAX if is_bounded else None
+        body = _unfold(records, header, rules, partition, at_once_max)
         start, end = 0, len(body)
     elif size_bytes < _COPIED_BYTES_MAX * header.count:
         body = bytes(records)
@@ -87,28 +132,50 @@ def check_contents(
     return contents
 
 
-def _unfold(records: memoryview, header: BatchHeader, partition: object) -> bytes:
-    """The records, decompressed. Raises KafkaError."""
+def _unfold(
+    records: memoryview,
+    header: BatchHeader,
+    rules: AppendRules,
+    partition: object,
+    at_once_max: int | None,
+) -> bytes:
+    """The records, decompressed. Raises KafkaError; LargeBatchError where they are more than
+    `at_once_max` bytes (None: no matter).
+    """
+    limit = unfolded_bytes_max(rules)
+    if at_once_max is not None:
+        if header.size_bytes > PACKED_AT_ONCE_MAX:
+            raise LargeBatchError
+        limit = min(limit, at_once_max)
     try:
-        return decompress(
-            header.codec, records[RECORDS_AT : header.size_bytes], DECOMPRESSED_BYTES_MAX
-        )
+        return decompress(header.codec, records[RECORDS_AT : header.size_bytes], limit)
+    except UnfoldsTooFarError as error:
+        if at_once_max is not None:
+            raise LargeBatchError from error
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {error}") from error
     except CorruptionError as error:
-        code = ErrorCode.UNKNOWN_SERVER_ERROR
-        if isinstance(error, UnfoldsTooFarError):
-            code = ErrorCode.MESSAGE_TOO_LARGE
-        raise KafkaError(code, f"{partition}: {error}") from error
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: {error}") from error
 
 
-def read_records(
-    records: memoryview, header: BatchHeader, rules: AppendRules, now_ms: int, partition: object
+def read_records(  # noqa: PLR0917  the arguments of `check_contents`
+    records: memoryview,
+    header: BatchHeader,
+    rules: AppendRules,
+    now_ms: int,
+    partition: object,
+    is_bounded: bool = False,
 ) -> list[Record]:
-    """All records of a batch that is to be built anew. Raises KafkaError, InvalidRecordsError."""
+    """All records of a batch that is to be built anew. Raises as `check_contents`."""
+    at_once_max = BUILT_AT_ONCE_MAX if is_bounded else None
+    if is_bounded and (
+        header.count > BUILT_RECORDS_AT_ONCE_MAX or header.size_bytes > BUILT_AT_ONCE_MAX
+    ):
+        raise LargeBatchError
     if header.codec == NONE:
         check_contents(records, header, rules, now_ms, partition)
         body = bytes(records[RECORDS_AT : header.size_bytes])
     else:
-        body = _unfold(records, header, partition)
+        body = _unfold(records, header, rules, partition, at_once_max)
     try:
         decoded = parse_records(body, header)
     except CorruptionError as error:

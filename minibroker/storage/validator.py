@@ -56,13 +56,78 @@ from minibroker.records.batch import (
     set_timestamps,
 )
 from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES, ZSTD
+from minibroker.records.compression import CODEC_NAMES, NONE, ZSTD
 from minibroker.records.crc import crc32c
+from minibroker.records.produce_rules import LargeBatchError
 from minibroker.records.record import Record
 from minibroker.storage.append_rules import AppendRules
-from minibroker.storage.record_checks import check_can_be_built, check_contents, read_records
+from minibroker.storage.record_checks import (
+    BUILT_AT_ONCE_MAX,
+    check_can_be_built,
+    check_contents,
+    read_records,
+)
 
 Origin = Literal["client", "coordinator"]
+
+
+class CheckedRecords:
+    """Records that were checked before their offsets are known (`check`)."""
+
+    __slots__ = ("_error", "_header", "_records", "now_ms")
+
+    def __init__(
+        self,
+        now_ms: int,
+        records: memoryview | None = None,
+        header: BatchHeader | None = None,
+        error: KafkaError | None = None,
+    ) -> None:
+        """Without `error`, `records` and `header` are what `validate` returned."""
+        self.now_ms = now_ms
+        """When they were checked: their append time, where the topic has one."""
+        self._records = records
+        self._header = header
+        self._error = error
+
+    def number(self, next_offset: int, leader_epoch: int) -> tuple[memoryview, BatchHeader]:
+        """What `validate` returns. Raises its KafkaError."""
+        if self._error is not None:
+            raise self._error
+        records, header = self._records, self._header
+        assert records is not None
+        assert header is not None
+        header.base_offset = next_offset
+        if header.magic == _NEWEST_MAGIC:
+            header.leader_epoch = leader_epoch
+            assign(records, 0, next_offset, leader_epoch)
+        else:
+            from minibroker.records.message_set import number_messages  # noqa: PLC0415  rarely
+
+            number_messages(records, next_offset, header.count)
+        return records, header
+
+
+def check(
+    records: memoryview,
+    rules: AppendRules,
+    now_ms: int,
+    partition: object,
+    *,
+    is_bounded: bool = False,
+) -> CheckedRecords:
+    """Do all of `validate` but the offsets, on any thread; a client's records that nobody else
+    uses.
+
+    Not for topics of format 0, whose compressed messages have their offsets inside. Raises
+    LargeBatchError with `is_bounded`, as `validate` does.
+    """
+    try:
+        checked, header = validate(records, rules, 0, -1, now_ms, partition, is_bounded=is_bounded)
+    except KafkaError as error:
+        return CheckedRecords(now_ms, error=error)
+    return CheckedRecords(now_ms, checked, header)
+
 
 _NEWEST_MAGIC: Final = 2
 
@@ -75,6 +140,7 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     now_ms: int,
     partition: object,
     origin: Origin = "client",
+    is_bounded: bool = False,
 ) -> tuple[memoryview, BatchHeader]:
     """Check `records` (writable, all bytes of one partition) and number them from `next_offset` on.
 
@@ -82,25 +148,25 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     memory, or a new buffer after recompression), and their header. The append time of a
     LogAppendTime topic is the header's `max_timestamp`, which `is_append_time` tells; a batch of a
     CreateTime topic never has that flag. In a topic of an old format the bytes are a message set
-    and the header, whose `magic` says so, stands for all of it.
+    and the header, whose `magic` says so, stands for all of it. Bytes behind the batch that are no
+    whole batch are cut off.
 
-    `partition` only names the place in messages; `now_ms` is the wall clock. Bytes behind the batch
-    that are no whole batch are cut off. Raises KafkaError as in the table above; `records` may then
-    be patched in part.
+    `partition` only names the place in messages; `now_ms` is the wall clock. Raises KafkaError as
+    in the table above, `records` may then be patched in part; with `is_bounded`, LargeBatchError
+    where all that would hold the loop for longer than a millisecond, and nothing is patched.
     """
     available = len(records)
     if available < HEADER_BYTES or records[MAGIC_AT] != 2:
         _check_is_old(records)
-        return _validate_old(records, rules, next_offset, leader_epoch, now_ms, partition)
+        return _validate_old(
+            records, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
+        )
     header = BatchHeader(*HEADER.unpack_from(records))
     header.size_bytes = size_bytes = header.size_bytes + LENGTH_FIELD_END
     if size_bytes != available:
         records = _only_batch(records)
     if header.base_offset != 0 and origin == "client":
-        raise KafkaError(
-            ErrorCode.INVALID_RECORD,
-            f"base offset of the batch for {partition} is {header.base_offset}, expected 0",
-        )
+        raise _wrong_base_offset(header, partition)
     if size_bytes > rules.max_message_bytes:
         raise _too_large(size_bytes, rules, partition)
     # Not `crc_is_valid` (nor `assign` below): every produced batch passes here, each call counts.
@@ -123,8 +189,10 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
         or rules.magic < _NEWEST_MAGIC
         or (codec != rules.codec and rules.codec is not None)
     ):
-        return _validate_slowly(records, rules, next_offset, leader_epoch, now_ms, partition)
-    contents = check_contents(records, header, rules, now_ms, partition)
+        return _validate_slowly(
+            records, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
+        )
+    contents = check_contents(records, header, rules, now_ms, partition, is_bounded)
     if contents.max_timestamp != header.max_timestamp:
         set_timestamps(records, 0, attributes & KNOWN_ATTRIBUTES, contents.max_timestamp)
         header = read_header(records)
@@ -143,15 +211,17 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
     leader_epoch: int,
     now_ms: int,
     partition: object,
+    is_bounded: bool,
 ) -> tuple[memoryview, BatchHeader]:
     """The rest of `validate` where more than offsets and the largest timestamp may change."""
+    is_bounded = is_bounded and rules.magic > 0
     header = read_header(records)
     codec = header.codec
     target = codec if rules.codec is None or header.is_control else rules.codec
     if rules.magic < _NEWEST_MAGIC:
         _check_fits_old(header, rules, partition)
     if target != codec or rules.magic < _NEWEST_MAGIC:
-        decoded = read_records(records, header, rules, now_ms, partition)
+        decoded = read_records(records, header, rules, now_ms, partition, is_bounded)
         if rules.magic < _NEWEST_MAGIC:
             return _store_as_old(
                 decoded, header, target, rules, next_offset, leader_epoch, now_ms, partition
@@ -162,7 +232,7 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
         if len(records) > rules.max_message_bytes:
             raise _too_large(len(records), rules, partition)
     else:
-        contents = check_contents(records, header, rules, now_ms, partition)
+        contents = check_contents(records, header, rules, now_ms, partition, is_bounded)
         flags = header.attributes & KNOWN_ATTRIBUTES & ~APPEND_TIME_FLAG
         if rules.is_append_time:
             set_timestamps(records, 0, flags | APPEND_TIME_FLAG, now_ms)
@@ -237,8 +307,12 @@ def _validate_old(  # noqa: PLR0917  the arguments of `validate`
     leader_epoch: int,
     now_ms: int,
     partition: object,
+    is_bounded: bool,
 ) -> tuple[memoryview, BatchHeader]:
     """The rest of `validate` for a message set."""
+    is_large = len(records) > BUILT_AT_ONCE_MAX or read_header(records).codec != NONE
+    if is_bounded and rules.magic > 0 and is_large:
+        raise LargeBatchError
     from minibroker.storage import old_formats  # noqa: PLC0415  few brokers ever see one
 
     request = old_formats.Request(rules, next_offset, leader_epoch, now_ms, partition)
@@ -290,6 +364,13 @@ def _only_batch(records: memoryview) -> memoryview:
     except CorruptionError as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
     return records[:size_bytes]
+
+
+def _wrong_base_offset(header: BatchHeader, partition: object) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_RECORD,
+        f"base offset of the batch for {partition} is {header.base_offset}, expected 0",
+    )
 
 
 def _too_small(size_bytes: int) -> KafkaError:

@@ -36,7 +36,7 @@ from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
 from minibroker.storage.tasks import CreateTask
 from minibroker.storage.txn_index import aborted_transaction
-from minibroker.storage.validator import validate
+from minibroker.storage.validator import CheckedRecords, validate
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
@@ -96,12 +96,12 @@ class WritableLog(DurableLog):
         "_next_offset",
         "_roll_after",
         "_room",
-        "_rules",
         "_staged",
         "_staged_appends",
         "_staged_bytes",
         "_staged_entries",
         "is_preallocated",
+        "rules",
     )
 
     def __init__(
@@ -136,7 +136,8 @@ class WritableLog(DurableLog):
             snapshot_offset=snapshot_offset,
             has_new_names=has_new_names,
         )
-        self._rules = rules
+        self.rules = rules
+        """What `config` asks of records; an object that does not change."""
         self._next_offset = log_end_offset
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []
@@ -154,7 +155,7 @@ class WritableLog(DurableLog):
 
     def update_config(self, config: "TopicConfig", rules: AppendRules) -> None:
         self.config = config
-        self._rules = rules
+        self.rules = rules
         self._forget_room()
 
     # --- append ---------------------------------------------------------------------------------
@@ -166,15 +167,29 @@ class WritableLog(DurableLog):
         now_ms: int,
         *,
         origin: Literal["client", "coordinator"] = "client",
+        is_bounded: bool = False,
+        checked: CheckedRecords | None = None,
     ) -> AppendInfo:
         """Number and stage the batch in `records` (writable; valid until `write_staged`).
 
-        Nothing is on disk and no reader sees it before `write_staged` returned. Raises KafkaError
-        (the batch is refused, see `validator` and `producer_state`), StorageError.
+        Nothing is on disk and no reader sees it before `write_staged` returned. `checked`: the
+        validator has seen these records. Raises KafkaError (the batch is refused, see `validator`
+        and `producer_state`), StorageError; with `is_bounded`, LargeBatchError, as `validate`.
         """
-        records, header = validate(
-            records, self._rules, self._next_offset, leader_epoch, now_ms, self.name, origin
-        )
+        if checked is None:
+            records, header = validate(
+                records,
+                self.rules,
+                self._next_offset,
+                leader_epoch,
+                now_ms,
+                self.name,
+                origin,
+                is_bounded,
+            )
+        else:
+            records, header = checked.number(self._next_offset, leader_epoch)
+            now_ms = checked.now_ms
         last_offset = header.base_offset + header.last_offset_delta
         max_timestamp = header.max_timestamp
         size = header.size_bytes
@@ -197,7 +212,7 @@ class WritableLog(DurableLog):
             repeated = (self._producers or self.producer_state).append(header, origin)
             if repeated is not None:
                 return self._repetition(repeated)
-        append_time_ms = max_timestamp if self._rules.is_append_time else -1
+        append_time_ms = max_timestamp if self.rules.is_append_time else -1
         entry = AppendInfo(header.base_offset, last_offset, append_time_ms, self.log_start_offset)
         self._staged.append(records)
         self._staged_appends.append((last_offset, max_timestamp, size))
@@ -247,7 +262,7 @@ class WritableLog(DurableLog):
                         largest = -1
                     break
         rest_bytes = len(records) - (first_part_bytes if largest < 0 else 0)
-        append_time_ms = now_ms if self._rules.is_append_time else -1
+        append_time_ms = now_ms if self.rules.is_append_time else -1
         entry = AppendInfo(header.base_offset, last_offset, append_time_ms, self.log_start_offset)
         self._staged_appends.append((last_offset, largest, rest_bytes))
         self._staged_entries.append(entry)
@@ -377,13 +392,13 @@ class WritableLog(DurableLog):
         config = self.config
         try:
             used = segment.size_bytes
-            room = self._rules.segment_bytes - used
+            room = self.rules.segment_bytes - used
             index_room = segment.index_room(config.segment_index_bytes)
             age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
             is_old = used > 0 and segment.age_ms(now_ms, max_timestamp) > age_ms_max
             if size > room or is_old or index_room <= 0 or last_offset > segment.max_offset:
                 segment = self.roll(base_offset)
-                used, room = 0, self._rules.segment_bytes
+                used, room = 0, self.rules.segment_bytes
                 index_room = segment.index_room(config.segment_index_bytes)
                 age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
             if used == 0:
@@ -433,7 +448,7 @@ class WritableLog(DurableLog):
             return
         try:
             handle = self._disk.handles.get(self._active.log_path, create=True)
-            self._disk.files.truncate(handle, self._rules.segment_bytes)
+            self._disk.files.truncate(handle, self.rules.segment_bytes)
         except OSError as error:
             raise self._failed("preallocate a segment of", error) from error
         self.is_preallocated = True

@@ -15,9 +15,11 @@ from minibroker.records.batch import BatchHeader, crc_is_valid, read_header
 from minibroker.records.builder import build_batch
 from minibroker.records.compression import CODEC_NAMES
 from minibroker.records.control import TransactionMarker, build_marker
+from minibroker.records.message_set import build_message_set
 from minibroker.records.produce_rules import InvalidRecordsError
 from minibroker.records.record import Record, decode_records
 from minibroker.storage.append_rules import AppendRules
+from minibroker.storage.validator import check as check_before
 from minibroker.storage.validator import validate
 from tests.support.batches import (
     APPEND_TIME,
@@ -395,3 +397,39 @@ def test_a_batch_flagged_append_time_with_a_time_out_of_range() -> None:
     applied = rules(message_timestamp_after_max_ms=10)
     error = refused(batch(b"x", attributes=APPEND_TIME, timestamp_ms=NOW + 11), applied)
     assert error.code == ErrorCode.INVALID_TIMESTAMP
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"is_append_time": True},
+        {"compression_type": "lz4"},
+        {"message_magic": 1},
+        {"message_magic": 1, "is_append_time": True},
+        {"message_magic": 1, "compression_type": "gzip"},
+    ],
+)
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_records_that_are_numbered_later(codec: str, changes: dict[str, Any], magic: int) -> None:
+    """What is checked first and numbered then is what one call makes of it."""
+    applied = rules(**changes)
+    if codec == "zstd" and (magic < 2 or changes.keys() >= {"message_magic"}):
+        codec = "gzip"  # no format before 2 has zstd
+    if magic == 2:
+        data = build_batch(RECORDS, codec=codec)
+    else:
+        data = build_message_set(RECORDS, magic=magic, codec=CODEC_NAMES.index(codec))
+    expected, header = check(data, applied)
+    checked = check_before(memoryview(bytearray(data)), applied, NOW, "topic-0")
+    found, later = checked.number(100, 7)
+    assert bytes(found) == bytes(expected)
+    assert repr(later) == repr(header)
+
+
+def test_a_refusal_that_is_told_later() -> None:
+    checked = check_before(memoryview(bytearray(batch(b"x", count=5))), rules(), NOW, "topic-0")
+    with pytest.raises(KafkaError) as raised:
+        checked.number(100, 7)
+    assert raised.value.code == ErrorCode.INVALID_RECORD
