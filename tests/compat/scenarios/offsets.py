@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.compat.scenarios import scenario
-from tests.support.batches import TIMESTAMP, Item, batch
+from tests.support.batches import TIMESTAMP, Item, batch, with_crc
 
 if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue
@@ -52,6 +52,18 @@ def list_offsets_special(talk: Dialogue) -> None:
     topic = timed_log(talk)
     for timestamp in (LATEST, EARLIEST, MAX_TIMESTAMP):
         ask(talk, f"special {timestamp}", topic, at(timestamp), at(timestamp, 1))
+
+
+@scenario("list_offsets", since=1)
+def list_offsets_without_timestamps(talk: Dialogue) -> None:
+    """Batches without timestamps that claim 0 in their header, as librdkafka's do."""
+    topic = talk.make_topic("timeless", partitions=2)
+    without = batch(b"a", b"b", timestamp_ms=-1)
+    claiming = with_crc(without[:35] + bytes(8) + without[43:])
+    talk.produce(topic, claiming, batch(b"c"))
+    talk.produce(topic, claiming, partition=1)
+    for timestamp in (0, 1, TIMESTAMP, TIMESTAMP + 1, LATEST, EARLIEST, MAX_TIMESTAMP):
+        ask(talk, f"at {timestamp}", topic, at(timestamp), at(timestamp, 1))
 
 
 @scenario("list_offsets", since=1)
