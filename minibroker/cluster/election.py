@@ -42,7 +42,7 @@ class Election:
         self.is_controller = False
         self.epoch = 0
         self._epoch_version = -1
-        self._strangers: list[int] = []
+        self._kafka_brokers: list[int] = []
 
     async def run(self) -> bool:
         """Become the controller if there is none; return whether this broker became it now.
@@ -52,7 +52,7 @@ class Election:
         """
         tree = self._context.tree
         image = self._context.updater.image
-        if self._note_strangers():
+        if self._note_kafka_brokers():
             await self.resign()
         while True:
             current = await self._read_controller()
@@ -66,7 +66,7 @@ class Election:
                 image.controller_id = broker_id
                 image.controller_epoch = await self._read_epoch()
                 return False
-            if self._strangers:
+            if self._kafka_brokers:
                 image.controller_id = NO_CONTROLLER
                 return False
             if await self._try_to_win():
@@ -74,19 +74,19 @@ class Election:
                 image.controller_epoch = self.epoch
                 return True
 
-    def _note_strangers(self) -> bool:
-        """Look which brokers of the image are not minibroker; return whether there are any."""
+    def _note_kafka_brokers(self) -> bool:
+        """Note which brokers of the image are not minibroker; return whether there are any."""
         brokers = self._context.updater.image.brokers.values()
-        strangers = sorted(one.id for one in brokers if not one.is_minibroker)
-        if strangers and strangers != self._strangers:
+        kafka_brokers = sorted(one.id for one in brokers if not one.is_minibroker)
+        if kafka_brokers and kafka_brokers != self._kafka_brokers:
             self._context.log.warning(
                 "broker %d does not stand for controller, because brokers %s are not minibroker: "
                 "one of them has to be the controller",
                 self._context.broker_id,
-                ", ".join(map(str, strangers)),
+                ", ".join(map(str, kafka_brokers)),
             )
-        self._strangers = strangers
-        return bool(strangers)
+        self._kafka_brokers = kafka_brokers
+        return bool(kafka_brokers)
 
     async def resign(self) -> None:
         """Give up the node, as a clean stop does."""

@@ -239,7 +239,7 @@ REFUSED_WHILE_ELR_IS_ENABLED = {"min.insync.replicas"}
 
 
 def alterations(peer: KafkaPeer | Minibroker) -> dict[str, tuple[bool, bool]]:
-    """Every key of the broker: is it described as changeable, and is its own value taken?"""
+    """Return for every key of the broker: is it described as changeable, is its own value taken?"""
     found = {}
     with WireClient(peer.host, peer.port) as client:
         for name, config in describe(peer, BROKER, "0").items():
@@ -310,7 +310,7 @@ def test_a_broker_that_passes_for_kafka_3_9_has_its_kinds_of_resources(
 def answers_about(
     peer: KafkaPeer | Minibroker, kind: int, name: str, key: str
 ) -> dict[str, tuple[int, str | None]]:
-    """Error code and message of all three APIs, asked about one resource and one key of it."""
+    """Ask all three APIs about one resource and one key of it; return error codes and messages."""
     resource = {"resource_type": kind, "resource_name": name}
     change = {"name": key, "value": "46000"}
     with WireClient(peer.host, peer.port) as client:

@@ -104,7 +104,7 @@ SET, DELETE = 0, 1
 
 
 def elr_of(talk: Dialogue) -> tuple[Any, Any]:
-    """The range of eligible leader replicas that ApiVersions tells, and the level in force."""
+    """Return the range of eligible leader replicas in ApiVersions, and the level in force."""
     answer = talk.quietly("api_versions", 4, **CLIENT)
     ranges = {one["name"]: one for one in answer["supported_features"]}
     levels = {one["name"]: one["max_version_level"] for one in answer["finalized_features"]}
