@@ -20,8 +20,11 @@ from minibroker.protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from minibroker.handlers.context import RequestContext
 
 _PREFERRED, _UNCLEAN = 0, 1
@@ -35,6 +38,7 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Elect
         detail = f"Unknown election type {kind}"
         return error_response(request, context.version, ErrorCode.INVALID_REQUEST, detail)
     response = ElectLeadersResponse()
+    turn = TimeSlice()
     for name, indexes in _asked(context, request).items():
         results = []
         for index in indexes:
@@ -42,6 +46,8 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Elect
             is_told = result.error_code != ErrorCode.ELECTION_NOT_NEEDED
             if is_told or request.topic_partitions is not None:
                 results.append(result)
+            if turn.is_over:
+                await turn.pause()
         if results:
             response.replica_election_results.append(
                 ReplicaElectionResult(topic=name, partition_result=results)
@@ -49,16 +55,15 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Elect
     return response
 
 
-def _asked(context: RequestContext, request: ElectLeadersRequest) -> dict[str, list[int]]:
-    """Topic → partitions, each once."""
+def _asked(context: RequestContext, request: ElectLeadersRequest) -> dict[str, Collection[int]]:
+    """Return topic → partitions, each once, in the order of the request."""
     if request.topic_partitions is None:
         topics = context.services.cluster.image.topics.values()
-        return {topic.name: list(range(len(topic.partitions))) for topic in topics}
-    asked: dict[str, list[int]] = {}
+        return {topic.name: range(len(topic.partitions)) for topic in topics}
+    asked: dict[str, dict[int, None]] = {}
     for topic in request.topic_partitions:
-        known = asked.setdefault(topic.topic, [])
-        known += [one for one in dict.fromkeys(topic.partitions) if one not in known]
-    return asked
+        asked.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
+    return dict(asked)
 
 
 async def _elect(

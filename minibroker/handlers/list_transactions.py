@@ -36,11 +36,13 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTra
     except KafkaError as error:
         return ListTransactionsResponse(error_code=int(error.code))
     pattern = _compiled(request.transactional_id_pattern)
+    # Sets: a frame may name millions of them, and each transaction is compared.
+    producer_ids, state_titles = set(request.producer_id_filters), set(request.state_filters)
     began_before_ms = context.services.clock.now_ms() - request.duration_filter
     for one in found:
         if (
-            (request.producer_id_filters and one.producer_id not in request.producer_id_filters)
-            or (request.state_filters and one.state.title not in request.state_filters)
+            (producer_ids and one.producer_id not in producer_ids)
+            or (state_titles and one.state.title not in state_titles)
             or (request.duration_filter >= 0 and one.start_ms >= began_before_ms)
             or (pattern is not None and not pattern.fullmatch(one.transactional_id))
         ):
