@@ -8,7 +8,8 @@ start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current lead
 11 TRANSACTION_ABORTABLE, 12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
 Versions 0-2 carry message sets of format 0 and 1 (or, as Kafka lets them, a batch of format 2); the
 topic's `message.format.version` decides what becomes of them (`storage.old_formats`).
-Differs from Kafka: nothing known.
+Differs from Kafka: what batches may unfold to is bounded, and so is the list of refused records
+(`storage.record_checks`, `storage.validator`).
 """
 
 from __future__ import annotations
