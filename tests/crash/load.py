@@ -163,13 +163,24 @@ def _next_sequence(log: PartitionLog, producer: int) -> int:
 
 
 def assert_all_there(
-    logs: Mapping[str, PartitionLog], promised: Mapping[str, int], *, lost_power: bool = False
+    logs: Mapping[str, PartitionLog],
+    promised: Mapping[str, int],
+    *,
+    gaps: Mapping[str, set[int]] | None = None,
 ) -> None:
-    """What was promised is there, once, in order; whatever else is there is right as well."""
+    """What was promised is there, once, in order; whatever else is there is right as well.
+
+    `gaps`: by topic what earlier power cuts took between two segments; what the last one took there
+    is added. None where the power never went.
+    """
     for topic, log in logs.items():
         start, end = log.log_start_offset, log.log_end_offset
         assert end >= promised[topic], f"{topic} ends at {end}, {promised[topic]} was promised"
-        lost = lost_between_segments(log, promised[topic]) if lost_power else set()
+        lost: set[int] = set()
+        if gaps is not None:
+            lost = gaps[topic]
+            lost |= lost_between_segments(log, promised[topic])
+            lost &= set(range(end))  # behind the end offsets are given out again
         kept = [offset for offset in range(start, end) if offset not in lost]
         found, markers = _offsets_in(log)
         assert found == sorted(set(found))
