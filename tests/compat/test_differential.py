@@ -137,6 +137,17 @@ def test_every_handler_has_scenarios() -> None:
     assert sorted(set(HANDLERS.values()) - compared) == []
 
 
+def test_a_kafka_that_is_left_out_has_a_reason() -> None:
+    named = {scenario.name: scenario.because for scenario in load_all() if scenario.peer}
+    assert [name for name, reason in named.items() if not reason] == []
+    alone = [
+        scenario.name
+        for scenario in load_all()
+        if scenario.peer and len(releases_that_serve(scenario.api, scenario.min_version)) < 2
+    ]
+    assert alone == [], "where one Kafka serves a version nobody has to be left out"
+
+
 def test_known_differences_name_scenarios() -> None:
     names = {scenario.name for scenario in load_all()}
     strangers = [line for line in KNOWN_DIFFERENCES if line.scenario not in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.verdict import ABSENT, KAFKA_39, Difference, Known, Lacking
+from tests.compat.verdict import ABSENT, KAFKA_39, KAFKA_44, Difference, Known, Lacking
 
 _WORDLESS_39 = "no words are an empty text, as in 3.9; 4.4 sends null"
 _CHECKS_39 = "version 0 is checked in the order of 3.9"
@@ -59,6 +59,34 @@ _CREDENTIALS: list[Known] = [
         "of two faults 3.9 tells that of the insertion, 4.4 that of the deletion; ours is 3.9",
         ours=93,
         kafka_44=33,
+    ),
+]
+
+_BOTH_AT_ONCE = "a user may have two changes in one request, as in 3.9; 4.4 takes one"
+
+_TWO_MECHANISMS: list[Known] = [
+    Difference(
+        "alter_user_scram_credentials_both_mechanisms",
+        tuple(f"{step}.results[0].error_code:" for step in ("both at once", "one set, one away")),
+        _BOTH_AT_ONCE,
+        ours=0,
+        kafka_44=92,
+    ),
+    Difference(
+        "alter_user_scram_credentials_both_mechanisms",
+        tuple(
+            f"{step}.results[0].error_message:" for step in ("both at once", "one set, one away")
+        ),
+        _BOTH_AT_ONCE,
+        ours="",
+        kafka_44="text",
+    ),
+    Difference(
+        "alter_user_scram_credentials_both_mechanisms",
+        ("away.results[0].error_message:",),
+        _WORDLESS_39,
+        ours="",
+        kafka_44=None,
     ),
 ]
 
@@ -258,4 +286,109 @@ _QUOTAS: list[Known] = [
     ),
 ]
 
-LINES: list[Known] = [*_CREDENTIALS, *_ELECTIONS, *_NO_SUCH_ELECTION, *_MOVES, *_QUOTAS]
+_NO_FEATURES = "features are those of 4.4; 3.9 with ZooKeeper has none"
+_ALL_OR_NOTHING = "one answer refuses all features, as in 4.4; 3.9 answers each"
+_REFUSED_FEATURES = (
+    "down without a word",
+    "too new",
+    "unknown",
+    "unknown, out of force",
+    "no name",
+    "negative",
+    "unsupported way down",
+    "unsafe way down",
+    "one good, one bad",
+)
+
+_FEATURES: list[Known] = [
+    *(
+        line
+        for kind, version, count in (
+            ("supported", 3, 1),
+            ("supported", 4, 3),
+            ("finalized", 3, 3),
+            ("finalized", 4, 3),
+        )
+        for line in (
+            Difference(
+                "api_versions_features",
+                (f"features.{kind}.length",),
+                _NO_FEATURES,
+                ours=count,
+                kafka_39=0,
+                since=version,
+                until=version,
+            ),
+            Lacking(
+                "api_versions_features",
+                tuple(f"features.{kind}[{position}]" for position in range(count)),
+                _NO_FEATURES,
+                lacked_by=KAFKA_39,
+                followed=KAFKA_44,
+                since=version,
+                until=version,
+            ),
+        )
+    ),
+    Difference(
+        "update_features_refused",
+        tuple(f"{step}.error_code:" for step in _REFUSED_FEATURES),
+        _ALL_OR_NOTHING,
+        ours=95,
+        kafka_39=0,
+        until=1,
+    ),
+    Difference(
+        "update_features_refused",
+        tuple(f"{step}.error_message:" for step in _REFUSED_FEATURES),
+        _ALL_OR_NOTHING,
+        ours="text",
+        kafka_39=None,
+        until=1,
+    ),
+    Difference(
+        "update_features_refused",
+        tuple(f"{step}.results.length" for step in _REFUSED_FEATURES[:-1]),
+        _ALL_OR_NOTHING,
+        ours=0,
+        kafka_39=1,
+        until=1,
+    ),
+    Difference(
+        "update_features_refused",
+        (f"{_REFUSED_FEATURES[-1]}.results.length",),
+        _ALL_OR_NOTHING,
+        ours=0,
+        kafka_39=2,
+        until=1,
+    ),
+    Lacking(
+        "update_features_refused",
+        (
+            *(f"{step}.results[0]" for step in _REFUSED_FEATURES),
+            f"{_REFUSED_FEATURES[-1]}.results[1]",
+        ),
+        _ALL_OR_NOTHING,
+        lacked_by=KAFKA_44,
+        followed=KAFKA_44,
+        until=1,
+    ),
+    Difference(
+        "update_features_refused",
+        ("as it is.results[0].error_code:",),
+        _NO_FEATURES,
+        ours=0,
+        kafka_39=42,
+        until=1,
+    ),
+]
+
+LINES: list[Known] = [
+    *_FEATURES,
+    *_CREDENTIALS,
+    *_TWO_MECHANISMS,
+    *_ELECTIONS,
+    *_NO_SUCH_ELECTION,
+    *_MOVES,
+    *_QUOTAS,
+]

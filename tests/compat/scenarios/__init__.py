@@ -27,19 +27,29 @@ class Scenario(NamedTuple):
     max_version: int
     talk: Callable[[Dialogue], None]
     peer: str | None
-    """`3.9.1` or `4.4.0` when only that one can be right, else None."""
+    """`3.9.1` or `4.4.0` when only that one can be asked, else None."""
+    because: str | None
+    """Why the other one cannot be asked: it has no answer, or another one each time."""
 
 
 SCENARIOS: list[Scenario] = []
 
 
 def scenario(
-    api: str, *, since: int = 0, until: int = NEWEST, peer: str | None = None
+    api: str,
+    *,
+    since: int = 0,
+    until: int = NEWEST,
+    peer: str | None = None,
+    because: str | None = None,
 ) -> Callable[[Callable[[Dialogue], None]], Callable[[Dialogue], None]]:
-    """Register the function below as a scenario of `api`, for its versions `since` … `until`."""
+    """Register the function below as a scenario of `api`, for its versions `since` … `until`.
+
+    Both Kafkas are asked, unless `peer` names one `because` the other cannot be.
+    """
 
     def register(talk: Callable[[Dialogue], None]) -> Callable[[Dialogue], None]:
-        SCENARIOS.append(Scenario(api, talk.__name__, since, until, talk, peer))
+        SCENARIOS.append(Scenario(api, talk.__name__, since, until, talk, peer, because))
         return talk
 
     return register

@@ -104,9 +104,9 @@ def join_group_votes(talk: Dialogue) -> None:
     third.hear("third")
 
 
-@scenario("join_group", peer="4.4.0")
+@scenario("join_group", peer="4.4.0", because="3.9.1 fails inside and never answers")
 def join_group_unknown_bytes(talk: Dialogue) -> None:
-    """Consumers whose subscriptions nobody understands; Kafka 3.9 fails on them inside."""
+    """Consumers whose subscriptions nobody understands."""
     member = Member(talk, group_of(talk), "member")
     for label, metadata in (
         ("text", b"what is this?"),
