@@ -93,7 +93,7 @@ class TerminalProgress:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._is_shown = False
+        self._shown = ""
 
     def __call__(self, batch: Batch) -> None:
         self.show(as_line(batch))
@@ -103,20 +103,23 @@ class TerminalProgress:
         width = shutil.get_terminal_size().columns - 1
         self._out.write(_CLEAR_LINE + text[:width])
         self._out.flush()
-        self._is_shown = True
+        self._shown = text
 
     def note(self, note: Note) -> None:
         """Write a line that stays, above the one that is written over and over."""
+        shown = self._shown
         self.close()
         self._out.write(f"{note.sentence}\n")
         self._out.flush()
+        if shown:
+            self.show(shown)
 
     def close(self) -> None:
         """Take the line away: what follows begins at the left."""
-        if self._is_shown:
+        if self._shown:
             self._out.write(_CLEAR_LINE)
             self._out.flush()
-            self._is_shown = False
+            self._shown = ""
 
 
 def as_json(batch: Batch) -> Mapping[str, object]:
@@ -185,8 +188,9 @@ def windows_note(plan: StreamPlan, outcome: Outcome) -> Note | None:
             "provisional_windows": outcome.provisional_windows,
         }
         rest = (
-            f"{_windows(outcome.provisional_windows)} can still change and stand there as "
-            f"provisional rows, which the next run replaces; a window becomes final {later}"
+            f"{_windows(outcome.provisional_windows)} can still change:\n"
+            "they are provisional rows, which the next run replaces;\n"
+            f"a window becomes final {later}"
             if outcome.provisional_windows
             else "none can still change"
         )
@@ -196,8 +200,8 @@ def windows_note(plan: StreamPlan, outcome: Outcome) -> Note | None:
             "open_windows": outcome.open_windows,
         }
         rest = (
-            f"{_windows(outcome.open_windows)} can still change and are not in the topic; a later "
-            f"run writes each of them {later}"
+            f"{_windows(outcome.open_windows)} can still change:\n"
+            f"they are not in the topic; a later run writes each of them\n{later}"
             if outcome.open_windows
             else "none can still change"
         )

@@ -110,9 +110,11 @@ def test_its_commands_leave_what_they_promise(
     assert first == {"created_topic": "orders-copy", "partitions": 3}
     assert records(orders, "orders-copy") == records(orders, "orders")
 
-    *_, sentence, windows = lines_left(typed(rollup, orders, Terminal()))
+    *_, sentence, windows, provisional, final = lines_left(typed(rollup, orders, Terminal()))
     assert re.fullmatch(r"40 records rolled up to \S+/revenue in .*", sentence)
-    assert windows.startswith("29 windows became final; 11 windows can still change and stand")
+    assert windows == "29 windows became final; 11 windows can still change:"
+    assert provisional == "they are provisional rows, which the next run replaces;"
+    assert final == "a window becomes final when the topic has a record 10 min later than its end"
     assert revenue(spark, tmp_path / "revenue") == (RECORDS, RECORDS, RECORDS)
 
     assert "orders" in typed(inspect, orders)

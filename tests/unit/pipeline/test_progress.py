@@ -93,14 +93,15 @@ def test_what_became_of_the_windows() -> None:
     open_still = Outcome(rows=5, batches=1, final_windows=1, open_windows=2)
     written = open_still._replace(provisional_windows=2)
     assert windows_note(files, written) == (
-        "1 window became final; 2 windows can still change and stand there as provisional rows, "
-        "which the next run replaces; a window becomes final when the topic has a record 10 min "
-        "later than its end",
+        "1 window became final; 2 windows can still change:\n"
+        "they are provisional rows, which the next run replaces;\n"
+        "a window becomes final when the topic has a record 10 min later than its end",
         {"final_windows": 1, "provisional_windows": 2},
     )
     assert windows_note(topic, open_still) == (
-        "1 window became final; 2 windows can still change and are not in the topic; a later run "
-        "writes each of them when the topic has a record 10 min later than its end",
+        "1 window became final; 2 windows can still change:\n"
+        "they are not in the topic; a later run writes each of them\n"
+        "when the topic has a record 10 min later than its end",
         {"final_windows": 1, "open_windows": 2},
     )
     over = windows_note(files, Outcome(rows=5, batches=1, final_windows=3))
@@ -116,7 +117,10 @@ def test_a_note_is_a_line_of_its_own() -> None:
     line = TerminalProgress(out)
     line.show("first batch")
     line.note(Note("topic t is made", {"created_topic": "t"}))
-    assert out.getvalue().endswith("\r\x1b[Ktopic t is made\n")
+    assert out.getvalue() == "\r\x1b[Kfirst batch\r\x1b[Ktopic t is made\n\r\x1b[Kfirst batch"
+    line.close()
+    line.note(Note("done", {}))
+    assert out.getvalue().endswith("\r\x1b[Kdone\n")
     out = io.StringIO()
     JsonProgress(out).note(Note("topic t is made", {"created_topic": "t"}))
     assert out.getvalue() == '{"created_topic": "t"}\n'
