@@ -115,10 +115,10 @@ class AnsweringProxy:
 
 def _refusal(request: bytes, code: ErrorCode) -> bytes:
     """The frame of an answer that says nothing but this error."""
-    api_key, version, _, _, position = parse_request_header(request)
+    api_key, version, _, client_id, position = parse_request_header(request)
     handler = load_handler(api_key, _VERSIONS, Metrics())
     body = handler.request.read(Reader(memoryview(request), position), version)
-    context: Any = SimpleNamespace(version=version)
+    context: Any = SimpleNamespace(version=version, client_address="proxy", client_id=client_id)
     response = error_response(handler, context, body, KafkaError(code))
     return _frame(api_key, version, request[4:8], response)
 
