@@ -293,7 +293,12 @@ class Broker:
 
     async def _create(self, topic: TopicToCreate) -> None:
         """A topic of the command line, if it is not there yet. Raises ConfigError, KafkaError."""
-        from minibroker.config.topic import validate_topic_config  # noqa: PLC0415  seldom asked for
+        # Seldom asked for.
+        from minibroker.cluster.creation_limits import (  # noqa: PLC0415
+            RECORDS_MAX,
+            records_of_topic,
+        )
+        from minibroker.config.topic import validate_topic_config  # noqa: PLC0415
 
         validate_topic_config(topic.configs, self.config)
         count = self.config.num_partitions if topic.partitions < 0 else topic.partitions
@@ -307,7 +312,10 @@ class Broker:
         except KafkaError as error:
             if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 reason = error.detail or error.code.name
-                raise ConfigError(f"--topic {topic.name}: {reason}") from error
+                if error.code == ErrorCode.POLICY_VIOLATION:
+                    limit = RECORDS_MAX - records_of_topic(0, topic.configs)
+                    reason += f" Expected at most {limit} partitions."
+                raise ConfigError(f"--topic {topic.name}:{count}: {reason}") from error
 
     async def _delete_logs(self, topic: TopicImage) -> None:
         """Take away the logs of a topic that is deleted. Raises StorageError."""

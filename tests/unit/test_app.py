@@ -208,8 +208,15 @@ async def test_a_topic_that_is_not_made_in_time_is_named_with_the_reason(
 
     broker = Broker(config(tmp_path / "data"))
     monkeypatch.setattr(type(broker.cluster), "create_topic", too_late)
-    with pytest.raises(ConfigError, match=r"^--topic a: REQUEST_TIMED_OUT$"):
+    with pytest.raises(ConfigError, match=r"^--topic a:1: REQUEST_TIMED_OUT$"):
         await broker.start([TopicToCreate("a", 1, {})])
+
+
+async def test_a_topic_with_too_many_partitions_is_refused_with_the_limit(tmp_path: Path) -> None:
+    broker = Broker(config(tmp_path / "data"))
+    expected = r"^--topic a:20000: Excessively large .* Expected at most 9998 partitions\.$"
+    with pytest.raises(ConfigError, match=expected):
+        await broker.start([TopicToCreate("a", 20_000, {"segment.ms": "1000000"})])
 
 
 def test_a_release_that_never_was_is_one_sentence() -> None:
