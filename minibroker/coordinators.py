@@ -132,11 +132,11 @@ class Coordinators:
             self.resume()
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """As `on_topic_created`."""
+        """Resume the coordinators, like `on_topic_created`."""
         self.on_topic_created(topic)
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """As `on_topic_created`."""
+        """Resume the coordinators, like `on_topic_created`."""
         self.on_topic_created(topic)
 
     def on_topic_deleted(self, topic: TopicImage) -> None:

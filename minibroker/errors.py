@@ -127,7 +127,7 @@ class ConfigError(MinibrokerError):
 
 
 def as_kafka_error(error: BaseException) -> KafkaError:
-    """What clients are told where a request, or a part of it, ended so.
+    """Return the error that clients get for a request, or a part of it, that ended with `error`.
 
     Where Kafka's metadata is out of reach it waits until the request has timed out: clients try
     again at this code. Whatever nobody foresaw is UNKNOWN_SERVER_ERROR.
@@ -140,8 +140,10 @@ def as_kafka_error(error: BaseException) -> KafkaError:
 
 
 def answer_error(error: BaseException, what: str) -> KafkaError:
-    """As `as_kafka_error`; what is no answer to the client's request as such is logged, and a bug
-    of ours with its traceback. `what` failed: a request, a partition or topic of one.
+    """Return `as_kafka_error`, and log what the client's request alone does not explain.
+
+    A bug of ours is logged with its traceback. `what` names the part that failed: a request, or a
+    partition or topic of one.
 
     Kafka catches so for each partition of Produce, Fetch, ListOffsets and DeleteRecords and for
     each resource of its admin APIs: one bad part leaves the others.

@@ -246,12 +246,12 @@ def _has_transactional(request: ProduceRequest) -> bool:
 
 
 def is_silent(request: ProduceRequest) -> bool:
-    """Whether the client waits for no answer (acks=0)."""
+    """Return whether the client waits for no answer (acks=0)."""
     return request.acks == 0
 
 
 def has_failed(response: ProduceResponse) -> bool:
-    """Whether some partition was refused."""
+    """Return whether some partition was refused."""
     return any(
         part.error_code for topic in response.responses for part in topic.partition_responses
     )

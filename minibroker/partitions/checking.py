@@ -30,7 +30,7 @@ _FORMAT_0: Final = 0
 
 
 class Checks:
-    """Of one request: which of its batches were checked before they are appended. The loop's."""
+    """The batches of one request that were checked before their append. Owned by the loop."""
 
     __slots__ = ("_checked", "_large")
 

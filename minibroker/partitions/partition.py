@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 LOG_END: Final = 2
-"""Of no client: everything that is written, though readers may not see it yet."""
+"""Isolation level of coordinators, never of a client: reads everything that is written."""
 
 HIGH_WATERMARK: Final = -1
 """The offset in DeleteRecords that stands for everything readable."""
@@ -217,7 +217,7 @@ class Partition:
             raise self._failed(error) from error
 
     def position_of(self, offset: int) -> LogPosition:
-        """Where in the files the batch of `offset` begins, or the log ends (bytes)."""
+        """Return where in the files the batch of `offset` begins, or the log ends (bytes)."""
         try:
             return self.log.position_of(offset)
         except StorageError as error:

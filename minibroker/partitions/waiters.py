@@ -30,8 +30,10 @@ class Waiter(Protocol):
 
 
 class FetchPosition:
-    """Where in one partition a waiting fetch stands; what it could be sent is counted in bytes of
-    the files, from there to where reading ends."""
+    """The position of a waiting fetch in one partition.
+
+    It counts what could be sent: bytes of the files, from the position to the end of reading.
+    """
 
     __slots__ = (
         "_end",
@@ -78,7 +80,7 @@ class FetchPosition:
 
 
 def has_enough(positions: Sequence[FetchPosition], bytes_min: int) -> bool:
-    """Whether a fetch that waits for `bytes_min` bytes in these places has to be answered.
+    """Return whether a fetch that waits for `bytes_min` bytes in these places has to be answered.
 
     True also where the disk refuses to tell: reading again says what is wrong. Source: Kafka
     DelayedFetch.tryComplete.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files import Files
 
 NAME: Final = "provisional"
-"""Of the copy, within the checkpoint."""
+"""Name of the copy within the checkpoint."""
 
 _BEHIND_ALL_TIMES_MS: Final = 400_000_000_000_000
 """In the year 14645. Spark's last time is in 9999; in microseconds this still fits 64 bits."""

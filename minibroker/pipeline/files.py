@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FileFacts(NamedTuple):
-    """What is told of a file."""
+    """Facts about one file."""
 
     uri: str
     size: int

@@ -54,7 +54,7 @@ class Batch(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What a job tells beside its batches."""
+    """A sentence of a job beside its batches."""
 
     sentence: str
     """For a person."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files import Files
 
 PREFIX: Final = "provisional-"
-"""Of the names of files."""
+"""Prefix of the files' names."""
 _ROWS: Final = "provisional"
 _LIST: Final = "provisional.list"
 _LISTS_OF_SPARK: Final = "_spark_metadata"
@@ -146,7 +146,7 @@ def _is_provisional(line: str) -> bool:
 
 
 def _line_of(files: Files, path: str) -> str:
-    """What Spark's file sink writes of a file (`SinkFileStatus`)."""
+    """Return the line that Spark's file sink writes for a file (`SinkFileStatus`)."""
     facts = files.facts(path)
     return json.dumps(
         {

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
     bad_records: int = 0
     late_rows: int = 0
     final_windows: int = 0
-    """Of a rollup: windows (of each group) that this run has written for good."""
+    """Windows of a rollup (of each group) that this run has written for good."""
     open_windows: int = 0
     """Those that were still open behind its last batch."""
     provisional_windows: int = 0

@@ -1,4 +1,4 @@
-"""What the records of a produced batch say: the facts that its header only claims.
+"""Contents of a produced batch: the facts that its header only claims.
 
 On the way of a Produce request: `storage.validator` asks here, once per batch, how late the records
 are, whether their offsets are 0, 1, 2 ..., and whether each has a key. Records are read field by
@@ -43,7 +43,7 @@ _HIGH_BYTES: Final = b"".join(bytes((high,)) * 64 for high in range(128))
 
 
 class RecordFacts(NamedTuple):
-    """Of one record; `offset` counts from the batch's base offset, `timestamp` is in ms."""
+    """One record; `offset` counts from the batch's base offset, `timestamp` is in ms."""
 
     offset: int
     timestamp: int
@@ -290,7 +290,7 @@ def _exactly(facts: Iterator[RecordFacts]) -> Contents:
 
 
 def _frame(body: bytes, position: int, index: int, is_framed: bool) -> tuple[int, int]:
-    """Where the fields of the record at `position` begin, and where they end by its length."""
+    """Return where the fields of the record at `position` begin, and where its length ends them."""
     try:
         length, start = read_varint(body, position)
     except CorruptionError as error:

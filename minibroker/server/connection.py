@@ -428,7 +428,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._waiting is None or self._waiting.__class__ is Throttled
 
     def is_taking(self) -> bool:
-        """Whether the peer took bytes since the last look: Kafka counts writes as activity too."""
+        """Return whether the peer took bytes since the last call; as in Kafka that is activity."""
         unsent_bytes = self._transport.get_write_buffer_size()
         before, self._unsent_bytes = self._unsent_bytes, unsent_bytes
         return unsent_bytes != before

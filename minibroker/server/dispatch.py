@@ -58,8 +58,11 @@ class Answer:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is sent: it goes the way of the others to be counted, and to end the
-        connection where the request failed."""
+        """Return whether nothing is sent.
+
+        Such an answer goes the way of the others: it is counted, and it ends the connection where
+        the request failed.
+        """
         return self._close_connection is not None
 
     def be_silent(self, close_connection: Callable[[str], None]) -> None:

@@ -88,8 +88,8 @@ class DurableLog(ReadableLog):
         self.has_new_directory = has_new_names
         """May the directory's own name not be durable yet?"""
         self.epochs_content: bytes | None = None
-        """What `leader-epoch-checkpoint` has to become, None: it is that already. `EpochsTask`
-        takes it, on a worker."""
+        """Content that `leader-epoch-checkpoint` has to get, None if the file has it already. An
+        `EpochsTask` takes it on a worker."""
         self.last_flush_ms = clock.now_ms()
         """When the recovery point moved last, at first when the log was opened."""
 

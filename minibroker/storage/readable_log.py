@@ -249,8 +249,9 @@ class ReadableLog:
         return segment, found
 
     def position_of(self, offset: int) -> LogPosition:
-        """Where the first batch begins that ends at `offset` or later; the end of the log where
-        there is none. Raises StorageError.
+        """Return where the first batch begins that ends at `offset` or later.
+
+        Without such a batch it is the end of the log. Raises StorageError.
 
         Source: Kafka LocalLog.convertToOffsetMetadataOrThrow.
         """

@@ -53,8 +53,8 @@ from minibroker.storage.append_rules import AppendRules
 RECORDS_AT_ONCE_MAX: Final = 1000
 UNFOLDED_AT_ONCE_MAX: Final = 128 << 10
 PACKED_AT_ONCE_MAX: Final = 64 << 10
-"""What the loop checks by itself: so many records, so many bytes unfolded, so many compressed. More
-would hold it for longer than a millisecond."""
+"""Limits of a check on the loop: records, bytes unfolded, bytes compressed. A larger batch would
+hold the loop for longer than a millisecond."""
 BUILT_AT_ONCE_MAX: Final = 16 << 10
 BUILT_RECORDS_AT_ONCE_MAX: Final = 200
 """The same for a batch that is built anew: bytes, unfolded or not, and records."""
@@ -69,7 +69,7 @@ a view, and larger ones cost more to copy."""
 
 
 def is_quick(records: Data, rules: AppendRules) -> bool:
-    """Whether this is one plain batch of few records, which is stored as it comes."""
+    """Return whether this is one plain batch of few records, which is stored as it comes."""
     return (
         len(records) >= HEADER_BYTES
         and records[MAGIC_AT] == rules.magic == 2
@@ -91,7 +91,7 @@ def check_contents(  # noqa: PLR0917  once per produced batch
     partition: object,
     is_bounded: bool = False,
 ) -> Contents:
-    """What the records of the batch say, each of which the topic takes.
+    """Return the contents of a batch; each record is one that the topic takes.
 
     `is_bounded`: raise LargeBatchError where that takes too long for the loop. Raises KafkaError
     where Kafka's reader would fail, InvalidRecordsError.
@@ -185,7 +185,7 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
 
 
 def facts_of(decoded: Sequence[Record]) -> Iterator[RecordFacts]:
-    """What `check_records` looks at."""
+    """Return the facts that `check_records` looks at."""
     return (RecordFacts(one.offset, one.timestamp, one.key is not None) for one in decoded)
 
 

@@ -301,7 +301,7 @@ class _Loader:
     # --- the files beside the segments ----------------------------------------------------------
 
     def _read_epochs(self) -> None:
-        """What the checkpoint says; where it is damaged, batches will say it.
+        """Read the checkpoint of leader epochs; where it is damaged, the batches have them.
 
         Kafka makes an empty file for a partition without records. Beside records an empty one has
         lost its content: a power cut kept its name only.

@@ -28,12 +28,13 @@ from minibroker.storage.txn_index import AbortedTransaction, aborted_transaction
 
 _TRANSACTION_FLAGS: Final = TRANSACTIONAL_FLAG | CONTROL_FLAG
 _EPOCH_FIELD: Final = 10
-"""Where the producer's epoch stands in `Fields`."""
+"""Place of the producer's epoch in `Fields`."""
 
 
 class WalkStart(NamedTuple):
-    """Where the walk over a segment begins: a position in `.log`, and the offset of the batch
-    there. Of batches that end below `trusted_below` headers are enough.
+    """Start of the walk over a segment: a position in `.log`, and the offset of the batch there.
+
+    Of batches that end below `trusted_below` headers are enough.
     """
 
     position: int

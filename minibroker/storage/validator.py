@@ -91,7 +91,7 @@ class CheckedRecords:
         self._error = error
 
     def number(self, next_offset: int, leader_epoch: int) -> tuple[memoryview, BatchHeader]:
-        """What `validate` returns. Raises its KafkaError."""
+        """Number the batch, and return what `validate` returns. Raises its KafkaError."""
         if self._error is not None:
             raise self._error
         records, header = self._records, self._header

@@ -137,7 +137,7 @@ class WritableLog(DurableLog):
             has_new_names=has_new_names,
         )
         self.rules = rules
-        """What `config` asks of records; an object that does not change."""
+        """Rules that `config` sets for records; an object that does not change."""
         self._next_offset = log_end_offset
         self._staged: list[memoryview] = []
         self._staged_appends: list[tuple[int, int, int]] = []

@@ -78,7 +78,7 @@ def settings_of(config: BrokerConfig) -> Settings:
 
 
 CLIENT_ID_CHARACTERS_MAX: Final = 8_000
-"""Of a client id within a member id; each takes up to four bytes."""
+"""Longest client id within a member id; each character takes up to four bytes."""
 
 
 def new_member_id(client_id: str) -> str:
