@@ -35,7 +35,7 @@ NOT_RUN: Final = {
     **dict.fromkeys(
         (
             *("make test", "make lint", "make smoke", "make fire", "make crash", "make bench"),
-            *("make quick", "make pipeline-fire"),
+            *("make quick", "make fuzz", "make pipeline-fire"),
         ),
         _RUNS_TESTS,
     ),
