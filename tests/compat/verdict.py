@@ -44,7 +44,7 @@ class Difference(NamedTuple):
     until: int = NEWEST
 
     def covers(self, place: str) -> bool:
-        """Whether this line is about `place`."""
+        """Return whether this line is about `place`."""
         return place in self.places
 
     def fault_of(self, values: Values) -> str | None:
@@ -72,7 +72,7 @@ class Lacking(NamedTuple):
     until: int = NEWEST
 
     def covers(self, place: str) -> bool:
-        """Whether `place` is inside one of the structs."""
+        """Return whether `place` is inside one of the structs."""
         return any(place.startswith((f"{struct}.", f"{struct}[")) for struct in self.places)
 
     def fault_of(self, values: Values) -> str | None:

@@ -106,7 +106,7 @@ class Life:
 
 
 class Outcome(NamedTuple):
-    """Of one life: how many records had to survive, did, and had been appended."""
+    """Counts of one life: records that had to survive, that did, and that had been appended."""
 
     durable: int
     survived: int

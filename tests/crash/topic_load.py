@@ -62,7 +62,7 @@ CHANGES = (
 
 
 def settings_of(directory: str | Path, zookeeper: str | None) -> dict[str, str]:
-    """Of the brokers, the killed ones and those that look afterwards."""
+    """Settings of the brokers, of the killed ones and of those that look afterwards."""
     settings = {
         "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": f"{directory}/one,{directory}/two",

@@ -96,7 +96,7 @@ def example(section: str) -> str:
 
 
 def said(command: str, directory: Path) -> str:
-    """What a shell's command prints on stdout. Raises AssertionError when it fails."""
+    """Run a shell's command, and return its stdout. Raises AssertionError when it fails."""
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"],
         cwd=directory,

@@ -55,7 +55,7 @@ def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def typed(command: str, address: str, out: io.StringIO | None = None) -> str:
-    """What `minibroker pipeline …` prints; it ends well and complains about nothing.
+    """Run `minibroker pipeline …`, and return what it prints; it ends well, without a complaint.
 
     Spark runs already, in another directory: so paths of this one begin at the root.
     """

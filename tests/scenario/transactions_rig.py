@@ -67,7 +67,7 @@ class HeldMarkers:
         self._on_done[transactional_id] = on_done
 
     async def close(self) -> None:
-        """What is missing the journal knows."""
+        """Check nothing here: the journal has what is missing."""
 
     def bring(self) -> None:
         """Every partition has its marker."""
@@ -156,7 +156,7 @@ class TransactionsRig:
         return self.said
 
     def _show_stored(self) -> None:
-        """What the journal got since the last command."""
+        """Return what the journal got since the last command."""
         partition = self._world.partition(TRANSACTIONS_TOPIC)
         read = partition.read(self._shown_offset, WHOLE, isolation_level=0, min_one_batch=True)
         part = decode_batches(read.records, self._shown_offset, None)

@@ -48,7 +48,7 @@ class Block(NamedTuple):
 
     section: str
     language: str
-    """Of a fenced block; `SHELL` of an indented one."""
+    """The language of a fenced block; `SHELL` for an indented one."""
     text: str
 
 

@@ -44,7 +44,7 @@ def _keys_of_one(scenario: str, keys: dict[str, tuple[str, ...]], since: int) ->
 
 
 def _topic(scenario: str, *results: str, since: int = 5) -> list[Known]:
-    """What every table of a topic's configurations shows."""
+    """Return the differences that every table of a topic's configurations shows."""
     tables = [f"{result}.configs" for result in results]
     keys = {
         KAFKA_39: tuple(f"{table}.{key}" for table in tables for key in TOPIC_KEYS_OF_39),

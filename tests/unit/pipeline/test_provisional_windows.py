@@ -45,7 +45,7 @@ def rollup_in(directory: Path) -> RollupPlan:
 
 
 def listed(plan: RollupPlan) -> list[str]:
-    """What Spark reads."""
+    """Return what Spark reads."""
     lines = LocalFiles().read(f"{plan.to}/_spark_metadata/0") or ""
     return [json.loads(line)["path"].rpartition("/")[2] for line in lines.splitlines()[1:]]
 

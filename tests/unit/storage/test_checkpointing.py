@@ -169,7 +169,7 @@ def recovery_points(directory: Path) -> dict[str, int]:
 
 
 def test_a_sync_writes_the_recovery_points_of_its_logs_only(tmp_path: Path) -> None:
-    """Of the others the file keeps what it had, also what an earlier run had written."""
+    """The file keeps the entries of all other logs, also those of an earlier run."""
     manager = open_manager(str(tmp_path))
     logs = [manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B)]
     for log in logs:
