@@ -26,7 +26,10 @@ SARAMA_MEMBER := build/sarama-member
 COMPOSE_READER := build/compose-go/cmd
 OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama compose-reader)
 
-.PHONY: help run quick test fuzz crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
+# Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -39,18 +42,36 @@ run: $(VENV)/.runtime ## serve on 127.0.0.1:9092 (LISTEN=HOST:PORT: there), data
 quick: $(VENV)/.test ## unit tests, lint and types, without Java, about a minute
 	$(BIN)/python -m pytest tests/unit tests/meta tests/scenario -m 'not java and not slow' -n 2 --dist loadfile $(ARGS)
 
-# All in two parts: Spark's tests wait more than they compute, so two processes share those, and what the others
-# measure stays undisturbed. A part that fails does not keep the next from running. ARGS: one pytest with these.
-test: $(VENV)/.test $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES)) $(OTHER_CLIENTS) ## run every test (ARGS='tests/unit -k x': these)
+# The environments stand in build/. A version that is not installed is named.
+PYTHONS ?= 3.11 3.12 3.13 3.14
+matrix: ## make quick with each Python that is here, from 3.11 to 3.14 (PYTHONS='3.12 3.13': these)
+	@failed=; for version in $(PYTHONS); do \
+	  if ! python$$version -c '' 2>/dev/null; then echo "make matrix: no python$$version here"; continue; fi; \
+	  echo "make matrix: Python $$version"; \
+	  $(MAKE) quick VENV=build/python-$$version PYTHON=python$$version || failed="$$failed $$version"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "make matrix: failed with Python$$failed"; exit 1; fi
+
+# Processes that are killed leave nothing.
+COVERED = tests/unit tests/scenario tests/golden tests/property -m 'not java and not slow'
+coverage: $(VENV)/.test ## the lines that quick tests run, as a table and in build/coverage/html (ARGS=…: these tests)
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadfile $(if $(strip $(ARGS)),$(ARGS),$(COVERED))
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage html --quiet
+	$(BIN)/python -m coverage report
+
+# Three processes on two cores: most tests wait for a broker, and half of the processes at most run
+# Spark (tests/support/schedule.py). With ARGS nothing is fetched beforehand: a test that misses
+# something has it made (tests/support/made.py).
+TESTED_WITH := $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES)) $(OTHER_CLIENTS)
+THIS_MAKE := $(MAKE)
+test: $(VENV)/.test $(if $(strip $(ARGS)),,$(TESTED_WITH)) ## run every test (ARGS='tests/unit -k x': these)
 ifeq ($(strip $(ARGS)),)
-	@trap 'exit 130' INT; status=0; \
-	echo 'make test: everything but tests/pipeline'; \
-	$(BIN)/python -m pytest --ignore tests/pipeline || status=$$?; \
-	echo 'make test: tests/pipeline, in two processes'; \
-	$(BIN)/python -m pytest tests/pipeline -n 2 --dist loadfile --no-loadscope-reorder || status=$$?; \
-	exit $$status
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 else
-	$(BIN)/python -m pytest $(ARGS)
+	MINIBROKER_MAKE=$(THIS_MAKE) $(BIN)/python -m pytest $(ARGS)
 endif
 
 # FRAMES: how many; SEED: of an earlier run, to have it again.
@@ -69,6 +90,15 @@ fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 
 
 pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, 15 minutes
 	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
+
+# One that fails does not keep the others from running; `make fuzz` prints its seed.
+nightly: ## crash, fire, pipeline-fire and fuzz with a new seed, an hour
+	$(MAKE) --keep-going crash fire pipeline-fire fuzz
+
+dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m tests.support.installed dist/*.whl
 
 lint: $(VENV)/.test ## format check, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -114,6 +144,10 @@ $(IMAGE_WHEELS)/.done: $(VENV)/.test
 bench: $(VENV)/.test ## side by side with Apache Kafka and kfake, 15 minutes (ARGS=--quick: less)
 	-$(MAKE) java
 	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.test ## the pages of docs/ as a site, in build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
+	@echo build/docs/index.html
 
 smoke: $(VENV)/.test java ## 10,000 records through every client, across a stop, a kill and a restart
 	$(BIN)/python -m tests.support.smoke $(ARGS)

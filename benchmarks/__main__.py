@@ -7,8 +7,9 @@ from pathlib import Path
 
 from benchmarks import machine, plan, table
 from benchmarks.metrics import EXTRA_ROWS, ROWS, USUAL_ROWS
-from benchmarks.peers import ROOT, all_peers
+from benchmarks.peers import all_peers
 from benchmarks.runner import Runner
+from tests.support.made import ROOT
 
 
 def main(arguments: list[str] | None = None) -> int:

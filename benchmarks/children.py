@@ -1,12 +1,10 @@
-"""A measured child process: its output in a file, its CPU time and memory from the kernel."""
+"""A measured child process: the tests' one, with its CPU time and memory from the kernel."""
 
-import os
-import signal
-import socket
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from tests.support.processes import ManagedProcess
 
 _STOP_PATIENCE_S = 20.0
 _TAIL_BYTES = 2_000
@@ -16,14 +14,7 @@ class ChildDiedError(Exception):
     """The process ended by itself; the message holds the end of what it wrote."""
 
 
-def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
-    """What a process is started with: a user's machine keeps compiled Python modules."""
-    environment = {**os.environ, **(extra or {})}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    return environment
-
-
-class Child:
+class Child(ManagedProcess):
     """One running process. `started_at` is `time.perf_counter` just before it was spawned."""
 
     def __init__(
@@ -34,34 +25,24 @@ class Child:
         directory: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.output = output
-        with output.open("wb") as sink:
-            self.started_at = time.perf_counter()
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                cwd=directory,
-                env=_environment(environment),
-            )
+        output.unlink(missing_ok=True)
+        # A user's machine keeps compiled Python modules.
+        given = {**(environment or {}), "PYTHONDONTWRITEBYTECODE": ""}
+        self.started_at = time.perf_counter()
+        super().__init__(command, output, environment=given, directory=directory)
 
     @property
     def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return self.popen.pid
 
     def check(self) -> None:
         """Raise ChildDiedError, with the last lines of its output, when the process is gone."""
-        if not self.is_alive:
-            raise ChildDiedError(f"exit code {self._process.returncode}: {self.tail()}")
+        if not self.is_running:
+            raise ChildDiedError(f"exit code {self.popen.returncode}: {self.tail()}")
 
     def tail(self) -> str:
         """The last 2,000 bytes of what the process wrote, for a message."""
-        return self.output.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
+        return self.log_tail()[-_TAIL_BYTES:].strip()
 
     def cpu_seconds(self) -> float:
         """User and system time of all threads so far, finished ones included, to the nanosecond.
@@ -81,29 +62,15 @@ class Child:
 
     def wait(self, timeout_s: float) -> int:
         """Wait for the process to end by itself; returns its exit code."""
-        return self._process.wait(timeout_s)
+        return self.popen.wait(timeout_s)
 
     def terminate(self) -> None:
         """Ask it to end (SIGTERM), and return at once."""
-        self._process.send_signal(signal.SIGTERM)
+        self.popen.terminate()
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float = _STOP_PATIENCE_S) -> int:
         """Ask politely (SIGTERM), insist after 20 s (SIGKILL); harmless when it is gone already."""
-        self.terminate()
         try:
-            self._process.wait(_STOP_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-
-    def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
-        self._process.kill()
-        self._process.wait()
-
-
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+            return super().stop(timeout_s)
+        except AssertionError:  # it had to be killed: no matter, what it did is measured
+            return self.popen.returncode

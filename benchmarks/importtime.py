@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import wire
-from benchmarks.children import Child, free_port
+from benchmarks.children import Child
 from benchmarks.peers import START_PATIENCE_S, Minibroker
+from tests.support.processes import free_port
 
 _LINE = re.compile(r"^import time:\s+(\d+) \|\s+(\d+) \|( *)(\S+)$", re.MULTILINE)
 

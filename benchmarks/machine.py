@@ -1,4 +1,4 @@
-"""What the numbers depend on: the machine and the versions, without anything that names it."""
+"""Facts that the numbers depend on: the machine and the versions, without names."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.peers import ROOT
+from tests.support.made import ROOT
 
 _BUSY_SHARE = 0.1
 
@@ -42,7 +42,7 @@ def busy_share() -> float:
 
 
 def is_busy(facts_before: dict[str, object]) -> bool:
-    """Whether others were using the machine before the run: then its numbers say little."""
+    """Return whether others used the machine before the run: then its numbers say little."""
     share = facts_before["busy_before"]
     return isinstance(share, float) and share > _BUSY_SHARE
 

@@ -1,4 +1,4 @@
-"""What is measured, and what issue "First light" demands of it: pure data and its judge."""
+"""The metrics of a run and the marks that minibroker has to reach: data, and its judge."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,7 +6,11 @@ from typing import NamedTuple
 KAFKA_39, KAFKA_44, KFAKE, KFAKE_DISK = "kafka-3.9.1", "kafka-4.4.0", "kfake", "kfake-disk"
 SUBJECT = "minibroker"
 LOAD_SIZES_BYTES = (100, 1_000, 10_000)
+LOAD_PARTITIONS = (12, 100)
+"""Partitions of the topics of row `produce_to`."""
 IN_FLIGHT = (1, 5, 50)
+RAW_PARTITIONS = (6, 12, 100)
+"""Partitions of one raw Produce request, besides one."""
 QUOTA_LIMITS_MB = (1, 10)
 
 
@@ -35,11 +39,11 @@ class Metric(NamedTuple):
     aim: tuple[Bar, ...] = ()
 
     def reaches(self, value: float, bar_value: float) -> bool:
-        """Whether `value` is as good as `bar_value`."""
+        """Return whether `value` is as good as `bar_value`."""
         return value >= bar_value if self.is_higher_better else value <= bar_value
 
     def times_better(self, value: float, other: float) -> float | None:
-        """How many times better `value` is than `other`; below 1 it is worse."""
+        """Return how many times better `value` is than `other`; below 1 it is worse."""
         better, worse = (value, other) if self.is_higher_better else (other, value)
         return better / worse if worse else None
 
@@ -73,31 +77,42 @@ def _size(size_bytes: int) -> str:
     return f"{size_bytes // 1000} KB" if size_bytes >= 1000 else f"{size_bytes} B"
 
 
-def _load_metrics() -> list[Metric]:
-    metrics = [
+def _produce_metrics() -> list[Metric]:
+    """Return the rate of ProducerPerformance, and the broker's CPU time for it, by kind of load."""
+    loads = [(str(size), "produce", _size(size)) for size in LOAD_SIZES_BYTES]
+    loads += [
+        (f"to_{partitions}", "produce_to", f"1 KB to {partitions} partitions")
+        for partitions in LOAD_PARTITIONS
+    ]
+    loads.append(("lz4", "produce_lz4", "1 KB, lz4, opened and checked"))
+    rates = [
         Metric(
-            f"produce_{size}",
-            "produce",
-            f"ProducerPerformance acks=1, {_size(size)}",
+            f"produce_{name}",
+            row,
+            f"ProducerPerformance acks=1, {load}",
             "records/s",
             True,
             must=(Bar(1.5, KAFKA_39),),
-            aim=(Bar(1, KFAKE_DISK),),
+            aim=(Bar(1.1, KFAKE_DISK),),
         )
-        for size in LOAD_SIZES_BYTES
+        for name, row, load in loads
     ]
-    metrics += [
+    costs = [
         Metric(
-            f"produce_cpu_{size}",
-            "produce",
-            f"broker CPU, produced in {_size(size)}",
+            f"produce_cpu_{name}",
+            row,
+            f"broker CPU per GB in, {load}",
             "s/GB",
             must=(Bar(0.5, KAFKA_39),),
             aim=(Bar(1, KFAKE_DISK),),
         )
-        for size in LOAD_SIZES_BYTES
+        for name, row, load in loads
     ]
-    metrics += [
+    return rates + costs
+
+
+def _consume_metrics() -> list[Metric]:
+    metrics = [
         Metric(
             f"{row}_{size}",
             row,
@@ -114,7 +129,7 @@ def _load_metrics() -> list[Metric]:
         Metric(
             f"assigned_cpu_{size}",
             "assigned",
-            f"broker CPU, consumed in {_size(size)}",
+            f"broker CPU per GB out, {_size(size)}",
             "s/GB",
             must=(Bar(1, KAFKA_39),),
             aim=(Bar(1, KFAKE_DISK),),
@@ -178,7 +193,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "loaded_rss", "memory", "resident, after the load", "MB", must=(Bar(120),), aim=(Bar(80),)
     ),
-    *_load_metrics(),
+    *_produce_metrics(),
+    *_consume_metrics(),
     Metric("create_topic", "topics", "create topic, p50", "ms", must=(Bar(2),), aim=(Bar(0.5),)),
     Metric("round_trip_p50", "latency", "produce acks=all round trip, p50", "ms"),
     Metric("round_trip_p99", "latency", "produce acks=all round trip, p99", "ms"),
@@ -203,6 +219,19 @@ METRICS: tuple[Metric, ...] = (
             aim=(Bar(1, KFAKE_DISK),),
         )
         for count, factor in zip(IN_FLIGHT, (1, 2, 4), strict=True)
+    ),
+    *(
+        Metric(
+            f"raw_to_{partitions}_{count}",
+            "raw",
+            f"raw Produce to {partitions} partitions, {count} in flight",
+            "requests/s",
+            True,
+            must=(Bar(1, KAFKA_39),),
+            aim=(Bar(1, KFAKE_DISK),),
+        )
+        for partitions in RAW_PARTITIONS
+        for count in IN_FLIGHT
     ),
     *(
         Metric(
@@ -270,4 +299,4 @@ METRICS: tuple[Metric, ...] = (
 ROWS = tuple(dict.fromkeys(metric.row for metric in METRICS))
 EXTRA_ROWS = ("quotas", "suites", "fixture", "scrapes")
 USUAL_ROWS = tuple(row for row in ROWS if row not in EXTRA_ROWS)
-"""Those that are measured when none are asked for: the others take minutes or compare nothing."""
+"""Rows of a run without a choice: the others take minutes or compare nothing."""

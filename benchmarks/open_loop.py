@@ -40,12 +40,12 @@ class Stream:
         self._sent_at: list[float] = []
         self._buffer = bytearray()
         self.answers: list[bytes] = []
-        """Of this plan, whole."""
+        """Complete answers of this plan."""
         self.taken_s: list[float] = []
         """From sending a request to the last byte of its answer, each."""
 
     def plan(self, due_s: Sequence[float]) -> None:
-        """When to send: seconds from the begin, ascending. Forgets what was before."""
+        """Set the times to send, in seconds from the begin, ascending; forget the last plan."""
         self._due_s = due_s
         self._sent_at, self.answers, self.taken_s = [], [], []
 
@@ -60,7 +60,7 @@ class Stream:
 
     @property
     def next_due_s(self) -> float:
-        """When it wants to send; infinite: not before an answer, or never."""
+        """Return when the next request is due; infinite before an answer or after the last one."""
         sent = len(self._sent_at)
         if sent == len(self._due_s) or sent - len(self.answers) >= self._in_flight:
             return math.inf
@@ -87,15 +87,15 @@ class Stream:
 def run(streams: Sequence[Stream]) -> None:
     """Carry out all plans side by side, until everything is answered. Raises WireError."""
     begun_at = time.perf_counter()
-    while not all(one.is_done for one in streams):
-        for one in streams:
-            one.send_due(time.perf_counter() - begun_at)
-        due_s = min(one.next_due_s for one in streams) - (time.perf_counter() - begun_at)
+    while not all(stream.is_done for stream in streams):
+        for stream in streams:
+            stream.send_due(time.perf_counter() - begun_at)
+        due_s = min(stream.next_due_s for stream in streams) - (time.perf_counter() - begun_at)
         readable, _, _ = select.select(streams, (), (), min(max(0.0, due_s), PATIENCE_S))
         if due_s > PATIENCE_S and not readable:
             raise wire.WireError(f"no answer within {PATIENCE_S:g} s")
-        for one in readable:
-            one.receive()
+        for stream in readable:
+            stream.receive()
 
 
 def spread(count: int, rate_per_s: float, seed: int) -> list[float]:
@@ -105,12 +105,12 @@ def spread(count: int, rate_per_s: float, seed: int) -> list[float]:
 
 
 def kafka_size(answers: bytearray) -> int:
-    """Of an answer with its 4-byte size in front."""
+    """Return the size of an answer with its 4-byte size in front."""
     return 4 + int.from_bytes(answers[:4], "big") if len(answers) >= 4 else 0
 
 
 def http_size(answers: bytearray) -> int:
-    """Of an answer of HTTP/1.1 that says its length."""
+    """Return the size of an answer of HTTP/1.1 with its length in a header."""
     head, end, _ = answers.partition(b"\r\n\r\n")
     if not end:
         return 0

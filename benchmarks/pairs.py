@@ -1,7 +1,7 @@
-"""What two ways of measuring differ by, when the machine's mood changes more than they do.
+"""The difference of two measurements on a machine whose speed varies more than they differ.
 
-They are measured in pairs, right after each other; of each pair counts how much more the second
-was than the first, and of these the median.
+They run in pairs, right after each other. Each pair gives the change from the first to the second;
+the result is the median of these.
 """
 
 import math
@@ -11,15 +11,15 @@ CERTAINTY = 0.95
 
 
 def changes(before: Sequence[float], after: Sequence[float]) -> list[float]:
-    """Of each pair: by which part of the first the second is larger."""
+    """Return for each pair the change from the first to the second, as a part of the first."""
     return [new / old - 1 for old, new in zip(before, after, strict=True)]
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where the median of all such values lies, with `CERTAINTY`, whatever their distribution.
+    """Return the interval of the median with `CERTAINTY`, for any distribution.
 
-    Each value is as likely below that median as above it, so how many are is a matter of coins (the
-    sign test). Less than six values are too few for it; these give their whole range.
+    Each value is as likely below that median as above it, like a coin (the sign test). Less than
+    six values are too few for it; they give their whole range.
     """
     ordered = sorted(values)
     count = len(ordered)

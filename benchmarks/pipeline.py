@@ -39,11 +39,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from benchmarks import machine
-from benchmarks.peers import ROOT, KafkaWithZooKeeper, Minibroker, Peer, jars
+from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
 from minibroker.pipeline.session import session
 from minibroker.pipeline.sources import read_topics, stream_topics
+from tests.support import java
+from tests.support.made import ROOT, required
 
-CONNECTOR_JARS: Final = "spark-connector-4.2.0"
 TOPIC: Final = "records"
 TENTH: Final = "a-tenth"
 PARTITIONS: Final = 4
@@ -57,13 +58,13 @@ QUICK: Final = (100_000, 1)
 
 
 class Run(NamedTuple):
-    """What a row may use: a broker with its topics filled, Spark, a directory of its own."""
+    """The means of a row: a broker with its topics filled, Spark, a directory of its own."""
 
     spark: SparkSession
     address: str
     records: int
     data_dir: Path
-    """Of the broker: `data` in it has the directories of the partitions."""
+    """Directory of the broker: `data` in it has the directories of the partitions."""
     scratch: Path
 
 
@@ -174,7 +175,7 @@ ROWS: Final = (
 
 
 def records_of(row: Row, run: Run) -> tuple[int, int]:
-    """How many records each side of a row works on."""
+    """Return how many records each side of a row works on."""
     return run.records, run.records // 10 if row.other_name == "a tenth" else run.records
 
 
@@ -268,6 +269,7 @@ def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, objec
     """All rows against one broker, freshly started and filled."""
     records, rounds = QUICK if arguments.quick else FULL
     with tempfile.TemporaryDirectory(prefix="minibroker-pipeline-", dir=arguments.scratch) as name:
+        jars = required(java.SPARK_CONNECTOR / ".done").parent
         directory = Path(name, peer.name)
         directory.mkdir()
         child, port = peer.start(directory)
@@ -278,7 +280,7 @@ def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, objec
             spark = session(
                 master="local[*]",
                 app_name="minibroker benchmarks",
-                jars=sorted(str(jar) for jar in jars(CONNECTOR_JARS).glob("*.jar")),
+                jars=sorted(str(jar) for jar in jars.glob("*.jar")),
                 conf={"spark.local.dir": f"{name}/spark", "spark.driver.memory": "2g"},
             )
             run = Run(spark, address, records, directory / "data", Path(name, "scratch"))
@@ -295,23 +297,23 @@ def render(found: Sequence[Mapping[str, object]]) -> str:
         f"{'broker':12} {'row':9} {'ours':>10} {'other':>10} {'ratio':>6} {'must':>5} {'aim':>5}  "
         f"{'':6} {'beside':10} {'workers, MB':>11} {'beside':>6}"
     ]
-    for one in found:
-        samples, memory_mb = one["samples"], one["python_mb"]
+    for row in found:
+        samples, memory_mb = row["samples"], row["python_mb"]
         assert isinstance(samples, dict)
         assert isinstance(memory_mb, dict)
-        ratio, must, aim = (float(str(one[name])) for name in ("ratio", "must", "aim"))
+        ratio, must, aim = (float(str(row[name])) for name in ("ratio", "must", "aim"))
         verdict = "aim" if ratio >= aim else "must" if ratio >= must else "SHORT"
         lines.append(
-            f"{one['broker']:12} {one['row']:9} {statistics.median(samples['ours']):>10,.0f} "
+            f"{row['broker']:12} {row['row']:9} {statistics.median(samples['ours']):>10,.0f} "
             f"{statistics.median(samples['other']):>10,.0f} {ratio:>6.2f} {must:>5} {aim:>5}  "
-            f"{verdict:6} {one['beside']:10} {memory_mb['ours']:>11.0f} {memory_mb['other']:>6.0f}"
+            f"{verdict:6} {row['beside']:10} {memory_mb['ours']:>11.0f} {memory_mb['other']:>6.0f}"
         )
     return "\n".join(lines)
 
 
 def main(given: list[str] | None = None) -> int:
     """Returns 1 when a row missed its mark."""
-    peers: dict[str, Peer] = {one.name: one for one in (Minibroker(), KafkaWithZooKeeper())}
+    peers: dict[str, Peer] = {peer.name: peer for peer in (Minibroker(), KafkaWithZooKeeper())}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, to try it out")
     parser.add_argument("--only", choices=list(peers), help="one broker instead of each")
@@ -330,7 +332,7 @@ def main(given: list[str] | None = None) -> int:
         path = ROOT / "benchmarks" / "results" / f"pipeline-{datetime.now(UTC):%Y-%m-%dT%H%MZ}.json"
         path.write_text(json.dumps({"machine": facts, "rows": found}, indent=1) + "\n")
         print(render(found))
-        return int(any(float(str(one["ratio"])) < float(str(one["must"])) for one in found))
+        return int(any(float(str(row["ratio"])) < float(str(row["must"])) for row in found))
     print(json.dumps(found))
     print(render(found), file=sys.stderr)
     return 0

@@ -25,11 +25,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import wire
-from benchmarks.children import Child, free_port
+from benchmarks.children import Child
 from benchmarks.metrics import IN_FLIGHT, LOAD_SIZES_BYTES
-from benchmarks.peers import ROOT, START_PATIENCE_S, Minibroker
+from benchmarks.peers import START_PATIENCE_S, Minibroker
 from benchmarks.plan import FULL
 from benchmarks.rows import groups, load, raw
+from tests.support.made import ROOT
+from tests.support.processes import free_port
 
 _TOPIC = "bench-profile"
 _GROUP = "bench-profile"
@@ -88,7 +90,7 @@ def _start(directory: Path, port: int, tool: str, profile: Path) -> Child:
 def _path(
     options: argparse.Namespace, directory: Path, port: int
 ) -> tuple[Callable[[], object], Callable[[], str]]:
-    """What comes before the watch (creating, filling), and the load, which says its result."""
+    """Return the work before the watch (creating, filling), and the load with its result."""
     kind, _, number = options.path.partition("-")
     if kind == "idle":
         return (lambda: None), (lambda: _idle(options.seconds))

@@ -23,7 +23,7 @@ class Results:
         self._samples[broker].setdefault(metric, []).append(sample)
 
     def note(self, broker: str, subject: str, text: str) -> None:
-        """Why `subject`, a row or a metric, has no value; the first reason stays."""
+        """Note why `subject`, a row or a metric, has no value; the first reason stays."""
         self.notes[broker].setdefault(subject, text)
 
     def miss(self, broker: str, reason: str) -> None:
@@ -39,7 +39,10 @@ class Results:
         }
 
     def has_failures(self) -> bool:
-        """Whether a row broke down; one not served yet, not to be had or out of time did not."""
+        """Return whether a row broke down.
+
+        A row that is not served yet, not available or out of time did not.
+        """
         texts = [text for notes in self.notes.values() for text in notes.values()]
         return any(not text.startswith("not ") for text in texts)
 

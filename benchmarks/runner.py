@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 
 from benchmarks import wire
 from benchmarks.children import ChildDiedError
-from benchmarks.peers import Peer, PeerMissingError
+from benchmarks.peers import Peer
 from benchmarks.plan import Plan
 from benchmarks.results import Results
 from benchmarks.rows import (
@@ -29,6 +29,7 @@ from benchmarks.rows import (
     transactions,
 )
 from benchmarks.rows.session import RowError, Session
+from tests.support.made import MissingError
 
 _LOAD_ROWS = frozenset({"produce", "consume", "assigned"})
 _WHOLE_ROWS = {
@@ -40,7 +41,7 @@ _FAILURES = (
     ChildDiedError,
     KafkaException,
     OSError,
-    PeerMissingError,
+    MissingError,
     RowError,
     subprocess.SubprocessError,
     wire.WireError,
@@ -98,7 +99,7 @@ class Runner:
     ) -> None:
         try:
             measure(peer, scratch, self.results)
-        except PeerMissingError as error:
+        except MissingError as error:
             self.results.miss(peer.name, str(error))
         except _FAILURES as error:
             self.results.note(peer.name, row, _reason(error))
@@ -109,7 +110,7 @@ class Runner:
             with tempfile.TemporaryDirectory(dir=scratch, prefix=f"{peer.name}-") as name:
                 try:
                     self._run_broker(peer, Path(name), number)
-                except PeerMissingError as error:
+                except MissingError as error:
                     self.results.miss(peer.name, str(error))
                 except _FAILURES as error:
                     self.results.note(peer.name, "start", _reason(error))
@@ -144,6 +145,8 @@ class Runner:
             self._run_row(session, "load", lambda _: load.measure(session, wanted))
             self._run_row(session, "memory", _loaded_memory)
         if has_load:
+            self._run_row(session, "produce_to", load.measure_partitions)
+            self._run_row(session, "produce_lz4", load.measure_lz4)
             self._run_row(session, "transactions", transactions.measure)
             self._run_row(session, "quotas", quotas.measure)
 
@@ -172,6 +175,6 @@ def _loaded_memory(session: Session) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, PeerMissingError):
+    if isinstance(error, MissingError):
         return f"not to be had, {error}"
     return f"failed, {type(error).__name__}: {error}"

@@ -23,7 +23,7 @@ from benchmarks import machine, wire
 from benchmarks.__main__ import Choices
 from benchmarks.children import ChildDiedError
 from benchmarks.metrics import KAFKA_39, Bar, Metric
-from benchmarks.peers import ROOT, KafkaWithZooKeeper, Minibroker, Peer, PeerMissingError
+from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
 from benchmarks.results import Results
 from benchmarks.rows import (
     scale_cleaning,
@@ -34,11 +34,12 @@ from benchmarks.rows import (
 )
 from benchmarks.rows.scale_session import FULL, QUICK, ScalePlan, ScaleSession
 from benchmarks.rows.session import RowError
+from tests.support.made import ROOT, MissingError
 
 _FAILURES = (
     ChildDiedError,
     OSError,
-    PeerMissingError,
+    MissingError,
     RowError,
     subprocess.SubprocessError,
     wire.WireError,
@@ -46,7 +47,7 @@ _FAILURES = (
 
 
 class Row(NamedTuple):
-    """What is measured on one freshly made broker."""
+    """Measurements on one new broker."""
 
     name: str
     measure: Callable[[ScaleSession], None]
@@ -126,7 +127,7 @@ def _run(row: Row, peer: Peer, scratch: Path, plan: ScalePlan, results: Results)
         try:
             session = ScaleSession(peer, Path(name, peer.name), plan, results, row.settings)
             row.measure(session)
-        except PeerMissingError as error:
+        except MissingError as error:
             results.miss(peer.name, str(error))
         except _FAILURES as error:
             results.note(peer.name, row.name, f"failed, {type(error).__name__}: {error}")

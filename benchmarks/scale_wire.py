@@ -1,11 +1,10 @@
-"""More of the protocol than `wire` has, for the rows of scale: many partitions, settings, times.
+"""More of the protocol than `wire` has, for the rows of scale: settings, times.
 
-The versions are those that Kafka 3.9 and 4.4 both answer: CreateTopics 4, Produce 9, ListOffsets 1,
-Fetch 4, IncrementalAlterConfigs 0.
+The versions are those that Kafka 3.9 and 4.4 both answer: Produce 9, ListOffsets 1, Fetch 4,
+IncrementalAlterConfigs 0.
 """
 
 import struct
-from collections.abc import Mapping
 
 import crc32c
 
@@ -18,23 +17,6 @@ _CRC_AT, _CRC_FROM = 17, 21
 _TIMES = struct.Struct(">qq")
 _TIMES_AT = 27
 _SHARED = struct.Struct(">hiqqqhii")
-
-
-def create_topic(
-    connection: wire.Connection,
-    name: str,
-    partitions: int,
-    configs: Mapping[str, str] | None = None,
-) -> None:
-    """One replica each. Raises WireError on any error code."""
-    entries = b"".join(_string(key) + _string(value) for key, value in (configs or {}).items())
-    topic = _string(name) + struct.pack(">ihi", partitions, 1, 0)
-    topic += struct.pack(">i", len(configs or {})) + entries
-    body = struct.pack(">i", 1) + topic + struct.pack(">ib", _REQUEST_TIMEOUT_MS, 0)
-    answer = connection.ask(wire.frame(wire.CREATE_TOPICS, 4, body))
-    (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name))
-    if error:
-        raise wire.WireError(f"CreateTopics of {name} answered error {error}")
 
 
 def set_topic_config(connection: wire.Connection, name: str, key: str, value: str) -> None:

@@ -1,5 +1,7 @@
-"""Just enough of Kafka's protocol to send any broker the same bytes, without minibroker's codec.
+"""Just enough of Kafka's protocol to send any broker the same bytes.
 
+Headers and the requests that create and delete topics come from the tests' kit. The bodies that a
+row sends by the thousand are written here, once, so that a client costs little beside the broker.
 The versions are those that Kafka 3.9, Kafka 4.4 and kfake all answer: ApiVersions 0, Metadata 4,
 CreateTopics 4, DeleteTopics 3, Produce 9.
 """
@@ -7,61 +9,57 @@ CreateTopics 4, DeleteTopics 3, Produce 9.
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import crc32c
 
-PRODUCE, METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 0, 3, 18, 19, 20
+from tests.support.codec import codec_of
+from tests.support.connection import FrameConnection
+from tests.support.wire import Answer, request_header
+
+PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
 FIND_COORDINATOR, JOIN_GROUP = 10, 11
-_CLIENT_ID = b"bench"
-_REQUEST_TIMEOUT_MS = 30_000
+_CLIENT_ID = "bench"
+_REQUEST_TIMEOUT_MS = 120_000
 _BATCH_AFTER_CRC = struct.Struct(">hiqqqhii")
 
 
 class WireError(Exception):
-    """A broker closed the connection, was silent too long or answered an error."""
+    """A broker was silent too long or answered an error."""
 
 
-class Connection:
+class Connection(FrameConnection):
     """One blocking connection for one request at a time."""
 
     def __init__(self, port: int, *, timeout_s: float = 30.0) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().__init__("127.0.0.1", port, timeout_s=timeout_s)
 
     def ask(self, frame: bytes) -> bytes:
         """Send one frame, return the answer's body: after the size and the correlation id."""
-        self.socket.sendall(frame)
+        self.send_bytes(frame)
         return self.receive()
 
     def receive(self) -> bytes:
-        """Return the body of the next answer."""
-        (size_bytes,) = struct.unpack(">i", self._read(4))
-        return self._read(size_bytes)[4:]
-
-    def close(self) -> None:
-        self.socket.close()
-
-    def _read(self, size_bytes: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size_bytes:
-            part = self.socket.recv(size_bytes - len(parts))
-            if not part:
-                raise WireError("the broker closed the connection")
-            parts += part
-        return bytes(parts)
+        """Return the body of the next answer. Raises ConnectionError when the broker closes."""
+        return self.receive_frame()[4:]
 
 
 def frame(api_key: int, version: int, body: bytes, *, flexible: bool = False) -> bytes:
-    """One request with its 4-byte size in front; the correlation id, at byte 8, is zero."""
-    header = struct.pack(">hhih", api_key, version, 0, len(_CLIENT_ID)) + _CLIENT_ID
-    if flexible:
-        header += b"\0"
+    """Return a request with its 4-byte size in front; the correlation id, at byte 8, is zero."""
+    header = request_header(api_key, version, 0, _CLIENT_ID, is_flexible=flexible)
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
+def call(connection: Connection, api: str, version: int, /, **fields: Any) -> Answer:
+    """Send one request that is given as plain values, and return its answer. Not flexible ones."""
+    codec = codec_of(api)
+    request = frame(codec.api_key, version, codec.encode_request(version, fields))
+    return codec.decode_response(version, connection.ask(request))
+
+
 def api_versions(connection: Connection) -> dict[int, tuple[int, int]]:
-    """What the broker advertises: key → (lowest, highest version)."""
+    """Return the broker's advertised versions: key → (lowest, highest version)."""
     body = connection.ask(frame(API_VERSIONS, 0, b""))
     error, count = struct.unpack_from(">hi", body)
     if error:
@@ -71,7 +69,7 @@ def api_versions(connection: Connection) -> dict[int, tuple[int, int]]:
 
 
 def has_groups(port: int) -> bool:
-    """Whether the broker on `port` serves consumer groups."""
+    """Return whether the broker on `port` serves consumer groups."""
     connection = Connection(port)
     try:
         return {FIND_COORDINATOR, JOIN_GROUP} <= api_versions(connection).keys()
@@ -96,7 +94,7 @@ def wait_for_metadata(
                 _, broker_count = struct.unpack_from(">ii", connection.ask(request))
             finally:
                 connection.close()
-        except (ConnectionError, WireError):
+        except ConnectionError:
             broker_count = 0
         if broker_count:
             return time.perf_counter()
@@ -121,32 +119,56 @@ def wait_for_listener(
     raise WireError(f"nothing listens on port {port} after {timeout_s:g} s")
 
 
-def create_topic(connection: Connection, name: str) -> None:
-    """One partition, one replica, defaults otherwise. Raises WireError on any error code."""
-    topic = string(name) + struct.pack(">ihii", 1, 1, 0, 0)
-    body = struct.pack(">i", 1) + topic + struct.pack(">ib", _REQUEST_TIMEOUT_MS, 0)
-    answer = connection.ask(frame(CREATE_TOPICS, 4, body))
-    (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name))
+def create_topic(
+    connection: Connection,
+    name: str,
+    partitions: int = 1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create a topic with one replica. Raises WireError on any error code."""
+    settings = [{"name": key, "value": value} for key, value in (configs or {}).items()]
+    topic = {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": 1,
+        "assignments": [],
+        "configs": settings,
+    }
+    answer = call(connection, "create_topics", 4, topics=[topic], timeout_ms=_REQUEST_TIMEOUT_MS)
+    error = answer["topics"][0]["error_code"]
     if error:
         raise WireError(f"CreateTopics of {name} answered error {error}")
 
 
+def create_topic_at(port: int, name: str, *, partitions: int = 1) -> None:
+    """Create a topic over a connection of its own. Raises WireError on any error code."""
+    connection = Connection(port)
+    try:
+        create_topic(connection, name, partitions=partitions)
+    finally:
+        connection.close()
+
+
 def delete_topic(connection: Connection, name: str) -> None:
     """Delete one topic. Raises WireError on any error code."""
-    body = struct.pack(">i", 1) + string(name) + struct.pack(">i", _REQUEST_TIMEOUT_MS)
-    answer = connection.ask(frame(DELETE_TOPICS, 3, body))
-    (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name))
+    answer = call(
+        connection, "delete_topics", 3, topic_names=[name], timeout_ms=_REQUEST_TIMEOUT_MS
+    )
+    error = answer["responses"][0]["error_code"]
     if error:
         raise WireError(f"DeleteTopics of {name} answered error {error}")
 
 
-def wait_for_leader(connection: Connection, name: str, *, timeout_s: float = 10.0) -> None:
-    """Produce one record until it is taken: a created topic may not have its leader at once."""
-    request = produce_frame(name, one_record_batch(b"leader?"))
+def wait_for_leader(
+    connection: Connection, name: str, *, partitions: int = 1, timeout_s: float = 10.0
+) -> None:
+    """Produce one record to each of the first `partitions` until all are taken: a created topic may
+    not have its leaders at once."""
+    request = produce_frame(name, one_record_batch(b"leader?"), partitions=partitions)
     deadline = time.perf_counter() + timeout_s
     while time.perf_counter() < deadline:
-        error, _ = produce_answer(connection.ask(request), name)
-        if not error:
+        answers = produce_answers(connection.ask(request), name, partitions)
+        if not any(error for error, _ in answers):
             return
         _pause(10)
     raise WireError(f"no leader for {name} within {timeout_s:g} s")
@@ -162,24 +184,49 @@ def one_record_batch(value: bytes) -> bytes:
     return struct.pack(">qi", 0, len(head) + len(body)) + head + body
 
 
-def produce_frame(topic: str, batch: bytes, *, acks: int = 1) -> bytes:
-    """A Produce v9 request with one batch for partition 0."""
-    partition = struct.pack(">i", 0) + unsigned(len(batch) + 1) + batch + b"\0"
-    name = topic.encode()
-    topics = b"\x02" + unsigned(len(name) + 1) + name + b"\x02" + partition + b"\0"
+def produce_frame(topic: str, batch: bytes, *, acks: int = 1, partitions: int = 1) -> bytes:
+    """A Produce v9 request with the same batch for each of the first `partitions`."""
+    data = unsigned(len(batch) + 1) + batch + b"\0"
+    entries = b"".join(struct.pack(">i", index) + data for index in range(partitions))
+    topics = b"\x02" + compact(topic) + unsigned(partitions + 1) + entries + b"\0"
     body = b"\0" + struct.pack(">hi", acks, _REQUEST_TIMEOUT_MS) + topics + b"\0"
     return frame(PRODUCE, 9, body, flexible=True)
 
 
 def produce_answer(body: bytes, topic: str) -> tuple[int, int]:
-    """Error code and base offset out of the body of a Produce v9 answer to `produce_frame`."""
-    error, base_offset = struct.unpack_from(">hq", body, produce_answer_position(topic))
-    return error, base_offset
+    """Error code and base offset out of the body of a Produce v9 answer about one partition."""
+    (answer,) = produce_answers(body, topic, 1)
+    return answer
 
 
-def produce_answer_position(topic: str) -> int:
-    """Where in that body the error code stands: after the header's tags, topic and partition."""
-    return 1 + 1 + len(unsigned(len(topic) + 1)) + len(topic) + 1 + 4
+def produce_answers(body: bytes, topic: str, partitions: int) -> list[tuple[int, int]]:
+    """Error code and base offset of each partition, in the answer's order.
+
+    Of answers without messages: what follows a partition that was refused is not found.
+    """
+    position = produce_answer_position(topic, partitions)
+    found = []
+    for number in range(partitions):
+        error, base_offset = struct.unpack_from(">hq", body, position + number * PRODUCE_STRIDE)
+        found.append((error, base_offset))
+        if error:
+            break
+    return found
+
+
+PRODUCE_STRIDE = 2 + 8 + 8 + 8 + 1 + 1 + 1 + 4
+"""From one partition's error code to the next one's: its numbers, no record errors, no message, no
+tags, the next index."""
+
+
+def produce_answer_position(topic: str, partitions: int = 1) -> int:
+    """Return the place of the first error code: after the header's tags, topic, count and index."""
+    return 1 + 1 + len(compact(topic)) + len(unsigned(partitions + 1)) + 4
+
+
+def compact(text: str) -> bytes:
+    """Text with its length in front, as flexible messages have it."""
+    return unsigned(len(text.encode()) + 1) + text.encode()
 
 
 def _pause(duration_ms: int) -> None:

@@ -19,11 +19,11 @@ class NoMutations:
     throttle_time_ms = 0
 
     def record(self, partition_count: int) -> None:
-        """Nothing is counted."""
+        """Count nothing."""
 
 
 class NoQuotas:
-    """What the broker asks of its quotas, and always the same answer: no limit."""
+    """The broker's questions to its quotas, always with the same answer: no limit."""
 
     is_active = False
 

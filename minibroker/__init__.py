@@ -1,8 +1,8 @@
 """minibroker: a Kafka-compatible broker in asyncio Python.
 
-The way of a request, and of the imports (left to right, top to bottom, never back):
+A request takes this way, and imports point the same way, never back:
 
-    socket ─► server/listener ─► server/connection ─► server/dispatch ─► handlers/<api>
+    socket ─► server/transport ─► server/connection ─► server/dispatch ─► handlers/<api>
                                         ▲                   │                 │
                                         │      protocol/ (bytes ↔ messages)   │
                                         │                                     ▼
@@ -10,7 +10,7 @@ The way of a request, and of the imports (left to right, top to bottom, never ba
                                                                   │                    │
                                                      storage/ (log on disk)   cluster/ (znode tree)
 
-`ARCHITECTURE.md` beside this file tells in which order to read the code.
+`ARCHITECTURE.md` beside this file says in which order to read the code.
 """
 
 __version__ = "0.1.0"

@@ -1,10 +1,10 @@
-"""The composition root: builds every part, hands each what it needs, starts and stops them.
+"""The composition root: builds every part, gives it the others it uses, starts and stops it.
 
     start: lock the log directories → bind the listeners → join the cluster (its id is compared with
            the directories', the logs are loaded, then this broker registers) → create `--topic`s →
            accept clients → say so
-    stop:  accept nobody → answer what is in hand → leave the cluster → flush the logs, write the
-           checkpoints and the clean-shutdown markers
+    stop:  accept no client → answer the requests in hand → leave the cluster → flush the logs,
+           write the checkpoints and the clean-shutdown markers
 
 The only module that knows all the others. One `Broker` is one Kafka node; several may live in one
 process.
@@ -28,23 +28,26 @@ from minibroker.errors import ConfigError, KafkaError, StorageError
 from minibroker.handlers.context import Services
 from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
+from minibroker.partitions.append_queue import fail_answer
 from minibroker.partitions.checking import Checker
 from minibroker.partitions.directories import FailedDirectories
 from minibroker.partitions.fetch_session import FetchSessionCache
 from minibroker.partitions.flushing import Flusher
 from minibroker.partitions.housekeeping import Housekeeping
 from minibroker.partitions.log_moves import LogMoves
-from minibroker.partitions.manager import PartitionManager, fail_answer
+from minibroker.partitions.manager import PartitionManager
 from minibroker.quotas.manager import QuotaManager
+from minibroker.replication.replication import Replication
+from minibroker.resolver import Resolver
 from minibroker.server.server import Server
 from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
 from minibroker.timers import Timers
-from minibroker.worker import Worker
+from minibroker.worker import Worker, Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Coroutine, Sequence
 
     from minibroker.clock import Clock
     from minibroker.cluster.image import TopicImage
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
     from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.config.options import TopicToCreate
     from minibroker.ids import TopicPartition
-    from minibroker.server.dispatch import Dispatcher
+    from minibroker.server.interceptor import Interceptor
     from minibroker.storage.files import Files
 
 logger = logging.getLogger(__name__)
@@ -60,7 +63,7 @@ logger = logging.getLogger(__name__)
 TREE_FILE: Final = "minibroker-metadata.db"
 """The embedded metadata tree, in the first log directory."""
 SESSION_FILE: Final = "zookeeper-session"
-"""Where the ZooKeeper session outlives a crash, in the first log directory."""
+"""Name of the file that keeps the ZooKeeper session over a crash, in the first log directory."""
 REGISTRATION_GRACE_S: Final = 1.0
 """Waited beyond the session time-out for the registration that a killed predecessor left."""
 
@@ -69,12 +72,24 @@ class Broker:
     """One running node: `start`, then `stop`; both belong to the loop's thread."""
 
     def __init__(
-        self, config: BrokerConfig, *, clock: Clock | None = None, files: Files = REAL_FILES
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Clock | None = None,
+        files: Files = REAL_FILES,
+        tree: Tree | None = None,
     ) -> None:
+        """`tree`: the metadata that brokers of one process share; None: as `config` says."""
         self.config = config
+        self._tree = tree
         self.clock = clock or SystemClock()
         self.timers = Timers(self.clock)
         self.worker = Worker(self._storage_failed)
+        """For work that belongs to no log directory: parts of journals, assignments, maps."""
+        self.directory_workers = Workers(self._storage_failed, "minibroker-files")
+        self.flush_workers = Workers(self._storage_failed, "minibroker-flush")
+        """Threads for fsyncs that producers wait for; each begins with its first."""
+        self.check_worker = Worker(self._storage_failed, "minibroker-check")
         self.failure: asyncio.Future[str]
         """Done with the reason when the broker cannot go on; then `stop` is due."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -90,26 +105,23 @@ class Broker:
             dynamic=self.dynamic,
             clock=self.clock,
             timers=self.timers,
-            run_later=self.worker.run_later,
-            run_then=self.worker.run_then,
+            run_then_of=lambda path: self.directory_workers.of(path).run_then,
             on_storage_error=self._storage_failed,
         )
-        self.logs.disk.on_unsynced = self.housekeeping.syncs.note
+        self.logs.on_unsynced = self.housekeeping.syncs.note
         self.partitions = PartitionManager(
             broker_id=config.broker_id,
             image=lambda: self.cluster.image,
             logs=self.logs,
             dynamic=self.dynamic,
             on_change=self.housekeeping.note_change,
-            run_later=self._run_after,
         )
         self.failed_directories = self._make_failed_directories()
         self.partitions.on_storage_error = self.failed_directories.note
-        self.partitions.run_then = self.worker.run_then
-        # What producers wait for stands behind no other work; an unused thread is not begun.
-        self.flush_worker = Worker(self._storage_failed)
-        self.partitions.flusher = Flusher(self.flush_worker.run_then, fail_answer)
-        self.check_worker = Worker(self._storage_failed)
+        self.partitions.run_then_of = lambda path: self.directory_workers.of(path).run_then
+        self.partitions.appends.flusher = Flusher(
+            lambda path: self.flush_workers.of(path).run_then, fail_answer
+        )
         self.partitions.checker = Checker(self.check_worker.run_then)
         self.logs.report_high_watermarks(self.partitions.high_watermark_of)
         self.coordinators = Coordinators(
@@ -121,11 +133,12 @@ class Broker:
             timers=self.timers,
             worker=self.worker,
         )
+        self.replication = self._make_replication()
         self.services = self._make_services()
         self._server: Server
 
     def _make_logs(self, files: Files) -> LogManager:
-        """What `log.dirs` hold; nothing is read yet."""
+        """Return the manager of the logs in `log.dirs`; nothing is read yet."""
         logs = LogManager(
             self.config.log_dirs,
             clock=self.clock,
@@ -133,26 +146,44 @@ class Broker:
             disk=Disk(
                 files,
                 run_later=self.worker.run_later,
-                run_after=self._run_after,
+                after=self.timers.after,
                 run_then=self.worker.run_applied,
+                worker_of=self.directory_workers.of,
             ),
         )
         logs.disk.producer_expiration_ms = self.config.producer_id_expiration_ms
         return logs
 
+    def _make_replication(self) -> Replication:
+        """Return what fetches from other leaders, and keeps the ISR of what is led here."""
+        replication = Replication(
+            cluster=self.cluster,
+            partitions=self.partitions,
+            config=self.config,
+            dynamic=self.dynamic,
+            timers=self.timers,
+        )
+        self.partitions.on_role = replication.on_role
+        self.partitions.on_follower_fetch = replication.isr.note_fetch
+        return replication
+
     def _make_failed_directories(self) -> FailedDirectories:
-        """Who is told of every disk that refuses."""
+        """Return the part that is told of every disk that refuses."""
         return FailedDirectories(
             logs=self.logs,
             partitions=self.partitions,
             on_offline=self._replicas_failed,
             on_fatal=self._fail,
             # The embedded tree lives in the first one.
-            essential=None if self.config.zookeeper_connect else self.logs.directories[0].path,
+            essential=(
+                self.logs.directories[0].path
+                if self._tree is None and self.config.zookeeper_connect is None
+                else None
+            ),
         )
 
     def _make_cluster(self) -> Cluster:
-        """The metadata, over ZooKeeper or the embedded tree."""
+        """Return the metadata, over ZooKeeper or the embedded tree."""
         return Cluster(
             broker_id=self.config.broker_id,
             tree=self._make_tree(),
@@ -171,6 +202,8 @@ class Broker:
 
     def _make_tree(self) -> Tree:
         config = self.config
+        if self._tree is not None:
+            return self._tree
         if config.zookeeper_connect is None:
             from minibroker.cluster.embedded import EmbeddedTree  # noqa: PLC0415  one home of two
 
@@ -185,7 +218,7 @@ class Broker:
         )
 
     def _make_services(self) -> Services:
-        """What handlers may use."""
+        """Return the parts that handlers may use."""
         release = self.config.advertised_kafka_version
         with_zookeeper = self.config.zookeeper_connect is not None
         return Services(
@@ -199,13 +232,14 @@ class Broker:
             log_moves=LogMoves(
                 logs=self.logs,
                 partitions=self.partitions,
-                worker=self.worker,
+                worker_of=self.directory_workers.of,
                 timers=self.timers,
                 bytes_per_s=lambda: max(1, self.dynamic.broker.replica_alter_log_dirs_bytes_per_s),
             ),
             metrics=Metrics(),
             partitions=self.partitions,
             quotas=QuotaManager(self.config, self.clock),
+            resolver=Resolver(),
             timers=self.timers,
             coordinators=self.coordinators,
             supported_apis=supported_versions(release, with_zookeeper=with_zookeeper),
@@ -218,9 +252,8 @@ class Broker:
         """Serve. Raises MinibrokerError with one sentence for the user; nothing is left running."""
         loop = asyncio.get_running_loop()
         self.failure = loop.create_future()
-        self.worker.begin(loop)
-        self.flush_worker.begin(loop)
-        self.check_worker.begin(loop)
+        for worker in self._workers:
+            worker.begin(loop)
         self._server = Server(self.services, loop)
         self.logs.open()
         try:
@@ -229,11 +262,14 @@ class Broker:
             endpoints = self._endpoints()
             self.cluster.set_endpoints(endpoints)
             self.address = (endpoints[0].host, endpoints[0].port)
-            self.cluster.subscribe(ConfigFollower(self.cluster, self.dynamic, self.services.quotas))
+            services = self.services
+            self.cluster.subscribe(
+                ConfigFollower(self.cluster, self.dynamic, services.quotas, services.resolver)
+            )
             self.cluster.subscribe(self.partitions)
             self.dynamic.subscribe(self.partitions)
             self.dynamic.subscribe(self.housekeeping)
-            self.dynamic.subscribe(self._server)
+            self.dynamic.subscribe(self._server.connections)
             await self.cluster.start(self._accept_cluster_id)
             self.dynamic.subscribe(self)
             if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
@@ -246,20 +282,19 @@ class Broker:
             for topic in topics:
                 await self._create(topic)
         except BaseException:
+            await self.replication.close()
             await self._server.stop()
             self.timers.close()
             self.housekeeping.close()
             await self.cluster.close()
-            self.worker.close()
-            self.flush_worker.close()
-            self.check_worker.close()
+            self._close_workers()
             self.logs.release()
             raise
         self._server.start_accepting()
         loop.call_soon(self.coordinators.start)
 
     def _accept_cluster_id(self, cluster_id: str) -> None:
-        """The tree named the cluster: compare with the log directories, then load the logs."""
+        """Compare the cluster id of the tree with the log directories, then load the logs."""
         self.logs.claim(self.config.broker_id, cluster_id)
         self.logs.load()
 
@@ -275,7 +310,9 @@ class Broker:
 
     def _endpoints(self) -> list[Endpoint]:
         """Return the addresses that clients are told now, in the order of `listeners`."""
-        advertised = {one.name: one for one in self.dynamic.broker.advertised_listeners}
+        advertised = {
+            listener.name: listener for listener in self.dynamic.broker.advertised_listeners
+        }
         endpoints = []
         for listener in self.config.listeners:
             shown = advertised.get(listener.name, listener)
@@ -284,7 +321,7 @@ class Broker:
         return endpoints
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """Tell the cluster of other advertised listeners, behind whoever changed them."""
+        """Tell the cluster of changed advertised listeners, in a task of its own."""
         if "advertised.listeners" in changed:
             self._run_beside(self.cluster.advertise(self._endpoints()))
 
@@ -292,7 +329,9 @@ class Broker:
         """Do nothing: the composition root goes by no topic's configuration."""
 
     async def _create(self, topic: TopicToCreate) -> None:
-        """A topic of the command line, if it is not there yet. Raises ConfigError, KafkaError."""
+        """Create a topic of the command line, if it is not there yet. Raises ConfigError,
+        KafkaError.
+        """
         # Seldom asked for.
         from minibroker.cluster.creation_limits import (  # noqa: PLC0415
             RECORDS_MAX,
@@ -327,7 +366,7 @@ class Broker:
         self.failed_directories.note(error)
 
     def _replicas_failed(self, lost: list[TopicPartition]) -> None:
-        """Tell the cluster; who is told later than a client asks hears KAFKA_STORAGE_ERROR."""
+        """Tell the cluster. Until it knows, clients hear KAFKA_STORAGE_ERROR."""
         self._run_beside(self.cluster.replicas_failed(lost))
 
     def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
@@ -339,15 +378,15 @@ class Broker:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            logger.error("the cluster could not be told: %s", task.exception())
+            logger.error("could not tell the cluster of a change: %s", task.exception())
 
     def _fail(self, reason: str) -> None:
         if not self.failure.done():
             self.failure.set_result(reason)
 
-    def use_dispatcher(self, dispatcher: Dispatcher) -> None:
-        """Handle requests by this one from the next on (`minibroker.testing` looks on)."""
-        self._server.dispatcher = dispatcher
+    def intercept(self, interceptor: Interceptor) -> None:
+        """Let this one look in on requests from the next on (`minibroker.testing` does)."""
+        self._server.dispatcher.interceptor = interceptor
 
     # Stop.
 
@@ -355,15 +394,15 @@ class Broker:
         """Stop cleanly; everything acknowledged is on the disk when this returns."""
         self.partitions.wake_all()
         self.coordinators.release_waiting()
+        await self.replication.close()
         await self._server.stop()
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
         await self.cluster.close()
+        self.partitions.end_deletions(are_finished=True)
         self.partitions.commit()
-        self.worker.close()
-        self.flush_worker.close()
-        self.check_worker.close()
+        self._close_workers()
         self.logs.close()
 
     async def abandon(self) -> None:
@@ -372,17 +411,21 @@ class Broker:
         What was acknowledged is in the files, and the next start recovers. For tests.
         """
         self._server.abandon()
+        await self.replication.close()
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
         await self.cluster.abandon()
         await self._server.stop()
-        self.worker.close()
-        self.flush_worker.close()
-        self.check_worker.close()
+        self.partitions.end_deletions(are_finished=False)
+        self._close_workers()
         self.logs.release()
 
-    # Later.
+    @property
+    def _workers(self) -> tuple[Worker | Workers, ...]:
+        return self.worker, self.directory_workers, self.flush_workers, self.check_worker
 
-    def _run_after(self, delay_ms: int, task: Callable[[], None]) -> None:
-        self.timers.after(delay_ms, lambda: self.worker.run_later(task))
+    def _close_workers(self) -> None:
+        """Have the workers finish their tasks, and end."""
+        for worker in self._workers:
+            worker.close()

@@ -1,8 +1,8 @@
-"""The command line: arguments in, a `BrokerConfig` and `ServeOptions` out, an exit code back.
+"""The command line: turns arguments into a `BrokerConfig` and `ServeOptions`, returns an exit code.
 
-The flags are short names of Kafka's keys and take part in the order of `--set`: the later wins.
-Hand-written, because argparse costs 6 ms of a start that has 120; `minibroker serve` has no more
-than ten flags, and each is one row of `_FLAGS`.
+Some flags are short names of Kafka's keys. They and `--set` are applied in their order: the later
+wins. The parser is hand-written, because argparse costs 6 ms of a start that may take 120. Each
+flag of `minibroker serve` is one row of `_FLAGS`.
 
 Exit codes: 0 after a clean stop, 1 when the broker cannot start (one sentence on stderr), 2 for
 wrong usage.
@@ -46,30 +46,30 @@ minibroker: a Kafka-compatible broker in one process
 _SERVE_HELP: Final = """\
 minibroker serve: start the broker and serve until SIGTERM or SIGINT
 
-  --listen HOST:PORT      where to wait for clients (127.0.0.1:9092); port 0 takes a free one
-  --data-dir DIR          where the data stay (./minibroker-data)
-  --memory                keep nothing: a temporary directory, removed at exit
+  --listen HOST:PORT      address for clients (127.0.0.1:9092); port 0 takes a free port
+  --data-dir DIR          directory of the data (./minibroker-data)
+  --memory                keep no data: use a temporary directory and remove it at exit
   --topic NAME[:PARTITIONS[:KEY=VALUE...]]
-                          create this topic if it is not there; may be given more than once
+                          create this topic if it does not exist; may be given more than once
   --zookeeper HOST:PORT[,...][/chroot]
-                          keep the metadata in ZooKeeper, beside Apache Kafka's or instead of it
-  --config FILE           settings in the form of Kafka's server.properties
-  --set KEY=VALUE         one of Kafka's settings; may be given more than once
-  --ready-file FILE       gets the line "minibroker listening on HOST:PORT" when it serves
-  --control HOST:PORT     serve health, metrics, faults and the clock over HTTP (off); its address
-                          is the second line of the ready file. Any host but 127.0.0.1, ::1 and
+                          keep the metadata in ZooKeeper, as Apache Kafka 3.9 does
+  --config FILE           read settings from a file like Kafka's server.properties
+  --set KEY=VALUE         set a Kafka setting; may be given more than once
+  --ready-file FILE       write "minibroker listening on HOST:PORT" to FILE when clients can connect
+  --control HOST:PORT     serve health, metrics, faults and the clock over HTTP (off); the second
+                          line of the ready file is its address. Any host but 127.0.0.1, ::1 and
                           localhost needs a token
-  --control-token TOKEN   what its callers send (Authorization: Bearer TOKEN), but for /health;
-                          the variable MINIBROKER_CONTROL_TOKEN keeps it out of process lists
+  --control-token TOKEN   token that HTTP callers send (Authorization: Bearer TOKEN); /health needs
+                          none. The variable MINIBROKER_CONTROL_TOKEN keeps it out of process lists
   --loop uvloop|asyncio   the event loop (uvloop)
   --log-level LEVEL       debug, info, warning or error (info), on stderr
 
-KAFKA_... variables are settings too, as in the apache/kafka image: KAFKA_NUM_PARTITIONS=3 is
-num.partitions=3. A variable is stronger than --config, a flag is stronger than both, and of two
-flags the later one wins.
+KAFKA_... variables are settings too, as in the apache/kafka image: KAFKA_NUM_PARTITIONS=3 sets
+num.partitions=3. A variable overrides --config. A flag overrides both. A later flag overrides an
+earlier flag.
 
-A topic with cleanup.policy=compact is compacted when it was quiet for a second; Kafka waits until
-a segment is full. --set minibroker.log.cleaner.idle.ms=0 waits as Kafka does.
+A topic with cleanup.policy=compact is compacted after one second without records; Kafka waits until
+a segment is full. --set minibroker.log.cleaner.idle.ms=0 waits like Kafka.
 
   minibroker serve
   minibroker serve --memory --listen 127.0.0.1:0 --ready-file ready
@@ -84,7 +84,7 @@ _LOOPS: Final = ("uvloop", "asyncio")
 
 
 class ServeArguments:
-    """The arguments of `serve` as they came, not yet laid over file and environment."""
+    """The arguments of `serve`, before file and environment are added. `parse_serve` fills it."""
 
     __slots__ = (
         "config_file",
@@ -111,7 +111,7 @@ class ServeArguments:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code; prints only what the command is to print."""
+    """Run a command; return the exit code. Prints only the output of the command."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     command = words[0] if words else ""
     if command in ("-h", "--help", "help"):
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return command_line.run(words[1:])
     if command:
-        print(f"minibroker: unknown command {command!r}", file=sys.stderr)
+        print(f"minibroker: unknown command {command!r}; these are the commands:", file=sys.stderr)
     print(_USAGE, end="", file=sys.stderr)
     return EXIT_USAGE
 
@@ -160,7 +160,7 @@ def _serve(words: Sequence[str]) -> int:
 
 
 def parse_serve(words: Sequence[str]) -> ServeArguments:
-    """The words after `serve`. Raises UsageError."""
+    """Return the arguments after the word `serve`. Raises UsageError."""
     arguments = ServeArguments()
     remaining = iter(words)
     for word in remaining:
@@ -180,7 +180,7 @@ def parse_serve(words: Sequence[str]) -> ServeArguments:
 def build(
     arguments: ServeArguments, environment: Mapping[str, str]
 ) -> tuple[BrokerConfig, ServeOptions]:
-    """Lay flags over environment over file, and check the result. Raises ConfigError."""
+    """Merge file, environment and flags, and check the result. Raises ConfigError."""
     from minibroker.config.broker import BrokerConfig  # noqa: PLC0415  not for version and help
     from minibroker.config.sources import gather, read_properties  # noqa: PLC0415  as above
 
@@ -190,7 +190,7 @@ def build(
         import logging  # noqa: PLC0415  only with something to say
 
         logging.getLogger(__name__).warning(
-            "unknown configuration keys, ignored: %s", ", ".join(config.unknown_keys)
+            "unknown configuration keys are ignored: %s", ", ".join(config.unknown_keys)
         )
     if config.without_effect:
         import logging  # noqa: PLC0415  as above
@@ -211,7 +211,9 @@ def build(
 
 
 def _control_token(arguments: ServeArguments, environment: Mapping[str, str]) -> str | None:
-    """The flag's, or the variable's. Raises ConfigError where one is needed and there is none."""
+    """Return the token of the flag, or of the variable. Raises ConfigError if it is needed and
+    missing.
+    """
     token = arguments.control_token or environment.get(CONTROL_TOKEN_VARIABLE) or None
     if arguments.control is not None and token is None and arguments.control[0] not in _LOOPBACK:
         raise ConfigError(
@@ -220,7 +222,7 @@ def _control_token(arguments: ServeArguments, environment: Mapping[str, str]) ->
         )
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise ConfigError(
-            "the control API's token may have letters, digits and signs of ASCII only"
+            "the control API's token may have only ASCII letters, digits and signs, no blanks"
         )
     return token
 
@@ -233,7 +235,9 @@ def _value_of(flag: str, remaining: Iterator[str]) -> str:
 
 
 def _take_listen(arguments: ServeArguments, value: str) -> None:
-    """`HOST:PORT` is the PLAINTEXT listener; Kafka's own form (`NAME://…`) is taken as it is."""
+    """Add `HOST:PORT` as the PLAINTEXT listener, or the text itself if it has Kafka's form
+    `NAME://…`.
+    """
     host, colon, port = value.rpartition(":")
     if "://" not in value:
         if not (colon and port.isdecimal() and int(port) <= 65535):
@@ -311,7 +315,7 @@ _FLAGS: Final[dict[str, Callable[[ServeArguments, str], None]]] = {
 
 
 def configure_logging(level: str) -> None:
-    """One line per event on stderr: time, level, where, what."""
+    """Write each event as a line on stderr: time, level, logger, message."""
     import logging  # noqa: PLC0415  version and help do without
 
     logging.basicConfig(

@@ -1,4 +1,4 @@
-"""The broker's only source of time: every part takes a `Clock`, so that a test can move it."""
+"""The broker's only source of time. Every part gets a `Clock`, so that a test can move it."""
 
 import time
 from collections.abc import Callable
@@ -6,16 +6,18 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the broker asks of time."""
+    """The functions of time that the broker uses."""
 
     def now_ms(self) -> int:
-        """Wall clock, milliseconds since the epoch: what records and retention see."""
+        """Return the wall clock in ms since the epoch; records and retention use it."""
 
     def monotonic_s(self) -> float:
-        """Seconds from an arbitrary start, never backwards: what time-outs and metrics see."""
+        """Return seconds since some start, never less than before; time-outs and metrics use it."""
 
-    def on_move(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever somebody moves the clock by hand (`timers.Timers` asks)."""
+    def on_move(self, listener: Callable[[float], None]) -> None:
+        """Have `listener` called with the moved seconds whenever somebody moves the clock by hand.
+        Seconds below 0 mean that a test is over and the clock shows the machine's time again.
+        """
 
 
 class SystemClock:
@@ -29,5 +31,5 @@ class SystemClock:
     def monotonic_s(self) -> float:
         return time.monotonic()
 
-    def on_move(self, listener: Callable[[], None]) -> None:
-        """The machine's clock runs by itself; nobody moves it."""
+    def on_move(self, listener: Callable[[float], None]) -> None:
+        """Do nothing: nobody moves the machine's clock by hand."""

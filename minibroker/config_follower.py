@@ -1,7 +1,7 @@
-"""Carries configurations from the cluster's image to the parts that go by them.
+"""Carries configurations from the cluster's image to the parts that use them.
 
-Topics, brokers, groups and clients are configured in the tree; `app` subscribes this follower
-before everybody else, so that a new topic's configuration is there when its partitions are made.
+The tree holds the configurations of topics, brokers, groups and clients. `app` subscribes this
+follower first, so that a new topic has its configuration before its partitions are made.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import TopicImage
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.quotas.manager import QuotaManager
+    from minibroker.resolver import Resolver
 
 
 class ConfigFollower:
-    """Carries configurations from the cluster's image into `DynamicConfig` and the quotas."""
+    """Carries configurations from the cluster's image into `DynamicConfig` and the quotas. The loop
+    owns it.
+    """
 
-    def __init__(self, cluster: Cluster, dynamic: DynamicConfig, quotas: QuotaManager) -> None:
+    def __init__(
+        self, cluster: Cluster, dynamic: DynamicConfig, quotas: QuotaManager, resolver: Resolver
+    ) -> None:
         self._cluster = cluster
         self._dynamic = dynamic
         self._quotas = quotas
-        self._host_names = HostNames(quotas.on_config_changed)
+        self._host_names = HostNames(quotas.on_config_changed, resolver)
 
     def on_topic_created(self, topic: TopicImage) -> None:
         self._dynamic.set_topic(topic.name, self._cluster.config_of("topics", topic.name))
@@ -34,10 +39,10 @@ class ConfigFollower:
         self._dynamic.set_topic(topic.name, {})
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """More partitions go by the same configuration."""
+        """Do nothing: the new partitions use the topic's configuration."""
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Leaders do not matter to configurations."""
+        """Do nothing: a configuration does not depend on leaders."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         config = self._cluster.config_of(entity_type, entity_name)

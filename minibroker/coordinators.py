@@ -1,10 +1,9 @@
-"""The group and the transaction coordinator, made when somebody needs them.
+"""The group coordinator and the transaction coordinator, made at first use.
 
-A broker without groups and transactions pays neither for the import nor at start. Where there is
-something to go on with (committed offsets, transactions that were decided before the last stop)
-they are made right after the start, or when this broker begins to lead a partition of their topic.
-They do not know each other: what a transaction's marker means
-for committed offsets is told here.
+A broker without groups and transactions imports neither. If their topics hold records already
+(committed offsets, transactions that the last run decided), the coordinators are made right after
+the start, or when this broker becomes the leader of a partition of their topic. The two do not know
+each other: this module tells groups about the markers of transactions.
 """
 
 from __future__ import annotations
@@ -22,13 +21,14 @@ if TYPE_CHECKING:
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.groups.coordinator import GroupCoordinator
     from minibroker.partitions.manager import PartitionManager
+    from minibroker.peers.client import PeerClient
     from minibroker.timers import Timers
     from minibroker.transactions.coordinator import TransactionCoordinator
     from minibroker.worker import Worker
 
 
 class Coordinators:
-    """Belongs to the loop's thread."""
+    """Makes the coordinators and follows the cluster's changes for them. The loop owns it."""
 
     __slots__ = (
         "_clock",
@@ -38,6 +38,7 @@ class Coordinators:
         "_groups",
         "_is_closed",
         "_partitions",
+        "_peers",
         "_timers",
         "_transactions",
         "_worker",
@@ -54,7 +55,9 @@ class Coordinators:
         timers: Timers,
         worker: Worker,
     ) -> None:
-        """`config`: as the broker was started; what groups go by does not change at run time."""
+        """`config` is the configuration at start; the settings of groups do not change at
+        run time.
+        """
         self._cluster = cluster
         self._partitions = partitions
         self._config = config
@@ -64,11 +67,12 @@ class Coordinators:
         self._worker = worker
         self._is_closed = False
         self._groups: GroupCoordinator | None = None
+        self._peers: PeerClient | None = None
         self._transactions: TransactionCoordinator | None = None
 
     @property
     def groups(self) -> GroupCoordinator:
-        """The group coordinator; the first who asks waits for the import."""
+        """Return the group coordinator; the first call imports and makes it."""
         if self._groups is None:
             from minibroker.groups.coordinator import GroupCoordinator  # noqa: PLC0415  see above
 
@@ -86,14 +90,20 @@ class Coordinators:
 
     @property
     def transactions(self) -> TransactionCoordinator:
-        """The transaction coordinator; as `groups`."""
+        """Return the transaction coordinator; the first call imports and makes it."""
         if self._transactions is None:
             from minibroker.partitions.markers import MarkerWriter  # noqa: PLC0415  see above
+            from minibroker.peers.client import PeerClient  # noqa: PLC0415  see above
+            from minibroker.transactions.broker_requests import BrokerRequests  # noqa: PLC0415
             from minibroker.transactions.coordinator import (  # noqa: PLC0415  see above
                 TransactionCoordinator,
             )
-            from minibroker.transactions.peers import BrokerRequests  # noqa: PLC0415  see above
 
+            self._peers = PeerClient(
+                self._cluster,
+                listener=self._config.inter_broker_listener_name,
+                timeout_ms=self._config.request_timeout_ms,
+            )
             self._transactions = TransactionCoordinator(
                 cluster=self._cluster,
                 partitions=self._partitions,
@@ -102,21 +112,20 @@ class Coordinators:
                 dynamic=self._dynamic,
                 run_later=self._worker.run_later,
                 markers=MarkerWriter(self._partitions, self._clock, offsets=lambda: self.groups),
-                peers=BrokerRequests(self._cluster, self._config.inter_broker_listener_name),
+                peers=BrokerRequests(self._peers),
             )
             self._transactions.start()
         return self._transactions
 
     def start(self) -> None:
-        """Have `resume` done now and with every leadership that comes later.
-
-        Start it after the `PartitionManager` was subscribed to the cluster.
+        """Call `resume` now and after each later change of leadership.
+        Call it after the `PartitionManager` has subscribed to the cluster.
         """
         self._cluster.subscribe(self)
         self.resume()
 
     def resume(self) -> None:
-        """Make those whose journal has partitions on this broker, before anybody asks."""
+        """Make each coordinator whose topic has partitions on this broker."""
         if self._is_closed:
             return
         if self._partitions.of_topic(OFFSETS_TOPIC):
@@ -127,7 +136,7 @@ class Coordinators:
     # Changes of the cluster (`cluster.updates.ClusterListener`).
 
     def on_topic_created(self, topic: TopicImage) -> None:
-        """Resume what the topic is a journal of."""
+        """Resume the coordinator if this is its topic."""
         if topic.name in INTERNAL_TOPICS:
             self.resume()
 
@@ -140,21 +149,23 @@ class Coordinators:
         self.on_topic_created(topic)
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """A coordinator that is there stays."""
+        """Do nothing: a coordinator that was made stays."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Nothing here depends on it."""
+        """Do nothing: no configuration matters here."""
 
     def release_waiting(self) -> None:
-        """The broker stops: members that wait for others are answered."""
+        """Answer the members that wait for others, because the broker stops."""
         if self._groups is not None:
             self._groups.close()
 
     async def close(self) -> None:
-        """No marker is sent any more, no journal read; call it when no request is in hand."""
+        """Send no more markers and read no more journals. Call it when no request is in hand."""
         self._is_closed = True
         if self._groups is not None:
             self._groups.journal.close()
         if self._transactions is not None:
             await self._transactions.close()
             self._transactions.journal.close()
+        if self._peers is not None:
+            await self._peers.close()

@@ -1,14 +1,14 @@
-"""The exceptions that cross module borders; what each means and who handles it.
+"""The exceptions that cross the borders of packages, with their meaning and their handler.
 
-| class             | who is wrong          | handled by                                      |
+| class             | at fault              | handled by                                      |
 |-------------------|-----------------------|-------------------------------------------------|
 | KafkaError        | the request, timing   | the handler or `server/dispatch`: a code         |
-| ProtocolError     | the peer's bytes      | `server/connection`: logged, connection closed   |
+| ProtocolError     | the peer's bytes      | `server/dispatch`: logged, connection closed     |
 | CorruptionError   | bytes on disk         | `storage/recovery`: truncates, refuses to start  |
 | StorageError      | the disk              | `partitions`: KAFKA_STORAGE_ERROR                |
 | CoordinationError | ZooKeeper, tree file  | the handler: a retriable error                   |
 | ConfigError       | the configuration     | `cli`: one sentence, exit 1                      |
-| any other         | we                    | `answer_error`: logged, UNKNOWN_SERVER_ERROR     |
+| any other         | minibroker (a bug)    | `answer_error`: logged, UNKNOWN_SERVER_ERROR     |
 
 Every message names the thing, the value found and what was expected.
 """
@@ -23,25 +23,24 @@ logger = logging.getLogger(__name__)
 
 
 class MinibrokerError(Exception):
-    """Base of all of them; never raised itself."""
+    """Base class of all of them; never raised itself."""
 
 
 DETAIL_MAX: Final = 8_000
-"""Characters of an error message; each takes up to four bytes."""
+"""Most characters of an error message; a character takes up to four bytes."""
 
 
 def cut_detail(text: str) -> str:
-    """Return an error message that its field can hold.
-
-    A message may repeat a client's text of 32,767 bytes, and the field holds no more than that.
+    """Return the error message, shortened to the length that its field can hold.
+    A message may repeat a text of the client, which may have 32,767 bytes; the field holds no more.
     """
     return text if len(text) <= DETAIL_MAX else f"{text[:DETAIL_MAX]}…"
 
 
 class KafkaError(MinibrokerError):
-    """A request that Kafka answers with an error code. `detail` is Kafka's error message field.
-
-    A long one is cut as by `cut_detail`.
+    """A request that Kafka answers with an error code. `detail` is the text of Kafka's error
+    message.
+    A long text is shortened as by `cut_detail`.
     """
 
     def __init__(self, code: ErrorCode, detail: str | None = None) -> None:
@@ -64,9 +63,8 @@ class CorruptionError(MinibrokerError):
 
 
 class StorageError(MinibrokerError):
-    """The disk refused: full, gone, no permission, in use by another process.
-
-    `log_directory` is the one of `log.dirs` that refused, where that is known.
+    """A disk that refused an operation: full, gone, no permission, in use by another process.
+    `log_directory` is the entry of `log.dirs` that refused, None if it is not known.
     """
 
     def __init__(self, message: str, *, log_directory: str | None = None) -> None:
@@ -75,18 +73,18 @@ class StorageError(MinibrokerError):
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the system call that failed will fail again: then the directory is of no use.
-
+        """Return whether the failed system call would fail again, so that the directory is
+        unusable.
         A full disk may have room again, and handles or memory may be free a moment later. Kafka
-        takes every IOException for lasting, a full disk as well.
+        treats every IOException as lasting, also that of a full disk.
         """
         cause = self.__cause__
         return isinstance(cause, OSError) and cause.errno not in _PASSING
 
 
 class SyncError(StorageError):
-    """An fsync failed. What it was for can still be read and may be gone from the disk, and the
-    next fsync may succeed without it: room that comes back mends nothing.
+    """An fsync that failed. The bytes can still be read, but may be lost from the disk.
+    The next fsync may succeed without them, so free space later does not repair the loss.
     """
 
     @property
@@ -97,8 +95,8 @@ class SyncError(StorageError):
 
 
 class HalfChangedError(StorageError):
-    """Of several files that change together some have: nothing can be served out of them before a
-    start has brought them in order, whatever refused the others.
+    """A group of files that change together, of which only some have changed.
+    They cannot be served until a start has repaired them, whatever the reason of the failure.
     """
 
     @property
@@ -119,18 +117,19 @@ _PASSING: Final = _FULL | frozenset(
 
 
 class CoordinationError(MinibrokerError):
-    """The metadata tree cannot be reached now (or its session was lost)."""
+    """The metadata tree cannot be reached now, or its session was lost."""
 
 
 class ConfigError(MinibrokerError):
-    """A configuration that cannot be served: names the key, the value and what is allowed."""
+    """A configuration that cannot be served; the message names the key, the value and what is
+    allowed.
+    """
 
 
 def as_kafka_error(error: BaseException) -> KafkaError:
-    """Return the error that clients get for a request, or a part of it, that ended with `error`.
-
-    Where Kafka's metadata is out of reach it waits until the request has timed out: clients try
-    again at this code. Whatever nobody foresaw is UNKNOWN_SERVER_ERROR.
+    """Return the error that a client gets for a request, or a part of it, that ended with `error`.
+    If the metadata cannot be reached, Kafka waits until the request times out; here the client gets
+    a code after which it asks again. An unforeseen error is UNKNOWN_SERVER_ERROR.
     """
     if isinstance(error, KafkaError):
         return error
@@ -140,13 +139,11 @@ def as_kafka_error(error: BaseException) -> KafkaError:
 
 
 def answer_error(error: BaseException, what: str) -> KafkaError:
-    """Return `as_kafka_error`, and log what the client's request alone does not explain.
-
-    A bug of ours is logged with its traceback. `what` names the part that failed: a request, or a
-    partition or topic of one.
-
-    Kafka catches so for each partition of Produce, Fetch, ListOffsets and DeleteRecords and for
-    each resource of its admin APIs: one bad part leaves the others.
+    """Return `as_kafka_error`, and log an error that the request alone does not explain.
+    A bug of minibroker is logged with its traceback. `what` names the part that failed: a request,
+    or a partition or topic in it.
+    Kafka catches errors for each partition of Produce, Fetch, ListOffsets and DeleteRecords and for
+    each resource of its admin APIs, so a bad part leaves the others alone.
     """
     if isinstance(error, CoordinationError):
         logger.warning("%s: %s", what, error)
@@ -156,6 +153,6 @@ def answer_error(error: BaseException, what: str) -> KafkaError:
 
 
 def as_answer(error: Exception, what: str) -> tuple[int, str | None]:
-    """`error_code` and `error_message` of `answer_error`."""
+    """Return the `error_code` and `error_message` of `answer_error`."""
     known = answer_error(error, what)
     return int(known.code), known.detail

@@ -1,7 +1,8 @@
-"""Names for the plain values that travel through every layer.
+"""Types of the plain values that every layer uses.
 
-`NewType`s cost nothing at run time; they tell mypy (and the reader) a record number from a byte
-position. A topic id is sixteen bytes, big-endian, as on the wire; sixteen zero bytes mean "none".
+A `NewType` costs nothing at run time. With it mypy and the reader distinguish a record number from
+a byte position. A topic id is sixteen bytes, big-endian, as on the wire; sixteen zero bytes mean
+"none".
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -21,7 +22,7 @@ NO_LEADER_EPOCH: Final = -1
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic; prints as its directory is named, `<topic>-<partition>`."""
+    """A partition of a topic; prints like its directory, `<topic>-<partition>`."""
 
     topic: str
     partition: int
@@ -31,12 +32,12 @@ class TopicPartition(NamedTuple):
 
 
 def topic_id_to_text(topic_id: bytes) -> str:
-    """Sixteen bytes → the 22 characters Kafka prints (URL-safe base64 without padding)."""
+    """Return the 22 characters that Kafka prints (URL-safe base64 without padding)."""
     return urlsafe_b64encode(topic_id).decode("ascii").rstrip("=")
 
 
 def topic_id_from_text(text: str) -> TopicId:
-    """The 22 characters of `topic_id_to_text` → sixteen bytes. Raises ValueError."""
+    """Return the sixteen bytes of a text made by `topic_id_to_text`. Raises ValueError."""
     raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if len(raw) != 16:
         raise ValueError(f"topic id {text!r} holds {len(raw)} bytes, expected 16")

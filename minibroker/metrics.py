@@ -1,21 +1,21 @@
-"""Counters and request times under Kafka's names: plain objects, read by whoever shows them.
+"""Counters and request times under Kafka's names: plain objects that the control API reads.
 
-Kafka splits the time of a request (`kafka.network:type=RequestMetrics`, behaviour row R8) into
+Kafka splits the time of a request (`kafka.network:type=RequestMetrics`) into
 
 | name                | from … to                                                              |
 |---------------------|------------------------------------------------------------------------|
-| RequestQueueTimeMs  | its bytes are here … its handler starts                                |
+| RequestQueueTimeMs  | its bytes have arrived … its handler starts                            |
 | LocalTimeMs         | the handler runs                                                       |
 | RemoteTimeMs        | it waits: long poll, other replicas, a task                            |
-| ThrottleTimeMs      | quotas hold it back                                                    |
+| ThrottleTimeMs      | quotas delay it                                                        |
 | ResponseQueueTimeMs | it is answered … its bytes go to the socket                            |
 | ResponseSendTimeMs  | the socket takes its bytes                                             |
 | TotalTimeMs         | the sum                                                                |
 
 A time is added to a sum and to a histogram whose bucket b holds 2^(b-1) ≤ t < 2^b microseconds.
-Requests that one read of a socket brought are handled together and counted together: a clock call
-per request would be a tenth of its cost. Here a request is handled as soon as it is read, so the
-request queue stays empty, and remote time is counted for those that waited only.
+The requests of one read of a socket are handled together and counted together, because a clock call
+per request would be a tenth of its cost. A request is handled as soon as it is read, so the request
+queue stays empty. Remote time is counted only for requests that waited.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ TIME_NAMES: Final = (
     "TotalTimeMs",
 )
 BUCKET_COUNT: Final = 40
-"""2^39 µs are six days: no request lives longer."""
+"""2^39 µs are six days; no request lives longer."""
 LONGEST_US: Final = (1 << (BUCKET_COUNT - 1)) - 1
-"""Only a throttle may be longer; it is counted as this."""
+"""Longest counted time; only a throttle may be longer."""
 
 
 class TimeSum:
-    """How often, how long in all (µs), and the histogram of one of the times of one API."""
+    """A kind of time of one API: how often, the sum in µs, and a histogram. The loop owns it."""
 
     __slots__ = ("__weakref__", "buckets", "count", "max_us", "total_us")
 
@@ -54,26 +54,27 @@ class TimeSum:
         self.buckets = [0] * BUCKET_COUNT
 
     def add(self, elapsed_us: int, count: int = 1) -> None:
-        """Count `count` equal times in microseconds (0 or more)."""
+        """Count `count` equal times of `elapsed_us` microseconds (0 or more)."""
         self.count += count
         self.total_us += elapsed_us * count
         self.buckets[elapsed_us.bit_length()] += count
-        self.max_us = max(self.max_us, elapsed_us)
+        if elapsed_us > self.max_us:  # noqa: PLR1730  four times a request: `max` is a call
+            self.max_us = elapsed_us
 
     @property
     def mean_ms(self) -> float:
-        """Average in milliseconds; 0.0 when nothing was counted."""
+        """Return the average in ms, 0.0 if nothing was counted."""
         return self.total_us / self.count / 1000 if self.count else 0.0
 
     def quantiles_ms(self, fractions: Sequence[float]) -> list[float]:
-        """Upper edges (ms) of the buckets in which these fractions (0 … 1) of all are reached."""
+        """Return, for each fraction (0 … 1), the upper edge in ms of the bucket that reaches it."""
         reached = list(accumulate(self.buckets))
-        buckets = [bisect_left(reached, max(1.0, one * self.count)) for one in fractions]
+        buckets = [bisect_left(reached, max(1.0, fraction * self.count)) for fraction in fractions]
         return [min(1 << bucket, self.max_us) / 1000 for bucket in buckets]
 
 
 class RequestMetrics:
-    """The times of one API, and how often it was asked and failed."""
+    """The times of an API, and its numbers of requests and errors. The loop owns it."""
 
     __slots__ = (
         "api_name",
@@ -100,9 +101,8 @@ class RequestMetrics:
         self, count: int, local_ns: int, remote_ns: int, queue_ns: int, send_ns: int
     ) -> None:
         """Count `count` requests that were read, answered and sent together.
-
-        The times are those of all of them: the handlers' (shared out evenly), the wait of the one
-        that waited, encoding, and handing the bytes to the socket.
+        The times are those of all of them: of the handlers (divided evenly), of the request that
+        waited, of encoding, and of the write to the socket.
         """
         self.local.add(local_ns // (1000 * count), count)
         if remote_ns:
@@ -112,7 +112,7 @@ class RequestMetrics:
         self.total.add((local_ns + remote_ns + queue_ns + send_ns) // 1000, count)
 
     def by_name(self) -> dict[str, TimeSum]:
-        """Kafka's metric name → times, in the order of `TIME_NAMES`."""
+        """Return Kafka's metric name → times, in the order of `TIME_NAMES`."""
         times = (
             self.request_queue,
             self.local,
@@ -126,7 +126,7 @@ class RequestMetrics:
 
 
 class Metrics:
-    """Everything that is counted; one instance per broker."""
+    """All counters of a broker. The loop owns it."""
 
     __slots__ = ("connections", "malformed_requests", "refused_connections", "requests")
 
@@ -137,7 +137,7 @@ class Metrics:
         self.malformed_requests = 0
 
     def of_api(self, api_name: str) -> RequestMetrics:
-        """The times of an API, made at its first request."""
+        """Return the counters of an API; the first request of the API makes them."""
         metrics = self.requests.get(api_name)
         if metrics is None:
             metrics = self.requests[api_name] = RequestMetrics(api_name)

@@ -1,15 +1,17 @@
-"""One broker as a process: `minibroker serve` from its first line to its exit code.
+"""A broker as a process: `minibroker serve` from its first line of output to its exit code.
 
-Signals, the line on stdout that says where it listens, `--ready-file`, `--memory`. The broker
-itself is `app.Broker`.
+This module handles signals, the line on stdout with the address, `--ready-file` and `--memory`. The
+broker itself is `app.Broker`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import resource
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +27,14 @@ if TYPE_CHECKING:
 
 
 def run(config: BrokerConfig, options: ServeOptions) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code of the process."""
+    """Serve until SIGTERM or SIGINT; return the exit code of the process."""
+    _allow_open_files()
     directory = None
     if options.in_memory:
         import tempfile  # noqa: PLC0415  the usual start does without
 
         directory = tempfile.mkdtemp(prefix="minibroker-")
-        # Nothing outlives this process, so nothing has to reach a disk.
+        # No file outlives this process, so no file has to reach a disk.
         never_sync = {"minibroker.log.sync.interval.ms": "0"}
         config = config.with_overrides({"log.dirs": directory, **never_sync})
     try:
@@ -44,6 +47,16 @@ def run(config: BrokerConfig, options: ServeOptions) -> int:
             shutil.rmtree(directory, ignore_errors=True)
 
 
+def _allow_open_files() -> None:
+    """Raise the soft limit of open files to the hard limit, as the JVM does before Kafka.
+    The usual soft limit is 1,024, and each written partition and each connection needs a file. Call
+    it before the broker is made, because the broker divides the limit among its parts.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS refuses an unlimited value; then the limit stays
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _loop_factory(name: str) -> Callable[[], Any]:
     if name == "asyncio":
         return asyncio.new_event_loop
@@ -54,7 +67,7 @@ def _loop_factory(name: str) -> Callable[[], Any]:
 
 
 def _write_ready_file(path: str, line: str) -> None:
-    """Whole or not there: who waits for it reads it at once. Raises OSError."""
+    """Write the file whole, so that a reader never sees half of it. Raises OSError."""
     file = Path(path)
     if file.exists() and not file.is_file():  # a pipe
         file.write_text(line, encoding="utf-8")
@@ -65,7 +78,7 @@ def _write_ready_file(path: str, line: str) -> None:
 
 
 def _make_broker(config: BrokerConfig, options: ServeOptions) -> Broker | ControlledBroker:
-    """Raises ConfigError where the control API's libraries are missing."""
+    """Return the broker. Raises ConfigError if the control API's libraries are missing."""
     if options.control is None:
         return Broker(config)
     try:
@@ -88,7 +101,7 @@ async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
     except MinibrokerError as error:
         sys.stderr.write(f"minibroker: {error}\n")
         return 1
-    # What start-up made stays for ever: the collector need not look at it again.
+    # Objects made at start stay for ever, so the collector need not visit them again.
     gc.freeze()
     host, port = broker.address
     line = f"minibroker listening on {host}:{port}\n"

@@ -1,7 +1,7 @@
-"""Long work on the event loop, done in slices; clients are served between two of them.
+"""Long work on the event loop, done in slices; the loop serves clients between two slices.
 
-Housekeeping that walks over many things (offsets, producers) is written as a generator of short
-steps. The loop alone runs it, so a step sees and changes what belongs to the loop.
+Housekeeping over many items (offsets, producers) is a generator of short steps. Only the loop runs
+it, so a step may read and change the objects that the loop owns.
 
 A coroutine with long work (the creation of 10,000 partitions takes seconds) asks a `TimeSlice`:
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SLICE_S: Final = 0.0005
-"""Seconds after which a slice begins no further step: half of what may hold the loop."""
+"""Seconds after which a slice begins no further step; nothing may hold the loop for 0.001."""
 
 T = TypeVar("T")
 
 
 class TimeSlice:
-    """The slice of one piece of work; it begins now. For the loop's thread."""
+    """The current slice of a piece of work; construction begins it. The loop owns it."""
 
     __slots__ = ("_length_s", "_until_s")
 
     def __init__(self, length_s: float | None = None) -> None:
-        """`length_s`: seconds, None for SLICE_S."""
+        """`length_s` is in seconds; None means SLICE_S."""
         self._length_s = SLICE_S if length_s is None else length_s
         self._until_s = perf_counter() + self._length_s
 
@@ -42,13 +42,15 @@ class TimeSlice:
         return perf_counter() >= self._until_s
 
     async def pause(self) -> None:
-        """Let everybody else have a turn, then begin the next slice."""
+        """Let the loop do all other work that is ready, then begin the next slice."""
         await asyncio.sleep(0)
         self._until_s = perf_counter() + self._length_s
 
 
 async def collect(items: Iterable[T]) -> list[T]:
-    """Return the items as a list, made in slices. Each item is to take far less than a slice."""
+    """Return the items as a list, made in slices. Making an item has to take far less than
+    a slice.
+    """
     turn = TimeSlice()
     collected = []
     for item in items:
@@ -58,14 +60,64 @@ async def collect(items: Iterable[T]) -> list[T]:
     return collected
 
 
-def run_in_slices(steps: Iterator[object]) -> None:
-    """Run a generator to its end; the first slice runs now, the others when the loop is free.
+def begin_in_slices(steps: Iterator[object]) -> bool:
+    """Run a generator for one slice; return whether it ended. `end_in_slices` does the rest."""
+    turn: TimeSlice | None = None
+    for _ in steps:
+        if turn is None:
+            turn = TimeSlice()
+        elif turn.is_over:
+            return False
+    return True
 
-    Each step has to be short. Close the generator to end the work early. An exception of a step
-    ends the work: in the first slice the caller gets it, later the loop's exception handler.
+
+async def end_in_slices(steps: Iterator[object]) -> None:
+    """Run a generator to its end, after a pause and with pauses between slices."""
+    turn = TimeSlice()
+    await turn.pause()
+    for _ in steps:
+        if turn.is_over:
+            await turn.pause()
+
+
+def run_in_slices(steps: Iterator[object]) -> None:
+    """Run a generator to its end: the first slice now, the others when the loop is free.
+    Each step has to be short. Closing the generator ends the work early. An exception of a step
+    ends the work: in the first slice the caller gets it, later the exception handler of the loop.
     """
     turn = TimeSlice()
     for _ in steps:
         if turn.is_over:
             asyncio.get_running_loop().call_soon(run_in_slices, steps)
             return
+
+
+def complete_in_slices(steps: Iterator[object]) -> asyncio.Future[None] | None:
+    """Run a generator to its end, like `run_in_slices`.
+
+    Return None if the first slice was enough, else a future that is done with the last step. The
+    work goes on when nobody waits for the future any more. An exception of a step is raised here in
+    the first slice, later the future has it.
+    """
+    future: asyncio.Future[None] | None = None
+    is_complete = False
+
+    def told_steps() -> Iterator[object]:
+        nonlocal is_complete
+        try:
+            yield from steps
+        except Exception as error:
+            if future is None:
+                raise
+            if not future.done():
+                future.set_exception(error)
+        else:
+            is_complete = True
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    run_in_slices(told_steps())
+    if is_complete:
+        return None
+    future = asyncio.get_running_loop().create_future()
+    return future

@@ -1,9 +1,8 @@
 """Calls at a time of the broker's clock: session and transaction time-outs, retention, throttles.
 
-What Kafka does at a time is done here, and the time is the `Clock`'s; only how long a Fetch may
-wait and a connection may be idle is measured by the loop. The loop's own timer only says when to
-look at the clock again; who moves the clock by hand has everything that became due called at once,
-in the order of its time.
+All of Kafka's timed work runs here, on the broker's `Clock`. Only the wait of a Fetch and the idle
+time of a connection use the loop's own time. The loop's timer says when to look at the clock again.
+If a test moves the clock, all calls that became due run at once, in the order of their times.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
     from minibroker.clock import Clock
 
 CANCELLED_MAX: Final = 64
-"""So many cancelled calls may lie in the heap before it is cleaned; half of it if that is more."""
+"""Cancelled calls that the heap may hold before it is cleaned; half of the heap if that is more."""
 
 
 class Timer:
-    """One call to come; `cancel` may be called at any time, also after it was made."""
+    """A call to come. `cancel` may be called at any time, also after the call was made."""
 
     __slots__ = ("_timers", "callback", "deadline_s", "number")
 
@@ -31,26 +30,28 @@ class Timer:
     ) -> None:
         self._timers = timers
         self.deadline_s = deadline_s
-        """On the clock's `monotonic_s`."""
+        """Time of the call, on the clock's `monotonic_s`."""
         self.number = number
         self.callback: Callable[[], None] | None = callback
-        """None once it was called or cancelled."""
+        """None after the call was made or cancelled."""
 
     def __lt__(self, other: Timer) -> bool:
-        """By time, and those of one time in the order they were asked for."""
+        """Order by time; calls of the same time keep the order in which they were made."""
         if self.deadline_s != other.deadline_s:
             return self.deadline_s < other.deadline_s
         return self.number < other.number
 
     def cancel(self) -> None:
-        """The call is not made."""
+        """Prevent the call."""
         if self.callback is not None:
             self.callback = None
             self._timers.note_cancelled()
 
 
 class Timers:
-    """Belongs to the loop's thread; `close` cancels everything. Idle it arms nothing."""
+    """The calls to come, in a heap. The loop owns it. Without calls it arms no timer of the
+    loop.
+    """
 
     __slots__ = (
         "_armed",
@@ -72,15 +73,15 @@ class Timers:
         self._armed_for_s = 0.0
         self._is_closed = False
         self._is_held = False
-        clock.on_move(self.run_due)
+        clock.on_move(self._note_move)
 
     def __len__(self) -> int:
-        """How many calls are to come."""
+        """Return the number of calls to come."""
         return len(self._heap) - self._cancelled
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` on the loop in `delay_ms` of the clock's time; after `close`, never."""
-        # Sums of fractions come out a hair too late; what is due in 5 ms is due when 5 ms passed.
+        # A sum of fractions may be slightly too large; a call in 5 ms is due when 5 ms have passed.
         deadline_s = round(self._clock.monotonic_s() + delay_ms / 1000, 6)
         self._next_number += 1
         timer = Timer(self, deadline_s, self._next_number, callback)
@@ -92,15 +93,25 @@ class Timers:
             self._arm()
         return timer
 
-    def run_due(self) -> None:
-        """Make every call whose time has come; what these ask for is made too if it is due.
+    def _note_move(self, moved_s: float) -> None:
+        """Make the calls that became due. If the clock went back, keep the remaining time of each
+        call.
+        """
+        if moved_s < 0:
+            for timer in self._heap:  # all by the same amount, so the order of the heap stays
+                timer.deadline_s = round(timer.deadline_s + moved_s, 6)
+            self._arm()
+        else:
+            self.run_due()
 
-        A call that raises is the loop's to report, and the others are made all the same.
+    def run_due(self) -> None:
+        """Make every call whose time has come, and those that these calls add if they are due too.
+        An exception of a call goes to the exception handler of the loop; the other calls are made.
         """
         if self._is_held:
             return
         now_s = self._clock.monotonic_s()
-        # A call may cancel others, which may clean the heap: it is looked up anew every time.
+        # A call may cancel others and so clean the heap, so the heap is read anew every time.
         while self._heap and (self._heap[0].callback is None or self._heap[0].deadline_s <= now_s):
             timer = heappop(self._heap)
             callback = timer.callback
@@ -117,13 +128,15 @@ class Timers:
         self._arm()
 
     def hold(self, *, is_held: bool) -> None:
-        """Make no call while held, as a process that is stopped; then all that are overdue."""
+        """Make no call while held, like a stopped process; after that make all overdue calls."""
         was_held, self._is_held = self._is_held, is_held
         if was_held and not is_held:
             self.run_due()
 
     def note_cancelled(self) -> None:
-        """Of `Timer`: count, and clean the heap before the cancelled outnumber the rest."""
+        """Count a cancelled call, and clean the heap before cancelled calls outnumber the
+        others.
+        """
         self._cancelled += 1
         if self._cancelled > max(CANCELLED_MAX, len(self._heap) // 2):
             self._heap = [timer for timer in self._heap if timer.callback is not None]
@@ -133,7 +146,7 @@ class Timers:
             self._disarm()
 
     def close(self) -> None:
-        """Make no call any more, of those asked for later neither."""
+        """Make no more calls; calls added later are never made."""
         self._is_closed = True
         for timer in self._heap:
             timer.callback = None

@@ -1,9 +1,9 @@
-"""The broker's one worker thread: what may block is done here, in the order it was asked for.
+"""Worker threads: a worker runs tasks that may block, in the order of the calls.
 
-Idle it costs nothing, and a task in the queue no more than itself: ten thousand partitions that are
-made at once ask for ten thousand files. The loop never waits for it. What a task cannot do is
-said in the log, and a disk that refused is told to the loop, which may have to take a log directory
-offline.
+Each log directory has workers of its own (`Workers`), so that a disk that hangs stops only its own
+partitions. An idle worker has no cost, and a task in the queue costs only itself: ten thousand new
+partitions add ten thousand tasks at once. The loop never waits for a worker. A task that fails is
+logged. A disk error is also reported to the loop, which may take the log directory offline.
 """
 
 from __future__ import annotations
@@ -25,10 +25,15 @@ Found = TypeVar("Found")
 
 
 class Worker:
-    """`begin` with the loop, `close` when the loop needs nothing more of it."""
+    """A thread and its queue of tasks. Call `begin` with the loop first, and `close` at the end."""
 
-    def __init__(self, on_storage_error: Callable[[StorageError], None]) -> None:
-        """`on_storage_error` is called on the loop, for every StorageError of a task."""
+    def __init__(
+        self, on_storage_error: Callable[[StorageError], None], name: str = "minibroker-worker"
+    ) -> None:
+        """`on_storage_error` is called on the loop for each StorageError of a task. `name` is the
+        name of the thread.
+        """
+        self._name = name
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._is_closed = False
@@ -36,20 +41,20 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Errors are told on this loop from now on."""
+        """Report errors on this loop from now on."""
         self._loop = loop
 
     def run_later(self, task: Callable[[], None]) -> None:
-        """Run what may block; after `close`, at once, on the calling thread."""
+        """Run a task that may block; after `close` it runs at once, on the calling thread."""
         if self._is_closed:
             task()
         else:
             self._submit(task)
 
     def run_applied(self, task: Callable[[], None], apply: Callable[[], None]) -> None:
-        """Run what may block, then call `apply` on the loop. If the task raises, this is said as
-        for `run_later`, and `apply` is not called. After `close` both run at once, on the calling
-        thread.
+        """Run a task that may block, then call `apply` on the loop.
+        If the task raises, the error is handled as in `run_later`, and `apply` is not called. After
+        `close` both run at once, on the calling thread.
         """
         if self._is_closed:
             task()
@@ -65,9 +70,8 @@ class Worker:
     def run_then(
         self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
     ) -> None:
-        """Run what may block, then call `done` on the loop with what went wrong, None: nothing.
-
-        After `close` neither is called, not even of a task that had ended before.
+        """Run a task that may block, then call `done` on the loop with its exception, or with None.
+        After `close` neither is called, not even `done` of a task that has ended.
         """
         if self._loop is None:
             return
@@ -83,7 +87,7 @@ class Worker:
         self._submit(run)
 
     def close(self) -> None:
-        """Do what was asked for, and end."""
+        """Run the tasks in the queue, then end the thread."""
         self._loop = None
         self._is_closed = True
         if self._thread is not None:
@@ -92,9 +96,9 @@ class Worker:
             self._thread = None
 
     def _submit(self, task: Callable[[], None]) -> None:
-        """The first task starts the thread."""
+        """Queue a task; the first task starts the thread."""
         if self._thread is None:
-            self._thread = Thread(target=self._work, name="minibroker-worker", daemon=True)
+            self._thread = Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
         self._queue.put(task)
 
@@ -102,7 +106,7 @@ class Worker:
         while (task := self._queue.get()) is not None:
             try:
                 self._run(task)
-            except Exception:  # the root of the thread: a bug of ours, and the next task runs
+            except Exception:  # the root of the thread: a bug of minibroker; the next task runs
                 logger.exception("background work failed: %r", task)
 
     def _run(self, task: Callable[[], None]) -> None:
@@ -123,3 +127,35 @@ class Worker:
         loop = self._loop
         if loop is not None:
             loop.call_soon_threadsafe(tell)
+
+
+class Workers:
+    """The workers of the log directories, one for each. The loop owns it."""
+
+    def __init__(self, on_storage_error: Callable[[StorageError], None], name: str) -> None:
+        """`on_storage_error` as for `Worker`. `name` and the path make the name of each thread."""
+        self._on_storage_error = on_storage_error
+        self._name = name
+        self._workers: dict[str, Worker] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def of(self, path: str) -> Worker:
+        """Return the worker of the log directory `path`."""
+        worker = self._workers.get(path)
+        if worker is None:
+            worker = Worker(self._on_storage_error, f"{self._name} {path}")
+            self._workers[path] = worker
+            if self._loop is not None:
+                worker.begin(self._loop)
+        return worker
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Report errors on this loop from now on."""
+        self._loop = loop
+        for worker in self._workers.values():
+            worker.begin(loop)
+
+    def close(self) -> None:
+        """Run all tasks in the queues, then end the threads."""
+        for worker in self._workers.values():
+            worker.close()

@@ -13,18 +13,23 @@
 from __future__ import annotations
 
 import signal
+import time
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
+from tests.support import durations, schedule, skips
 from tests.support.broker import Minibroker
 from tests.support.java import missing_java
+from tests.support.memory import directory_in_memory
 from tests.support.peers import ONE_NODE, KafkaPeer, ZooKeeper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
+
+    from xdist.remote import Producer
 
 
 # The same examples in every run, and no failure because the machine is busy.
@@ -36,19 +41,63 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("minibroker")
 
 
-def pytest_configure() -> None:
-    """A stop from outside ends the run as Ctrl-C does: what the fixtures started is stopped too."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Make SIGTERM end the run like Ctrl-C, so that everything the fixtures started is stopped."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if config.getoption("dist", "no") == "loadfile":  # the process that gives tests to workers
+        config.pluginmanager.register(Durations())
 
 
+class Durations:
+    """Prints at the end how the workers spent their time."""
+
+    def __init__(self) -> None:
+        self._started_s = time.time()
+        self._steps: list[durations.Step] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep how long a step of a test took, and where."""
+        worker = getattr(report, "worker_id", "main")
+        self._steps.append(durations.Step(worker, report.nodeid, report.stop, report.duration))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table."""
+        terminalreporter.section("time of workers, modules and tests")
+        for line in durations.lines(self._steps, self._started_s):
+            terminalreporter.line(line)
+
+
+@pytest.hookimpl(trylast=True)  # what is deselected needs nothing
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without Java the tests that need it fail at once, each with the sentence that helps."""
-    sentence = missing_java()
-    if sentence is None:
-        return
-    for item in items:
-        if item.get_closest_marker("java") is not None:
+    """Put the long tests first. Without Java, fail the tests that need it with a helpful sentence.
+
+    Java is only asked for where a test needs it.
+    """
+    items.sort(key=lambda item: schedule.rank(item.nodeid))
+    needing = [item for item in items if item.get_closest_marker("java") is not None]
+    sentence = missing_java() if needing else None
+    if sentence is not None:
+        for item in needing:
             _fail_instead(item, sentence)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Producer
+) -> schedule.LongestFirst | None:
+    """Make the workers take `--dist loadfile` in our order."""
+    return schedule.LongestFirst(config, log) if config.option.dist == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip that CI must not have into a failure."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+        fault = skips.fault_of(report.longrepr[2])
+        if fault is not None:
+            report.outcome, report.longrepr = "failed", fault
+    return report
 
 
 def _fail_instead(item: pytest.Item, sentence: str) -> None:
@@ -60,19 +109,26 @@ def _fail_instead(item: pytest.Item, sentence: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """ZooKeeper for everybody; a test takes a chroot of its own."""
-    server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+def peers_directory() -> Iterator[Path]:
+    """Yield the directory of the servers that a run shares: in memory, nobody judges their disk."""
+    with directory_in_memory() as directory:
+        yield directory
+
+
+@pytest.fixture(scope="session")
+def zookeeper(peers_directory: Path) -> Iterator[ZooKeeper]:
+    """Yield ZooKeeper for every test; a test uses a chroot of its own."""
+    server = ZooKeeper(peers_directory / "zookeeper")
     server.start()
     yield server
     server.stop()
 
 
 @pytest.fixture(scope="session")
-def kafka_39(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaPeer]:
-    """Apache Kafka 3.9.1 in ZooKeeper mode."""
+def kafka_39(zookeeper: ZooKeeper, peers_directory: Path) -> Iterator[KafkaPeer]:
+    """Yield Apache Kafka 3.9.1 in ZooKeeper mode."""
     peer = KafkaPeer(
-        "3.9.1", tmp_path_factory.mktemp("kafka-3.9.1"), zookeeper=f"{zookeeper.connect}/kafka39"
+        "3.9.1", peers_directory / "kafka-3.9.1", zookeeper=f"{zookeeper.connect}/kafka39"
     )
     peer.start()
     yield peer
@@ -80,18 +136,19 @@ def kafka_39(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def kafka_44(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaPeer]:
-    """Apache Kafka 4.4.0, one KRaft node."""
-    peer = KafkaPeer("4.4.0", tmp_path_factory.mktemp("kafka-4.4.0"))
+def kafka_44(peers_directory: Path) -> Iterator[KafkaPeer]:
+    """Yield Apache Kafka 4.4.0, one KRaft node."""
+    peer = KafkaPeer("4.4.0", peers_directory / "kafka-4.4.0")
     peer.start()
     yield peer
     peer.kill()
 
 
 @pytest.fixture(scope="session")
-def minibroker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minibroker]:
-    """One minibroker for the tests that only use topics of their own."""
-    directory = tmp_path_factory.mktemp("minibroker")
+def minibroker(peers_directory: Path) -> Iterator[Minibroker]:
+    """Yield one minibroker for the tests that only use topics of their own."""
+    directory = peers_directory / "minibroker"
+    directory.mkdir()
     broker = Minibroker(directory / "data", directory / "broker.log", settings=ONE_NODE)
     broker.start()
     yield broker
@@ -100,7 +157,7 @@ def minibroker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minibroker]
 
 @pytest.fixture
 def new_broker(tmp_path: Path) -> Iterator[Callable[..., Minibroker]]:
-    """Makes (and starts) minibrokers below the test's own directory."""
+    """Yield a function that makes and starts minibrokers below the test's own directory."""
     made: list[Minibroker] = []
 
     def make(name: str = "data", *, start: bool = True, **options: object) -> Minibroker:
@@ -115,7 +172,7 @@ def new_broker(tmp_path: Path) -> Iterator[Callable[..., Minibroker]]:
 
 @pytest.fixture
 def kafka_settings() -> dict[str, str]:
-    """Of the Kafka that `new_kafka` starts; a module overrides it."""
+    """Return the settings of the Kafka that `new_kafka` starts; a module may override it."""
     return {}
 
 
@@ -123,7 +180,7 @@ def kafka_settings() -> dict[str, str]:
 def new_kafka(
     zookeeper: ZooKeeper, tmp_path: Path, kafka_settings: dict[str, str]
 ) -> Iterator[Callable[[str, Path], KafkaPeer]]:
-    """Makes (and starts) Apache Kafka 3.9.1 on a chroot and a log directory."""
+    """Yield a function that makes and starts Apache Kafka 3.9.1 on a chroot and a log directory."""
     made: list[KafkaPeer] = []
 
     def make(chroot: str, log_dir: Path) -> KafkaPeer:

@@ -30,7 +30,7 @@ def measure(peer: Peer, scratch: Path, results: Results, plan: Plan) -> None:
 
 
 def _one() -> tuple[float, float]:
-    """Of one broker: milliseconds to start it and to reset it."""
+    """Return the milliseconds to start and to reset one broker."""
     begun_at = time.perf_counter()
     with Broker() as broker:
         started_at = time.perf_counter()

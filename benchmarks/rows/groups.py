@@ -5,6 +5,7 @@ The client commits one partition's offset a request, as consumers do, without be
 checked when it has stopped.
 """
 
+import contextlib
 import struct
 import tempfile
 import time
@@ -13,17 +14,17 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import wire
-from benchmarks.children import free_port
 from benchmarks.metrics import IN_FLIGHT
 from benchmarks.peers import START_PATIENCE_S, Peer
 from benchmarks.results import Results
 from benchmarks.rows.session import RowError, Session
+from tests.support.processes import free_port
 
 TOPIC = "bench-offsets"
 PARTITIONS = 100
 STORED_GROUPS = 1_000
 STORED_OFFSETS = STORED_GROUPS * PARTITIONS
-_FIND_COORDINATOR, _OFFSET_COMMIT, _OFFSET_FETCH, _CREATE_TOPICS = 10, 8, 9, 19
+_FIND_COORDINATOR, _OFFSET_COMMIT, _OFFSET_FETCH = 10, 8, 9
 _RING = 4096
 _READ_BYTES = 1 << 16
 _CORRELATION_POSITION = 8
@@ -139,10 +140,9 @@ def codes_of(answer: bytes) -> list[int]:
 
 
 def make_topic(connection: wire.Connection) -> None:
-    """The topic with its partitions; it may be there from an earlier repeat."""
-    topic = wire.string(TOPIC) + struct.pack(">ihii", PARTITIONS, 1, 0, 0)
-    body = struct.pack(">i", 1) + topic + struct.pack(">ib", 30_000, 0)
-    connection.ask(wire.frame(_CREATE_TOPICS, 4, body))
+    """Create the topic, unless an earlier repeat did."""
+    with contextlib.suppress(wire.WireError):
+        wire.create_topic(connection, TOPIC, PARTITIONS)
 
 
 def wait_for_coordinator(connection: wire.Connection, group_id: str) -> None:

@@ -1,58 +1,94 @@
-"""Rows `produce`, `consume` and `assigned`: the load tools of Kafka 4.3.1 against any broker."""
+"""Rows `produce`, `consume` and `assigned`: the load tools of Kafka 4.3.1 against any broker.
+
+Rows `produce_to` and `produce_lz4` are the producer's again: to topics of many partitions, and with
+compressed batches, which Kafka and minibroker open to check them.
+"""
 
 import re
-import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
 
 from benchmarks import wire
-from benchmarks.metrics import LOAD_SIZES_BYTES
-from benchmarks.peers import ROOT, PeerMissingError, jars, java_command
+from benchmarks.metrics import LOAD_PARTITIONS, LOAD_SIZES_BYTES
 from benchmarks.rows.session import RowError, Session
+from tests.support import java
+from tests.support.made import ROOT
 
-TOOLS = "kafka-tools-4.3.1"
 _TIMEOUT_S = 120.0
 _MEBIBYTE = 1024 * 1024
 # As Kafka's own scripts start the tools.
-TOOL_FLAGS = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+_TOOL_FLAGS = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 
 
 def measure(session: Session, rows: frozenset[str]) -> None:
     """Produce a topic of each record size, then read it by each consumer that `rows` asks for."""
     for size_bytes, count in zip(LOAD_SIZES_BYTES, session.plan.load_counts, strict=True):
         topic = f"bench-load-{size_bytes}"
-        _create(session, topic)
-        _produce(session, topic, size_bytes, count)
+        wire.create_topic_at(session.port, topic)
+        _produce(session, topic, size_bytes, count, name=str(size_bytes))
         if "consume" in rows:
             _consume_in_group(session, topic, size_bytes, count)
         if "assigned" in rows:
             _consume_assigned(session, topic, size_bytes, count)
 
 
+def measure_partitions(session: Session) -> None:
+    """Produce records of 1 KB to a topic of each number of partitions."""
+    for partitions in LOAD_PARTITIONS:
+        topic = f"bench-load-to-{partitions}"
+        wire.create_topic_at(session.port, topic, partitions=partitions)
+        _produce(session, topic, *_one_kilobyte(session), name=f"to_{partitions}")
+
+
+def measure_lz4(session: Session) -> None:
+    """Produce records of 1 KB in batches that the client compresses."""
+    topic = "bench-load-lz4"
+    wire.create_topic_at(session.port, topic)
+    _produce(session, topic, *_one_kilobyte(session), name="lz4", codec="lz4")
+
+
+def _one_kilobyte(session: Session) -> tuple[int, int]:
+    """Return the size of a record, and how many of them the plan has."""
+    counts = dict(zip(LOAD_SIZES_BYTES, session.plan.load_counts, strict=True))
+    return 1_000, counts[1_000]
+
+
+def tool_command(tool: str, arguments: str) -> list[str]:
+    """Return the command line of a tool of Kafka 4.3.1, its arguments in one text."""
+    return _java_command(f"org.apache.kafka.tools.{tool}", *arguments.split())
+
+
+def _java_command(main_class: str, *arguments: str, classes: Path | None = None) -> list[str]:
+    return java.java_command(
+        java.TOOLS_43,
+        main_class,
+        *arguments,
+        options=[java.log_option("tools")],
+        classes=classes,
+        jvm=_TOOL_FLAGS,
+    )
+
+
 def producer_command(
-    directory: Path, bootstrap: str, topic: str, size_bytes: int, count: int
+    bootstrap: str, topic: str, size_bytes: int, count: int, *, codec: str = "none"
 ) -> list[str]:
-    """The command line of ProducerPerformance with acks=1, as fast as it goes."""
+    """Return the command line of ProducerPerformance with acks=1, as fast as it goes."""
     arguments = f"--topic {topic} --num-records {count} --record-size {size_bytes} --throughput -1"
     arguments += f" --bootstrap-server {bootstrap} --command-property acks=1"
-    tool = "org.apache.kafka.tools.ProducerPerformance"
-    return java_command(TOOLS, directory, TOOL_FLAGS, [tool, *arguments.split()])
+    arguments += f" compression.type={codec}"
+    return tool_command("ProducerPerformance", arguments)
 
 
-def assigned_consumer_command(directory: Path, bootstrap: str, topic: str, count: int) -> list[str]:
-    """The command line of our AssignedConsumer, which is compiled on its first use."""
-    classes = _compiled_classes()
-    command = java_command(
-        TOOLS, directory, TOOL_FLAGS, ["AssignedConsumer", bootstrap, topic, str(count)]
-    )
-    position = command.index("-cp") + 1
-    command[position] += f":{classes}"
-    return command
+def assigned_consumer_command(bootstrap: str, topic: str, count: int) -> list[str]:
+    """Return the command line of our AssignedConsumer, which is compiled on its first use."""
+    sources = ROOT / "benchmarks" / "java"
+    classes = java.compiled("AssignedConsumer", java.TOOLS_43, sources)
+    return _java_command("AssignedConsumer", bootstrap, topic, str(count), classes=classes)
 
 
 def parse_producer(output: str) -> float:
-    """Records per second of the whole run, from the tool's last line. Raises RowError."""
+    """Return records per second of the whole run, from the tool's last line. Raises RowError."""
     totals = [line for line in output.splitlines() if "records/sec" in line and "50th" in line]
     found = re.search(r"([\d.]+) records/sec", totals[-1]) if totals else None
     if found is None:
@@ -61,7 +97,7 @@ def parse_producer(output: str) -> float:
 
 
 def parse_consumer(output: str) -> float:
-    """Fetched MB (2^20 bytes) per second without the time in the group, from the tool's table."""
+    """Return fetched MB (2^20 bytes) per second from the table, without the time in the group."""
     lines = [line.split(", ") for line in output.splitlines() if ", " in line]
     for names, numbers in pairwise(lines):
         if "fetch.MB.sec" in names and len(numbers) == len(names):
@@ -70,18 +106,21 @@ def parse_consumer(output: str) -> float:
 
 
 def parse_assigned(output: str) -> float:
-    """Fetched MB (2^20 bytes) per second from what AssignedConsumer prints. Raises RowError."""
+    """Return MB (2^20 bytes) per second of AssignedConsumer. Raises RowError without a figure."""
     found = re.search(r"read (\d+) bytes in (\d+) ns", output)
     if found is None:
         raise RowError(f"AssignedConsumer failed: {output[-300:].strip()}")
     return int(found[1]) / _MEBIBYTE / (int(found[2]) / 1e9)
 
 
-def _produce(session: Session, topic: str, size_bytes: int, count: int) -> None:
-    command = producer_command(session.directory, session.bootstrap, topic, size_bytes, count)
+def _produce(
+    session: Session, topic: str, size_bytes: int, count: int, *, name: str, codec: str = "none"
+) -> None:
+    """Add the rate, and the broker's CPU time for each GB of records, under the metric's `name`."""
+    command = producer_command(session.bootstrap, topic, size_bytes, count, codec=codec)
     output, cpu_s = run_tool(session, command)
-    session.add(f"produce_{size_bytes}", parse_producer(output))
-    session.add(f"produce_cpu_{size_bytes}", cpu_s / (size_bytes * count / 1e9))
+    session.add(f"produce_{name}", parse_producer(output))
+    session.add(f"produce_cpu_{name}", cpu_s / (size_bytes * count / 1e9))
 
 
 def _consume_in_group(session: Session, topic: str, size_bytes: int, count: int) -> None:
@@ -89,23 +128,19 @@ def _consume_in_group(session: Session, topic: str, size_bytes: int, count: int)
         session.results.note(session.broker, "consume", "not yet: it has no consumer groups")
         return
     arguments = f"--bootstrap-server {session.bootstrap} --topic {topic} --num-records {count}"
-    tool = "org.apache.kafka.tools.ConsumerPerformance"
-    output, _ = run_tool(
-        session,
-        java_command(TOOLS, session.directory, TOOL_FLAGS, [tool, *arguments.split()]),
-    )
+    output, _ = run_tool(session, tool_command("ConsumerPerformance", arguments))
     session.add(f"consume_{size_bytes}", parse_consumer(output))
 
 
 def _consume_assigned(session: Session, topic: str, size_bytes: int, count: int) -> None:
-    command = assigned_consumer_command(session.directory, session.bootstrap, topic, count)
+    command = assigned_consumer_command(session.bootstrap, topic, count)
     output, cpu_s = run_tool(session, command)
     session.add(f"assigned_{size_bytes}", parse_assigned(output))
     session.add(f"assigned_cpu_{size_bytes}", cpu_s / (size_bytes * count / 1e9))
 
 
 def run_tool(session: Session, command: list[str]) -> tuple[str, float]:
-    """Run a tool to its end; returns what it printed and the CPU seconds the broker spent on it."""
+    """Run a tool to its end; return its output and the CPU seconds of the broker meanwhile."""
     before_s = session.child.cpu_seconds()
     done = subprocess.run(
         command,
@@ -119,27 +154,3 @@ def run_tool(session: Session, command: list[str]) -> tuple[str, float]:
     if done.returncode:
         raise RowError(f"the tool ended with {done.returncode}: {done.stdout[-300:].strip()}")
     return done.stdout, session.child.cpu_seconds() - before_s
-
-
-def _create(session: Session, topic: str) -> None:
-    connection = wire.Connection(session.port)
-    try:
-        wire.create_topic(connection, topic)
-    finally:
-        connection.close()
-
-
-def _compiled_classes() -> Path:
-    source = ROOT / "benchmarks" / "java" / "AssignedConsumer.java"
-    classes = ROOT / "build" / "benchmarks"
-    made = classes / "AssignedConsumer.class"
-    if made.exists() and made.stat().st_mtime >= source.stat().st_mtime:
-        return classes
-    if shutil.which("javac") is None:
-        raise PeerMissingError("no javac: install a Java 17 JDK")
-    classes.mkdir(parents=True, exist_ok=True)
-    command = ["javac", "-cp", f"{jars(TOOLS)}/*", "-d", str(classes), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RowError(f"javac failed: {done.stderr[-300:].strip()}")
-    return classes

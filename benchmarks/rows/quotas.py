@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import wire
-from benchmarks.children import Child, free_port
+from benchmarks.children import Child
 from benchmarks.metrics import KFAKE, KFAKE_DISK, QUOTA_LIMITS_MB, SUBJECT
-from benchmarks.peers import Minibroker, java_command
+from benchmarks.peers import Minibroker
 from benchmarks.rows.load import (
-    TOOL_FLAGS,
-    TOOLS,
     assigned_consumer_command,
     parse_producer,
     producer_command,
     run_tool,
+    tool_command,
 )
 from benchmarks.rows.raw import RawClient
 from benchmarks.rows.session import RowError, Session
+from tests.support.processes import free_port
 
 RECORD_BYTES = 1_000
 WINDOW_S = 11.0
@@ -49,7 +49,7 @@ _PRODUCER_KEY, _CONSUMER_KEY = "producer_byte_rate", "consumer_byte_rate"
 
 
 class Sample(NamedTuple):
-    """How many bytes had gone through at a time."""
+    """The bytes so far at a time."""
 
     at_s: float
     total_bytes: float
@@ -210,13 +210,10 @@ def _measure_consumer(session: Session, connection: wire.Connection, limit_mb: i
             f" --date-format HHmmssSSS --command-property client.id={client}"
             f" --fetch-size {_FETCH_BYTES}"
         )
-        tool = "org.apache.kafka.tools.ConsumerPerformance"
-        command = java_command(TOOLS, session.directory, TOOL_FLAGS, [tool, *arguments.split()])
+        command = tool_command("ConsumerPerformance", arguments)
         parse = parse_detailed
     else:
-        command = assigned_consumer_command(
-            session.directory, session.bootstrap, _READ_TOPIC, _ENDLESS
-        )
+        command = assigned_consumer_command(session.bootstrap, _READ_TOPIC, _ENDLESS)
         command += [client]
         parse = parse_progress
     output = session.directory / f"{client}.log"
@@ -252,7 +249,7 @@ def _measure_neighbour(session: Session, connection: wire.Connection) -> None:
         wire.create_topic(connection, name)
         wire.wait_for_leader(connection, name)
     count = session.plan.load_counts[1]
-    command = producer_command(session.directory, session.bootstrap, free, RECORD_BYTES, count)
+    command = producer_command(session.bootstrap, free, RECORD_BYTES, count)
     run_tool(session, command)  # warms up
     alone = parse_producer(run_tool(session, command)[0])
     _limit(connection, client, _PRODUCER_KEY, min(QUOTA_LIMITS_MB) * _MB)
@@ -286,8 +283,8 @@ def _measure_hot_path(session: Session) -> None:
         for turn in range(session.plan.repeats * 4):
             # The order changes: who comes second finds a warmer machine.
             order = clients if turn % 2 else clients[::-1]
-            rates = {id(one): one.run(_IN_FLIGHT, session.plan.raw_s) for one in order}
-            ours, without = (rates[id(one)].requests_per_s for one in clients)
+            rates = {id(client): client.run(_IN_FLIGHT, session.plan.raw_s) for client in order}
+            ours, without = (rates[id(client)].requests_per_s for client in clients)
             session.add("quota_hot_path", ours / without)
     finally:
         for child in children:
@@ -305,7 +302,7 @@ def _raw_client(port: int) -> RawClient:
 
 
 def _start_producer(session: Session, topic: str, client: str) -> Child:
-    command = producer_command(session.directory, session.bootstrap, topic, RECORD_BYTES, _ENDLESS)
+    command = producer_command(session.bootstrap, topic, RECORD_BYTES, _ENDLESS)
     # What the tool has sent and not got acknowledged is bounded by its buffer, 32 MB.
     return Child([*command, f"client.id={client}"], output=session.directory / f"{client}.log")
 

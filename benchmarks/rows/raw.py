@@ -1,4 +1,5 @@
-"""Row `raw`: one-record Produce requests per second over one connection, a fixed number in flight.
+"""Row `raw`: Produce requests per second over one connection, a fixed number in flight, with one
+record for one partition and for each of several.
 
 The client must not be what is measured: the frames are built before the clock starts, as many as
 there is room for go out with one call, answers are only counted (all have one size) and checked
@@ -10,7 +11,7 @@ import time
 from typing import NamedTuple
 
 from benchmarks import wire
-from benchmarks.metrics import IN_FLIGHT
+from benchmarks.metrics import IN_FLIGHT, RAW_PARTITIONS
 from benchmarks.rows.session import RowError, Session
 
 TOPIC = "bench-raw"
@@ -21,38 +22,52 @@ _CORRELATION_POSITION = 8
 
 
 class Burst(NamedTuple):
-    """What one stretch of requests gave: `client_share` is the part of a core the client used."""
+    """The result of a stretch of requests; `client_share` is the client's part of a core."""
 
     requests_per_s: float
     client_share: float
 
 
 def measure(session: Session) -> None:
-    """Warm up, then every depth in turn, `repeats` times over."""
+    """Warm up, then every depth in turn, `repeats` times over; so for one partition and several."""
     connection = wire.Connection(session.port)
     try:
-        wire.create_topic(connection, TOPIC)
-        wire.wait_for_leader(connection, TOPIC)
-        client = RawClient(connection, TOPIC, wire.one_record_batch(b"x" * 100))
-        client.run(max(IN_FLIGHT), session.plan.warm_up_s)
-        client.run(1, session.plan.warm_up_s / 2)
-        for _ in range(session.plan.repeats):
-            for in_flight in IN_FLIGHT:
-                burst = client.run(in_flight, session.plan.raw_s)
-                session.add(f"raw_{in_flight}", burst.requests_per_s)
-                session.add(f"raw_{in_flight}_client_share", burst.client_share)
-        wire.delete_topic(connection, TOPIC)
+        _measure_topic(session, connection, TOPIC, 1, "raw")
+        for partitions in RAW_PARTITIONS:
+            topic = f"{TOPIC}-{partitions}"
+            _measure_topic(session, connection, topic, partitions, f"raw_to_{partitions}")
     finally:
         connection.close()
 
 
-class RawClient:
-    """Sends one and the same batch again and again, each time under another correlation id."""
+def _measure_topic(
+    session: Session, connection: wire.Connection, topic: str, partitions: int, name: str
+) -> None:
+    wire.create_topic(connection, topic, partitions=partitions)
+    wire.wait_for_leader(connection, topic, partitions=partitions)
+    batch = wire.one_record_batch(b"x" * 100)
+    client = RawClient(connection, topic, batch, partitions=partitions)
+    client.run(max(IN_FLIGHT), session.plan.warm_up_s)
+    client.run(1, session.plan.warm_up_s / 2)
+    for _ in range(session.plan.repeats):
+        for in_flight in IN_FLIGHT:
+            burst = client.run(in_flight, session.plan.raw_s)
+            session.add(f"{name}_{in_flight}", burst.requests_per_s)
+            session.add(f"{name}_{in_flight}_client_share", burst.client_share)
+    wire.delete_topic(connection, topic)
 
-    def __init__(self, connection: wire.Connection, topic: str, batch: bytes) -> None:
+
+class RawClient:
+    """Sends one and the same batch again and again, each time under another correlation id, to the
+    first `partitions` of a topic."""
+
+    def __init__(
+        self, connection: wire.Connection, topic: str, batch: bytes, *, partitions: int = 1
+    ) -> None:
         self._socket = connection.socket
         self._topic = topic
-        template = bytearray(wire.produce_frame(topic, batch))
+        self._partitions = partitions
+        template = bytearray(wire.produce_frame(topic, batch, partitions=partitions))
         self._frame_bytes = len(template)
         ring = bytearray()
         for correlation_id in range(_RING):
@@ -61,10 +76,11 @@ class RawClient:
         # A burst may begin anywhere in the ring, so its first frames stand at the end once more.
         self._frames = memoryview(ring + ring[: max(IN_FLIGHT) * self._frame_bytes])
         body = connection.ask(bytes(template))
-        error, self._next_offset = wire.produce_answer(body, topic)
-        if error:
-            raise RowError(f"Produce answered error {error}")
-        self._next_offset += 1
+        answers = wire.produce_answers(body, topic, partitions)
+        for error, _ in answers:
+            if error:
+                raise RowError(f"Produce answered error {error}")
+        self._next_offsets = [offset + 1 for _, offset in answers]
         self._answer_bytes = len(body) + 8
         self._answers = memoryview(bytearray(_MAX_ANSWER_BYTES))
 
@@ -100,14 +116,17 @@ class RawClient:
         self._socket.sendall(self._frames[start : start + count * self._frame_bytes])
 
     def _check(self, count: int) -> None:
-        """Every answer has its request's correlation id, no error and the next offset."""
-        position = 8 + wire.produce_answer_position(self._topic)
-        rest = self._answer_bytes - position - 10
-        form = struct.Struct(f">ii{position - 8}xhq{rest}x")
+        """Every answer has its request's correlation id, no error and the next offsets."""
+        position = 8 + wire.produce_answer_position(self._topic, self._partitions)
+        between = wire.PRODUCE_STRIDE - 10
+        rest = self._answer_bytes - position - 10 - (self._partitions - 1) * wire.PRODUCE_STRIDE
+        more = f"{between}xhq" * (self._partitions - 1)
+        form = struct.Struct(f">ii{position - 8}xhq{more}{rest}x")
         size_bytes = self._answer_bytes - 4
         received = self._answers[: count * self._answer_bytes]
         for number, answer in enumerate(form.iter_unpack(received)):
-            expected = (size_bytes, number % _RING, 0, self._next_offset + number)
+            results = [part for offset in self._next_offsets for part in (0, offset + number)]
+            expected = (size_bytes, number % _RING, *results)
             if answer != expected:
                 raise RowError(f"answer {number} is {answer}, expected {expected}")
-        self._next_offset += count
+        self._next_offsets = [offset + count for offset in self._next_offsets]

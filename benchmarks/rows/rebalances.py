@@ -36,7 +36,9 @@ def measure(session: Session) -> None:
     finally:
         connection.close()
     for number in range(session.plan.repeats + 1):
-        groups = [f"bench-many-{number}-{one}" for one in range(session.plan.rebalancing_groups)]
+        groups = [
+            f"bench-many-{number}-{group}" for group in range(session.plan.rebalancing_groups)
+        ]
         waiting = connect(session.port, groups)
         cpu_before, begun_at = session.child.cpu_seconds(), time.perf_counter()
         settle(waiting)
@@ -46,7 +48,7 @@ def measure(session: Session) -> None:
 
 
 class Joined(NamedTuple):
-    """What a JoinGroup v2 answer says."""
+    """The fields of a JoinGroup v2 answer."""
 
     error: int
     generation: int
@@ -95,7 +97,8 @@ def settle(waiting: dict[str, list["Member"]]) -> None:
 def _is_settled(members: list["Member"]) -> bool:
     generation = members[0].shared_generation
     return generation > 0 and all(
-        one.shared_generation == generation and one.member_count in (0, MEMBERS) for one in members
+        member.shared_generation == generation and member.member_count in (0, MEMBERS)
+        for member in members
     )
 
 
@@ -105,9 +108,9 @@ class Member:
     def __init__(self, port: int, group: str) -> None:
         self.connection = wire.Connection(port)
         self.shared_generation = -1
-        """Of which it has a share; -1: it is joining."""
+        """Generation of its share, -1 while it joins."""
         self.member_count = 0
-        """As the leader was told; 0 for the others."""
+        """Number of members in the leader's answer; 0 for the others."""
         self._group = wire.string(group)
         self._member_id = b""
         self._generation = -1
@@ -157,7 +160,9 @@ class Member:
             raise RowError(f"JoinGroup answered error {answer.error}")
         self._member_id, self._generation = answer.member_id, answer.generation
         self.member_count = len(answer.members) if answer.is_leader else 0
-        shares = b"".join(_bytes16(one) + struct.pack(">i", 1) + b"x" for one in answer.members)
+        shares = b"".join(
+            _bytes16(member) + struct.pack(">i", 1) + b"x" for member in answer.members
+        )
         count = struct.pack(">i", len(answer.members))
         self._ask(_SYNC_GROUP, 1, self._group + self._state() + count + shares)
 
@@ -190,10 +195,10 @@ def parse_join(body: bytes) -> Joined:
     position += 4
     members = []
     for _ in range(count):
-        one, position = _text(body, position)
+        member, position = _text(body, position)
         (metadata_bytes,) = _SIZE.unpack_from(body, position)
         position += 4 + metadata_bytes
-        members.append(one)
+        members.append(member)
     return Joined(error, generation, leader == member_id, member_id, members)
 
 

@@ -74,7 +74,7 @@ def _fill(
     connection: wire.Connection, size_bytes: int, configs: dict[str, str], key_count: int = 0
 ) -> None:
     batches = scale_wire.Batches(_BATCH_RECORDS, _VALUE_BYTES, key_count=key_count)
-    scale_wire.create_topic(
+    wire.create_topic(
         connection, DATA, 1, {"segment.bytes": str(size_bytes // _SEGMENTS), **configs}
     )
     for _ in range(size_bytes // batches.size_bytes):
@@ -122,7 +122,7 @@ class _Producer:
 
 
 def _bytes_in(directory: Path) -> int:
-    """What the partition's record files take, those on their way out included."""
+    """Return the size of the partition's record files, including those marked deleted."""
     total = 0
     for path in directory.iterdir():
         if ".log" in path.name:

@@ -49,7 +49,7 @@ def _fill(session: ScaleSession, batch_count: int) -> None:
     """Produce so many batches. Raises RowError, WireError."""
     connection = session.connect()
     try:
-        scale_wire.create_topic(connection, TOPIC, 1)
+        wire.create_topic(connection, TOPIC, 1)
         batch = scale_wire.Batches(BATCH_RECORDS, VALUE_BYTES).at(time.time_ns() // 1_000_000)
         retrying(lambda: scale_wire.produce(connection, TOPIC, 0, batch))
         request = wire.produce_frame(TOPIC, batch)

@@ -26,7 +26,7 @@ def measure(session: ScaleSession) -> None:
     segment_bytes = batch_count // plan.lookup_segments * batches.size_bytes
     connection = session.connect()
     try:
-        scale_wire.create_topic(
+        wire.create_topic(
             connection,
             TOPIC,
             1,

@@ -42,7 +42,7 @@ def _create(connection: wire.Connection, count: int) -> None:
     batch = wire.one_record_batch(b"leader?")
     for index in range(_TOPICS):
         name = f"bench-empty-{index}"
-        scale_wire.create_topic(connection, name, each)
+        wire.create_topic(connection, name, each)
         retrying(
             lambda name=name: scale_wire.produce(  # type: ignore[misc]
                 connection, name, each - 1, batch

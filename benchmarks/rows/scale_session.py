@@ -1,4 +1,6 @@
-"""What the rows of scale share: sizes, a broker with settings that starts again on its data."""
+"""Common parts of the rows of scale: sizes, and a broker with settings that starts again on its
+data.
+"""
 
 import subprocess
 import time
@@ -7,10 +9,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks import wire
-from benchmarks.children import Child, free_port
+from benchmarks.children import Child
 from benchmarks.peers import Minibroker, Peer
 from benchmarks.results import Results
 from benchmarks.rows.session import RowError
+from tests.support.processes import free_port
 
 START_PATIENCE_S: Final = 300.0
 STOP_PATIENCE_S: Final = 600.0
@@ -117,18 +120,18 @@ class ScaleSession:
 
     def close(self) -> None:
         """End it, whatever its state."""
-        if self.child.is_alive:
+        if self.child.is_running:
             self.child.kill()
 
     def connect(self) -> wire.Connection:
         return wire.Connection(self.port, timeout_s=LEADER_PATIENCE_S)
 
     def log_directory(self, topic: str, partition: int = 0) -> Path:
-        """Where the broker keeps a partition's files."""
+        """Return the directory of a partition's files."""
         return self.directory / "data" / f"{topic}-{partition}"
 
     def read_bytes(self) -> int:
-        """What the process has read since it was spawned, from caches or not."""
+        """Return the bytes that the process has read since its start, from caches or not."""
         for line in Path(f"/proc/{self.child.pid}/io").read_text().splitlines():
             if line.startswith("rchar:"):
                 return int(line.split()[1])

@@ -8,7 +8,7 @@ reads until it answers shows whether it looks at more than that.
 
 import time
 
-from benchmarks import scale_wire
+from benchmarks import scale_wire, wire
 from benchmarks.peers import Minibroker
 from benchmarks.rows.scale_session import SESSION_S, ScaleSession, retrying
 
@@ -40,7 +40,7 @@ def measure(session: ScaleSession) -> None:
 def _fill(session: ScaleSession, batches: scale_wire.Batches, rounds: int) -> None:
     connection = session.connect()
     try:
-        scale_wire.create_topic(connection, TOPIC, session.plan.start_partitions)
+        wire.create_topic(connection, TOPIC, session.plan.start_partitions)
     finally:
         connection.close()
     for _ in range(rounds):

@@ -20,20 +20,21 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import wire
-from benchmarks.children import Child, free_port
+from benchmarks.children import Child
 from benchmarks.open_loop import Stream, http_size, kafka_size, run, spread
 from benchmarks.pairs import changes, median_interval
 from benchmarks.peers import START_PATIENCE_S, Minibroker, Peer
 from benchmarks.plan import Plan
 from benchmarks.results import Results
 from benchmarks.rows.session import RowError
+from tests.support.processes import free_port
 
 TOPICS, VALUE_BYTES = 50, 1_000
 REQUESTS_PER_S = 1_000
 SCRAPES_PER_S = 10
 BLOCK_SCRAPES = 20
 WIDTH_MAX_PERCENT = 10.0
-"""Of an interval; the bar is as wide."""
+"""Widest interval; the bar is as wide."""
 BLOCK_REQUESTS = BLOCK_SCRAPES * REQUESTS_PER_S // SCRAPES_PER_S
 _TOPIC = "bench-scrapes"
 _ALONE, _LIVE, _SCRAPED = "scrapes_alone", "scrapes_live", "scrapes_during"
@@ -78,7 +79,7 @@ def costs(p99s_ms: dict[str, list[float]], kind: str) -> list[float]:
 
 
 def is_enough(p99s_ms: dict[str, list[float]], plan: Plan) -> bool:
-    """Whether no further round is needed, or wanted."""
+    """Return whether no further round is needed, or wanted."""
     scrapes = len(p99s_ms[_SCRAPED]) * BLOCK_SCRAPES
     if not plan.scrapes <= scrapes < plan.scrapes_most:
         return scrapes >= plan.scrapes_most

@@ -1,4 +1,4 @@
-"""What a row gets to work with: one running broker."""
+"""The means of a row: one running broker."""
 
 from pathlib import Path
 from typing import NamedTuple

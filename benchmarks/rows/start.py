@@ -4,9 +4,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import wire
-from benchmarks.children import free_port
 from benchmarks.peers import START_PATIENCE_S, Peer
 from benchmarks.results import Results
+from tests.support.processes import free_port
 
 
 def measure(peer: Peer, scratch: Path, results: Results) -> None:

@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 
 from benchmarks.metrics import KAFKA_44, KFAKE, SUBJECT
-from benchmarks.peers import ROOT, Peer
+from benchmarks.peers import Peer
 from benchmarks.plan import Plan
 from benchmarks.results import Results
 from benchmarks.rows.session import RowError
+from tests.support.made import ROOT
 
 _TIMEOUT_S = 900.0
 _TESTS = """
@@ -108,7 +109,7 @@ def broker(own):
 
 
 def measure(peer: Peer, scratch: Path, results: Results, plan: Plan) -> None:
-    """Both suites. Raises PeerMissingError, RowError."""
+    """Both suites. Raises MissingError, RowError."""
     if peer.name not in (SUBJECT, KFAKE, KAFKA_44):
         results.note(peer.name, "suites", "not run: the table is of three")
         return

@@ -10,8 +10,7 @@ import time
 import confluent_kafka
 
 from benchmarks import wire
-from benchmarks.peers import java_command
-from benchmarks.rows.load import TOOL_FLAGS, TOOLS, parse_producer, run_tool
+from benchmarks.rows.load import parse_producer, run_tool, tool_command
 from benchmarks.rows.session import Session
 
 RECORD_BYTES = 1_000
@@ -31,8 +30,7 @@ def measure(session: Session) -> None:
     arguments = f"--topic {_TOPIC} --num-records {count} --record-size {RECORD_BYTES}"
     arguments += f" --throughput -1 --transaction-duration-ms {DURATION_MS}"
     arguments += f" --bootstrap-server {session.bootstrap}"
-    tool = "org.apache.kafka.tools.ProducerPerformance"
-    command = java_command(TOOLS, session.directory, TOOL_FLAGS, [tool, *arguments.split()])
+    command = tool_command("ProducerPerformance", arguments)
     output, cpu_s = run_tool(session, command)
     session.add("transactions", parse_producer(output))
     session.add("transactions_cpu", cpu_s / (RECORD_BYTES * count / 1e9))

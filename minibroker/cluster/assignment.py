@@ -1,4 +1,4 @@
-"""Which brokers hold which partition: Kafka's round robin, with and without racks; pure.
+"""The assignment of replicas to brokers: Kafka's round robin, with and without racks; pure.
 
 Without racks: partition p starts at broker (start + p) of the list sorted by id; its followers come
 at a shift that grows by one each time the list is walked once. With racks: the same over a list
@@ -16,11 +16,13 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 
 def _pick(count: int) -> int:
-    """A random number below `count` (broker counts are tiny beside 2**32: no bias worth a word)."""
+    """Return a random number below `count`. Broker counts are tiny beside 2**32, so the bias is
+    too.
+    """
     return int.from_bytes(os.urandom(4), "big") % count if count > 1 else 0
 
 
@@ -33,7 +35,7 @@ def assign_replicas(
     first_partition: int = 0,
     pick: Callable[[int], int] = _pick,
 ) -> list[list[int]]:
-    """Replicas of each new partition, preferred leader first.
+    """Return the replicas of each new partition, preferred leader first.
 
     Args:
         racks: broker id → rack (or None) of every broker that may hold a replica.
@@ -83,27 +85,15 @@ def assign_replicas(
     return assignment
 
 
-def check_one_replica(replicas: Sequence[Sequence[int]]) -> None:
-    """Raise KafkaError INVALID_REPLICATION_FACTOR if a partition would get a second replica.
-
-    A second replica would stay empty: no broker of this kind fetches from a leader yet.
-    """
-    for ids in replicas:
-        if len(ids) > 1:
-            raise KafkaError(
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"Replication factor: {len(ids)} larger than 1: minibroker does not replicate yet,"
-                " it keeps one replica of each partition. Ask for a replication factor of 1.",
-            )
-
-
 def _place(first: int, shift: int, follower: int, broker_count: int) -> int:
-    """Place of follower number `follower` in the broker list; never the leader's own."""
+    """Return the place of follower number `follower` in the broker list; never the leader's own."""
     return (first + 1 + (shift + follower) % (broker_count - 1)) % broker_count
 
 
 def _alternate_racks(racks: Mapping[int, str | None]) -> list[int]:
-    """Broker ids, one of each rack in turn: racks in order of name, ids in order within a rack."""
+    """Return the broker ids, one of each rack in turn: racks in order of name, ids in order within
+    a rack.
+    """
     by_rack: dict[str, list[int]] = {}
     for broker_id in sorted(racks):
         by_rack.setdefault(racks[broker_id] or "", []).append(broker_id)

@@ -14,8 +14,9 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
+from minibroker.cluster.auto_creation import AutoCreation
 from minibroker.cluster.codecs import encode_log_dir_event
-from minibroker.cluster.configs import Configs
+from minibroker.cluster.configs import Configs, with_changes
 from minibroker.cluster.consumer_offsets import get_offset, set_offset
 from minibroker.cluster.context import ClusterContext
 from minibroker.cluster.controller import Controller
@@ -23,6 +24,7 @@ from minibroker.cluster.election import Election
 from minibroker.cluster.features import ELIGIBLE_LEADER_REPLICAS, Features
 from minibroker.cluster.follow import TreeFollower
 from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage
+from minibroker.cluster.partition_states import PartitionStates
 from minibroker.cluster.producer_ids import ProducerIds
 from minibroker.cluster.registration import Registration, create_parents, get_cluster_id
 from minibroker.cluster.topics import Topics
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from minibroker.clock import Clock
+    from minibroker.cluster.configs import Edit
     from minibroker.cluster.controller import DeleteLogs
     from minibroker.cluster.features import FeatureUpdate
     from minibroker.cluster.image import TopicImage
+    from minibroker.cluster.internal_topics import NewTopic
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
@@ -87,6 +91,7 @@ class Cluster:
         delete_logs: DeleteLogs | None = None,
         log: logging.Logger | None = None,
     ) -> None:
+        # All are constant after construction, but for the last; each part says who changes it.
         self.image = MetadataImage()
         self.broker_id = broker_id
         self._tree = tree
@@ -104,14 +109,17 @@ class Cluster:
         self._context = context
         self._registration = Registration(context, tuple(endpoints), rack)
         self._election = Election(context)
+        self._states = PartitionStates(context, self._election)
         self._controller = Controller(
             context,
             self._election,
+            self._states,
             delete_logs=delete_logs,
             deletes_topics=deletes_topics,
         )
         self._configs = Configs(context)
-        self._topics = Topics(context, self._election, self._controller)
+        self._topics = Topics(context, self._election, self._controller, self._states)
+        self._auto_creation = AutoCreation(context, self._topics)
         self._producer_ids = ProducerIds(tree, broker_id)
         self.features = Features(context, release=kafka_release, initial=feature_levels)
         self._follower = TreeFollower(
@@ -121,6 +129,7 @@ class Cluster:
             self._configs,
             self._registration,
             features=self.features,
+            finish_moves=self.reassignments.finish,
         )
         self._is_open = False
 
@@ -133,6 +142,10 @@ class Cluster:
     def subscribe(self, listener: ClusterListener) -> None:
         """Tell this listener of every change from now on; subscribe before `start` to miss none."""
         self._updater.listeners.append(listener)
+
+    def when_brokers_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` from now on when brokers came or went."""
+        self._updater.broker_listeners.append(listener)
 
     async def start(self, accept_cluster_id: Callable[[str], None] | None = None) -> None:
         """Join the cluster; the image is complete and the listeners know it when this returns.
@@ -169,40 +182,44 @@ class Cluster:
             return
         self._is_open = False
         await self._follower.close()
+        await self._auto_creation.close()
         await self._producer_ids.close()
         try:
             await self._election.resign()
             await self._registration.unregister()
         except (CoordinationError, TreeError) as error:
-            self._context.log.warning("left the cluster without a goodbye: %s", error)
+            self._context.log.warning("could not unregister this broker: %s", error)
         await self._tree.close()
 
     async def abandon(self) -> None:
-        """End without a goodbye: other brokers see this one until its session runs out."""
+        """End without unregistering: other brokers see this one until its session runs out."""
         if self._is_open:
             self._is_open = False
             await self._follower.close()
+            await self._auto_creation.close()
             await self._producer_ids.close()
             await self._tree.abandon()
 
     @property
     def tree(self) -> Tree:
-        """The home of the metadata."""
+        """Return the home of the metadata."""
         return self._tree
 
     @property
     def change_count(self) -> int:
-        """How many changes of the metadata there were; 0 where the tree is shared."""
+        """Return how many changes of the metadata there were; 0 where the tree is shared."""
         return self._tree.change_count
 
     @property
     def is_controller(self) -> bool:
-        """Whether this broker may create and delete topics itself (others: NOT_CONTROLLER)."""
+        """Return whether this broker may create and delete topics itself; others answer
+        NOT_CONTROLLER.
+        """
         return self._election.is_controller
 
     @property
     def this_broker(self) -> BrokerInfo:
-        """This broker's own registration."""
+        """Return this broker's own registration."""
         return self._registration.info
 
     async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
@@ -216,7 +233,8 @@ class Cluster:
             context.updater.apply_brokers({**self.image.brokers, info.id: info})
 
     async def replicas_failed(self, partitions: Collection[TopicPartition]) -> None:
-        """The log directory with this broker's replicas of these partitions failed.
+        """Tell the cluster that the log directory with this broker's replicas of these partitions
+        failed.
 
         The controller gives them another leader, or none; another broker that is controller is told
         as Kafka's brokers tell it. Raises CoordinationError.
@@ -231,6 +249,21 @@ class Cluster:
                     paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
                 )
 
+    async def change_isr(
+        self, name: TopicPartition, isr: list[int], *, leader_epoch: int, partition_epoch: int
+    ) -> bool:
+        """Write the ISR of a partition that this broker leads in `leader_epoch`.
+
+        `partition_epoch`: of the state that the change was decided on. False where somebody wrote
+        the state since then: it is read again. Raises CoordinationError.
+
+        Source: Kafka ZkAlterPartitionManager, ReplicationUtils.updateLeaderAndIsr.
+        """
+        async with self._context.lock:
+            return await self._states.change_isr(
+                name, isr, leader_epoch=leader_epoch, partition_epoch=partition_epoch
+            )
+
     # Topics
 
     def plan_topic(
@@ -240,7 +273,7 @@ class Cluster:
         replication_factor: int = 1,
         assignment: Mapping[int, Sequence[int]] | None = None,
     ) -> list[list[int]]:
-        """What `create_topic` would do: replicas per partition, nothing written (validate only).
+        """Return the replicas of each partition that `create_topic` would make. Nothing is written.
 
         Raises KafkaError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS,
         INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT.
@@ -257,7 +290,7 @@ class Cluster:
         configs: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
     ) -> TopicImage:
-        """Create a topic; its image when all partitions have a leader.
+        """Create a topic; return its image once all partitions have a leader.
 
         Args:
             assignment: partition index → broker ids; the two counts are then ignored.
@@ -269,10 +302,19 @@ class Cluster:
         replicas = self._topics.plan(name, partition_count, replication_factor, assignment)
         return await self._topics.create(name, replicas, configs or {}, timeout_s)
 
+    def begin_topics(self, wanted: Mapping[str, NewTopic]) -> None:
+        """Have topics created that clients named, and return at once; on any broker.
+
+        A topic is in the image when it is written, without leaders at first.
+        """
+        self._auto_creation.begin(wanted)
+
     def plan_partitions(
         self, name: str, total: int, assignment: Sequence[Sequence[int]] | None = None
     ) -> list[list[int]]:
-        """What `create_partitions` would do: replicas of each new partition, nothing written."""
+        """Return the replicas of each partition that `create_partitions` would add. Nothing is
+        written.
+        """
         return self._topics.plan_partitions(name, total, assignment)
 
     async def create_partitions(
@@ -310,12 +352,12 @@ class Cluster:
 
     @property
     def reassignments(self) -> Reassignments:
-        """Moves of partitions to other brokers; as the controller."""
+        """Return what moves partitions to other brokers; for the controller."""
         from minibroker.cluster.reassignment import (  # noqa: PLC0415  seldom asked for
             Reassignments,
         )
 
-        return Reassignments(self._context, self._controller)
+        return Reassignments(self._context, self._states)
 
     # Features
 
@@ -330,7 +372,8 @@ class Cluster:
         await self._fix_min_insync_replicas()
 
     async def _fix_min_insync_replicas(self) -> None:
-        """With eligible leader replicas in force, keep `min.insync.replicas` for the whole cluster.
+        """Keep `min.insync.replicas` for the whole cluster if eligible leader replicas are in
+        force.
 
         The brokers' own values go. Does nothing where this is so already.
         """
@@ -346,7 +389,7 @@ class Cluster:
     # Configs
 
     def config_of(self, entity_type: str, entity_name: str) -> dict[str, str]:
-        """Stored config of one entity, empty when there is none; do not change the dict.
+        """Return the stored config of one entity, empty if there is none. Do not change the dict.
 
         Args:
             entity_type: topics, brokers, clients, users or ips.
@@ -356,19 +399,26 @@ class Cluster:
         return self.image.configs.get(entity_type, {}).get(entity_name, {})
 
     async def alter_config(
-        self,
-        entity_type: str,
-        entity_name: str,
-        changes: Mapping[str, str | None],
-        *,
-        replace: bool = False,
+        self, entity_type: str, entity_name: str, changes: Mapping[str, str | None]
     ) -> dict[str, str]:
-        """Set the keys of `changes` (None removes one); the entity's whole config afterwards.
+        """Set the keys of `changes` (None removes one); return the entity's whole config.
 
-        `replace` drops every key that `changes` does not name (AlterConfigs). Values are checked by
-        the caller.
+        Values are checked by the caller.
         """
-        return await self._configs.alter(entity_type, entity_name, changes, replace=replace)
+        return await self.edit_config(
+            entity_type, entity_name, lambda config: with_changes(config, changes)
+        )
+
+    async def edit_config(
+        self, entity_type: str, entity_name: str, edit: Edit, *, validate_only: bool = False
+    ) -> dict[str, str]:
+        """Give an entity the config that `edit` makes of what the tree has; return it.
+
+        Use this where the new values depend on the present ones: no change of another process is
+        lost. `edit` checks the values, and what it raises ends the edit. With `validate_only`
+        nothing is written.
+        """
+        return await self._configs.edit(entity_type, entity_name, edit, validate_only=validate_only)
 
     # Offsets of version 0
 
@@ -376,18 +426,20 @@ class Cluster:
         self, group_id: str, topic: str, partition: int, offset: int
     ) -> None:
         """Write an offset that was committed with version 0. Raises ValueError for a group id that
-        cannot be in a path."""
+        cannot be in a path.
+        """
         await set_offset(self._tree, group_id, topic, partition, offset)
 
     async def consumer_offset(self, group_id: str, topic: str, partition: int) -> int | None:
-        """An offset that was committed with version 0, None if there is none. Raises as
-        `set_consumer_offset`."""
+        """Return an offset that was committed with version 0, None if there is none. Raises as
+        `set_consumer_offset`.
+        """
         return await get_offset(self._tree, group_id, topic, partition)
 
     # Producer ids
 
     def next_producer_id(self) -> int | Awaitable[int]:
-        """A producer id that no broker ever gave out: at once, or an awaitable of it.
+        """Return a producer id that no broker ever gave out: at once, or an awaitable of it.
 
         The awaitable raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while the tree is out of reach.
         """

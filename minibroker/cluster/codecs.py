@@ -20,7 +20,7 @@ from minibroker.slices import collect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from minibroker.ids import TopicId
+    from minibroker.ids import TopicId, TopicPartition
 
 _MARK: Final = "minibroker"
 """Key of our own in a broker's registration: other brokers see who is not Kafka."""
@@ -115,7 +115,7 @@ def encode_broker(info: BrokerInfo, timestamp_ms: int) -> bytes:
 
 
 def decode_broker(path: str, broker_id: int, data: bytes, epoch: int) -> BrokerInfo:
-    """Registration of any version ≥ 1 (Kafka 0.8 wrote host and port only)."""
+    """Return the registration in a node of any version ≥ 1. Kafka 0.8 wrote host and port only."""
     value = _load(path, data)
     try:
         texts = value.get("endpoints") or [f"PLAINTEXT://{value['host']}:{value['port']}"]
@@ -187,7 +187,7 @@ def _pieces_by_index(entries: Iterable[tuple[int, Sequence[int]]]) -> Iterator[s
 
 
 def decode_topic(path: str, data: bytes) -> TopicAssignment:
-    """Assignment of version 1, 2 or 3."""
+    """Return the assignment in a node of version 1, 2 or 3."""
     value = _load(path, data)
     try:
         text = value.get("topic_id")
@@ -206,7 +206,9 @@ def _by_index(value: dict[str, list[int]] | None) -> dict[int, list[int]]:
 
 
 def encode_state(state: PartitionState) -> bytes:
-    """Partition state, version 1. Formatted by hand: a topic creation writes one per partition."""
+    """Return a partition state, version 1. A topic creation writes one per partition, so it is
+    formatted by hand.
+    """
     isr = ",".join(map(str, state.isr))
     return (
         f'{{"controller_epoch":{state.controller_epoch},"leader":{state.leader},"version":1,'
@@ -215,7 +217,7 @@ def encode_state(state: PartitionState) -> bytes:
 
 
 def decode_state(path: str, data: bytes) -> PartitionState:
-    """Partition state, version 1."""
+    """Return the partition state in a node of version 1."""
     value = _load(path, data)
     try:
         return PartitionState(
@@ -232,12 +234,12 @@ def decode_state(path: str, data: bytes) -> PartitionState:
 
 
 def encode_config(config: Mapping[str, str]) -> bytes:
-    """Config of one entity, version 1."""
+    """Return the node of one entity's config, version 1."""
     return _dump({"version": 1, "config": dict(config)})
 
 
 def decode_config(path: str, data: bytes) -> dict[str, str]:
-    """Config of one entity; an empty value is an empty config."""
+    """Return the config of one entity; an empty value is an empty config."""
     if not data:
         return {}
     config = _load(path, data).get("config") or {}
@@ -247,12 +249,12 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
 
 
 def encode_config_change(entity_type: str, entity_name: str) -> bytes:
-    """Notification, version 2."""
+    """Return a notification, version 2."""
     return _dump({"version": 2, "entity_path": f"{entity_type}/{entity_name}"})
 
 
 def decode_config_change(path: str, data: bytes) -> ConfigChange:
-    """Notification of version 1 or 2."""
+    """Return the notification in a node of version 1 or 2."""
     value = _load(path, data)
     try:
         if value["version"] == 1:
@@ -269,7 +271,7 @@ def decode_config_change(path: str, data: bytes) -> ConfigChange:
 
 
 def encode_features(levels: Mapping[str, int]) -> bytes:
-    """/feature, version 2: Kafka's own set is empty, ours stands beside it (`features`)."""
+    """Return /feature, version 2: Kafka's own set is empty, ours stands beside it (`features`)."""
     value: dict[str, Any] = {"features": {}, "version": 2, "status": 1}
     if levels:
         value[_OUR_FEATURES] = {
@@ -279,11 +281,11 @@ def encode_features(levels: Mapping[str, int]) -> bytes:
 
 
 def decode_features(path: str, data: bytes) -> dict[str, int]:
-    """/feature of any version: the levels that were changed, whoever wrote them."""
+    """Return the levels in /feature of any version, whichever broker changed them."""
     value = _load(path, data)
     try:
         found = {**(value.get("features") or {}), **(value.get(_OUR_FEATURES) or {})}
-        return {str(name): int(one["max_version_level"]) for name, one in found.items()}
+        return {str(name): int(entry["max_version_level"]) for name, entry in found.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _broken(path, data, error) from error
 
@@ -292,12 +294,12 @@ def decode_features(path: str, data: bytes) -> dict[str, int]:
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    """/cluster/id; the version is a string there."""
+    """Return /cluster/id; the version is a string there."""
     return _dump({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(path: str, data: bytes) -> str:
-    """/cluster/id."""
+    """Return the id in /cluster/id."""
     cluster_id = _load(path, data).get("id")
     if not isinstance(cluster_id, str):
         raise CoordinationError(
@@ -307,12 +309,20 @@ def decode_cluster_id(path: str, data: bytes) -> str:
 
 
 def encode_log_dir_event(broker_id: int) -> bytes:
-    """A node under /log_dir_event_notification: a log directory of this broker failed (event 1)."""
+    """Return a node for /log_dir_event_notification: a log directory of this broker failed (event
+    1).
+    """
     return _dump({"version": 1, "broker": broker_id, "event": 1})
 
 
+def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
+    """A node under /isr_change_notification: leaders changed the ISR of these partitions."""
+    listed = [{"topic": name.topic, "partition": name.partition} for name in partitions]
+    return _dump({"version": 1, "partitions": listed})
+
+
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
-    """/controller, version 2 (its last field is for Kafka's migration to KRaft; -1: none)."""
+    """Return /controller, version 2. Its last field is for Kafka's migration to KRaft; -1: none."""
     return _dump(
         {
             "version": 2,
@@ -324,7 +334,7 @@ def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
 
 
 def decode_controller(path: str, data: bytes) -> int:
-    """/controller of any version: the broker id."""
+    """Return the broker id in /controller of any version."""
     try:
         return int(_load(path, data)["brokerid"])
     except (KeyError, TypeError, ValueError) as error:
@@ -332,7 +342,9 @@ def decode_controller(path: str, data: bytes) -> int:
 
 
 def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
-    """/latest_producer_id_block, version 1: the ends are strings (JSON numbers end at 2**53)."""
+    """Return /latest_producer_id_block, version 1. The ends are strings, because JSON numbers end
+    at 2**53.
+    """
     return _dump(
         {
             "version": 1,
@@ -344,7 +356,9 @@ def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
 
 
 def decode_producer_id_block(path: str, data: bytes) -> ProducerIdBlock | None:
-    """/latest_producer_id_block; None when no block was taken yet (the node is empty)."""
+    """Return the block in /latest_producer_id_block, None if none was taken yet (the node is
+    empty).
+    """
     if not data:
         return None
     value = _load(path, data)

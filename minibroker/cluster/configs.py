@@ -1,7 +1,8 @@
 """Configs of topics, brokers, users, clients and IPs: one node each under /config.
 
-A change is read, changed, written with the version that was read (again from the start when another
-process was faster), and announced by a sequence node under /config/changes when others listen.
+An edit starts from what the tree has, never from the image. It is written with the version that was
+read (again from the start when another process was faster), and announced by a sequence node under
+/config/changes when others listen.
 
 Source: Kafka's AdminZkClient (changeEntityConfig, tryCleanQuotaNodes).
 """
@@ -15,9 +16,15 @@ from minibroker.cluster.codecs import decode_config, encode_config, encode_confi
 from minibroker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, parent_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from minibroker.cluster.context import ClusterContext
+
+    Edit = Callable[[dict[str, str]], dict[str, str]]
+    """Returns the whole config that an entity shall have, from the one that the tree has.
+
+    It is called again when another process wrote meanwhile. What it raises ends the edit, and
+    nothing is written."""
 
 _CLEANED_TYPES: Final = frozenset({"clients", "users", "ips", *paths.UNANNOUNCED_CONFIG_TYPES})
 """Types whose empty nodes are removed; an empty topic or broker config stays."""
@@ -29,26 +36,25 @@ class Configs:
     def __init__(self, context: ClusterContext) -> None:
         self._context = context
 
-    async def alter(
-        self,
-        entity_type: str,
-        entity_name: str,
-        changes: Mapping[str, str | None],
-        *,
-        replace: bool,
+    async def edit(
+        self, entity_type: str, entity_name: str, edit: Edit, *, validate_only: bool = False
     ) -> dict[str, str]:
-        """Set keys (None removes one); `replace` drops every key that `changes` does not name."""
+        """Give an entity the config that `edit` returns; return it.
+
+        Nothing is written with `validate_only`, nor where nothing changes. Raises what `edit`
+        raises.
+        """
         path = paths.config(entity_type, entity_name)
         async with self._context.lock:
             while True:
                 (found,) = await self._context.tree.get_many((path,))
                 old = decode_config(path, found[0]) if found else {}
-                config = {} if replace else dict(old)
-                for key, value in changes.items():
-                    if value is None:
-                        config.pop(key, None)
-                    else:
-                        config[key] = value
+                config = edit(dict(old))
+                if validate_only:
+                    return config
+                if config == old:
+                    self._context.updater.apply_config(entity_type, entity_name, config)
+                    return config
                 if await self._write(path, config, found[1].version if found else None):
                     break
             if not config and entity_type in _CLEANED_TYPES:
@@ -121,3 +127,14 @@ class Configs:
                 continue
             pairs += [f"{user}/clients/{client}" for client in clients]
         return names + pairs
+
+
+def with_changes(config: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the config with the keys of `changes` set; None takes a key away."""
+    changed = dict(config)
+    for key, value in changes.items():
+        if value is None:
+            changed.pop(key, None)
+        else:
+            changed[key] = value
+    return changed

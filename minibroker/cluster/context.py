@@ -1,4 +1,4 @@
-"""What the parts of the cluster package share: one tree, one image, one lock."""
+"""Parts that the modules of this package share: one tree, one image, one lock."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 class ClusterContext:
-    """Wired by `Cluster`; `lock` is held by whoever writes the tree or reads it into the image.
+    """The parts that `Cluster` shares out.
 
-    Without the lock a reader that looked before a write could undo it in the image afterwards.
+    Hold `lock` to write the tree, or to read it into the image. Without the lock a reader that
+    looked before a write could undo the write in the image afterwards.
     """
 
     __slots__ = ("broker_id", "clock", "lock", "log", "tree", "updater")
@@ -30,9 +31,11 @@ class ClusterContext:
         clock: Clock,
         log: logging.Logger,
     ) -> None:
+        # All are constant after construction.
         self.broker_id = broker_id
         self.tree = tree
         self.updater = updater
         self.clock = clock
         self.log = log
         self.lock = asyncio.Lock()
+        """Held for every change of the image, and for every write that the image follows."""

@@ -1,10 +1,10 @@
-"""Who is the controller: the broker that holds the ephemeral node /controller.
+"""The election of the controller: the broker that holds the ephemeral node /controller.
 
-A broker does not stand while Kafka's brokers are registered: this controller sends no
+A broker does not become controller while Kafka's brokers are registered: this controller sends no
 LeaderAndIsr, UpdateMetadata and StopReplica requests, without which they serve nothing. When one of
 them comes later, this broker resigns and they elect one of themselves.
 
-Winning is one transaction: create /controller and raise /controller_epoch, provided nobody else
+Winning is one transaction: create /controller and raise /controller_epoch, provided no other broker
 did. Every later write in the controller's name carries a check of the epoch's version (`guard`), so
 that a deposed controller cannot write any more.
 
@@ -27,7 +27,8 @@ from minibroker.cluster.tree import (
     Set,
     ensure_node,
 )
-from minibroker.errors import CoordinationError
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
 
 if TYPE_CHECKING:
     from minibroker.cluster.context import ClusterContext
@@ -38,7 +39,8 @@ class Election:
     """This broker's part in the election."""
 
     def __init__(self, context: ClusterContext) -> None:
-        self._context = context
+        self._context = context  # constant after construction
+        # Changed under the cluster's lock; by `lose` at any time, when the session is over.
         self.is_controller = False
         self.epoch = 0
         self._epoch_version = -1
@@ -77,10 +79,10 @@ class Election:
     def _note_kafka_brokers(self) -> bool:
         """Note which brokers of the image are not minibroker; return whether there are any."""
         brokers = self._context.updater.image.brokers.values()
-        kafka_brokers = sorted(one.id for one in brokers if not one.is_minibroker)
+        kafka_brokers = sorted(broker.id for broker in brokers if not broker.is_minibroker)
         if kafka_brokers and kafka_brokers != self._kafka_brokers:
             self._context.log.warning(
-                "broker %d does not stand for controller, because brokers %s are not minibroker: "
+                "broker %d does not become controller, because brokers %s are not minibroker: "
                 "one of them has to be the controller",
                 self._context.broker_id,
                 ", ".join(map(str, kafka_brokers)),
@@ -99,16 +101,22 @@ class Election:
             return
 
     def lose(self) -> None:
-        """The session ended or somebody else won: no more writes as controller."""
+        """Stop writing as the controller: the session ended, or another broker won."""
         self.is_controller = False
         self._epoch_version = -1
         if self._context.updater.image.controller_id == self._context.broker_id:
             self._context.updater.image.controller_id = NO_CONTROLLER
 
     def guard(self) -> list[Operation]:
-        """First operations of every `multi` the controller sends."""
+        """Return the first operations of every `multi` that the controller sends.
+
+        Raises KafkaError NOT_CONTROLLER if this broker is not the controller any more: it may have
+        lost its session while a request waited for the cluster's lock, or for the tree.
+        """
         if not self._context.tree.is_shared:
             return []
+        if not self.is_controller:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
         return [Check(paths.CONTROLLER_EPOCH, self._epoch_version)]
 
     async def _try_to_win(self) -> bool:
@@ -126,14 +134,14 @@ class Election:
             )
         except (NodeExists, BadVersion):
             return False
-        # If this fails the victory is won again: only then somebody does what a new controller has
-        # to do.
+        # If this fails the election is won again: only the winner does the work of a new
+        # controller.
         await ensure_node(tree, paths.FEATURE, FEATURE_NODE)
         self.is_controller = True
         self.epoch = epoch
         self._epoch_version = int(results[1])
         self._context.log.info(
-            "broker %d is the controller, epoch %d", self._context.broker_id, epoch
+            "broker %d became controller, epoch %d", self._context.broker_id, epoch
         )
         return True
 

@@ -21,7 +21,7 @@ import fcntl
 import logging
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cluster.tree import (
     ANY_VERSION,
@@ -36,12 +36,14 @@ from minibroker.cluster.tree import (
     Set,
     Stat,
     check_path,
+    child_path,
     parent_of,
 )
 from minibroker.errors import CoordinationError
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from minibroker.clock import Clock
@@ -70,6 +72,7 @@ CREATE TABLE IF NOT EXISTS node (
 ) WITHOUT ROWID
 """
 _COUNTER_TABLE: Final = "CREATE TABLE IF NOT EXISTS counter (zxid_limit INTEGER NOT NULL)"
+_OWNED: Final = "SELECT parent, name FROM node WHERE owner = ?"
 _OWNER: Final = "SELECT owner, sequence FROM node WHERE parent = ? AND name = ?"
 _COUNT: Final = "UPDATE node SET sequence = sequence + 1 WHERE parent = ? AND name = ?"
 _INSERT: Final = "INSERT INTO node VALUES (?, ?, ?, 0, ?, ?, ?, 0)"
@@ -78,16 +81,34 @@ _SELECT: Final = (
 )
 _UPDATE: Final = "UPDATE node SET data = ?, version = ? WHERE parent = ? AND name = ?"
 _DELETE: Final = "DELETE FROM node WHERE parent = ? AND name = ?"
-_CHILDREN: Final = "SELECT name FROM node WHERE parent = ? ORDER BY name"
+ROWS_AT_ONCE: Final = 250
+"""Names that one query returns: it holds the loop for less than half a millisecond."""
+_CHILDREN: Final = "SELECT name FROM node WHERE parent = ? AND name > ? ORDER BY name LIMIT ?"
+_DESCENDANTS: Final = (
+    "SELECT parent, name FROM node WHERE (parent, name) > (?, ?) AND parent < ?"
+    " ORDER BY parent, name LIMIT ?"
+)
 _HAS_CHILD: Final = "SELECT 1 FROM node WHERE parent = ? LIMIT 1"
 
 
 def _key(path: str) -> tuple[str, str]:
-    """Primary key of a path: `/a/b` → (`/a`, `b`); the root is (``, ``)."""
+    """Return the primary key of a path: `/a/b` → (`/a`, `b`); the root is (``, ``)."""
     if path == "/":
         return "", ""
     parent, _, name = path.rpartition("/")
     return parent or "/", name
+
+
+class _Transaction(NamedTuple):
+    """One transaction under way."""
+
+    db: sqlite3.Connection
+    zxid: int
+    now_ms: int
+    session_id: int
+    """Owner of the ephemeral nodes."""
+    made: set[str]
+    """The lasting nodes that it created."""
 
 
 class EmbeddedTree:
@@ -97,23 +118,26 @@ class EmbeddedTree:
     session_id = SESSION_ID
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        self._path = path
+        self._path = path  # constant after construction, as `_clock`
         self._clock = clock
+        # The loop's, from `open` to `close`.
         self._db: sqlite3.Connection | None = None
-        self._checkpoint_db: sqlite3.Connection | None = None
         self._lock_fd = -1
-        self._wal_fd = -1
+        self._wal_fd = -1  # read by workers
         self._zxid = 0
         self._zxid_limit = 0
-        self._is_new = True
         self._operations = 0
+        # A worker's.
+        self._checkpoint_db: sqlite3.Connection | None = None
+        self._is_new = True
+        # The loop's.
         self._flush_timer: asyncio.TimerHandle | None = None
         self._workers: set[asyncio.Future[None]] = set()
         self._watches: dict[tuple[str, bool], list[Callable[[], None]]] = {}
 
     @property
     def change_count(self) -> int:
-        """Number of the last transaction; a restart skips some."""
+        """Return the number of the last transaction; a restart skips some."""
         return self._zxid
 
     # Opening and closing
@@ -180,7 +204,9 @@ class EmbeddedTree:
         self._close_files()
 
     async def abandon(self) -> None:
-        """As `close`: nobody but the next start, which removes ephemeral nodes, could tell."""
+        """Close, like `close`. Only the next start could tell the difference, and it removes
+        ephemeral nodes.
+        """
         await self.close()
 
     def _close_databases(
@@ -193,7 +219,11 @@ class EmbeddedTree:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error as error:
             # Nothing is lost: it is in the write-ahead log, and the next start does the rest.
-            logger.warning("the metadata file %s is left as it is: %s", self._path, error)
+            logger.warning(
+                "the metadata file %s could not be closed, the next start recovers it: %s",
+                self._path,
+                error,
+            )
         finally:
             db.close()
 
@@ -206,28 +236,58 @@ class EmbeddedTree:
     # Reading
 
     async def get(self, path: str) -> tuple[bytes, Stat]:
-        """Value and stat. Raises NoNode."""
+        """Return value and stat. Raises NoNode."""
         row = self._row(path)
         if row is None:
             raise NoNode(path)
         return row
 
     async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """`get` of each, in order; None where there is no node."""
+        """Return value and stat of each path, in order; None where there is no node."""
         return [self._row(path) for path in paths]
 
     async def exists(self, path: str) -> Stat | None:
-        """Stat, or None when there is no node."""
+        """Return the stat, None if there is no node."""
         row = self._row(path)
         return None if row is None else row[1]
 
     async def children(self, path: str) -> list[str]:
-        """Names of the children, sorted. Raises NoNode."""
-        db = self._database()
-        names = [name for (name,) in db.execute(_CHILDREN, (path,)).fetchall()]
+        """Return the names of the children, sorted. Raises NoNode."""
+        names: list[str] = []
+        turn = TimeSlice()
+        last = ""
+        while True:
+            rows = self._database().execute(_CHILDREN, (path, last, ROWS_AT_ONCE)).fetchall()
+            names += [name for (name,) in rows]
+            if len(rows) < ROWS_AT_ONCE:
+                break
+            last = names[-1]
+            if turn.is_over:
+                await turn.pause()
         if not names and self._row(path) is None:
             raise NoNode(path)
         return names
+
+    async def subtree(self, path: str) -> list[str]:
+        """Return the paths of a node and of everything below it, parents first; none if it is
+        absent.
+        """
+        if self._row(path) is None:
+            return []
+        found = [path, *(child_path(path, name) for name in await self.children(path))]
+        below = path.rstrip("/")
+        # The parents of all other nodes begin with the path and a slash; `0` follows the slash.
+        last, end = (f"{below}/\1", ""), f"{below}0"
+        turn = TimeSlice()
+        while True:
+            keys = (*last, end, ROWS_AT_ONCE)
+            rows = self._database().execute(_DESCENDANTS, keys).fetchall()
+            found += [f"{parent}/{name}" for parent, name in rows]
+            if len(rows) < ROWS_AT_ONCE:
+                return found
+            last = rows[-1]
+            if turn.is_over:
+                await turn.pause()
 
     def _row(self, path: str) -> tuple[bytes, Stat] | None:
         row = self._database().execute(_SELECT, _key(path)).fetchone()
@@ -251,36 +311,47 @@ class EmbeddedTree:
         make_parents: bool = False,
         sequence: bool = False,
     ) -> str:
-        """Create a node; its path. Raises NodeExists, NoNode, EphemeralParent."""
-        missing: list[str] = []
-        if make_parents:
-            parent = parent_of(path)
-            while self._row(parent) is None:
-                missing.append(parent)
-                parent = parent_of(parent)
-        operations: list[Operation] = [Create(parent) for parent in reversed(missing)]
+        """Create a node; return its path. Raises NodeExists, NoNode, EphemeralParent."""
+        missing = self.missing_parents(path) if make_parents else []
+        operations: list[Operation] = [Create(parent) for parent in missing]
         operations.append(Create(path, data, ephemeral=ephemeral, sequence=sequence))
         return str((await self.multi(operations))[-1])
 
+    def missing_parents(self, path: str) -> list[str]:
+        """Return the parents of a node that do not exist, outermost first."""
+        missing: list[str] = []
+        parent = parent_of(path)
+        while self._row(parent) is None:
+            missing.append(parent)
+            parent = parent_of(parent)
+        return missing[::-1]
+
+    def owned_by(self, session_id: int) -> list[str]:
+        """Return the paths of a session's ephemeral nodes."""
+        rows = self._database().execute(_OWNED, (session_id,)).fetchall()
+        return [child_path(parent, name) for parent, name in rows]
+
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        """Replace the value; the new version. Raises NoNode, BadVersion."""
+        """Replace the value; return the new version. Raises NoNode, BadVersion."""
         return int((await self.multi((Set(path, data, version),)))[0])
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children. Raises NoNode, BadVersion, NotEmpty."""
         await self.multi((Delete(path, version),))
 
-    async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
-        """Do all in one transaction, or none."""
+    async def multi(
+        self, operations: Sequence[Operation], *, session_id: int = SESSION_ID
+    ) -> list[str | int]:
+        """Do all in one transaction, or none; ephemeral nodes are that session's."""
         db = self._database()
         zxid = self._zxid + 1
-        now_ms = self._clock.now_ms()
+        transaction = _Transaction(db, zxid, self._clock.now_ms(), session_id, set())
         results: list[str | int] = []
         try:
             db.execute("BEGIN IMMEDIATE")
             try:
                 for operation in operations:
-                    results.append(self._apply(db, operation, zxid, now_ms))  # noqa: PERF401
+                    results.append(self._apply(transaction, operation))  # noqa: PERF401
                 if zxid > self._zxid_limit:
                     db.execute("UPDATE counter SET zxid_limit = ?", (zxid + ZXID_BLOCK,))
                 db.execute("COMMIT")
@@ -300,11 +371,13 @@ class EmbeddedTree:
             self._notify(operations, results)
         return results
 
-    def _apply(
-        self, db: sqlite3.Connection, operation: Operation, zxid: int, now_ms: int
-    ) -> str | int:
+    def _apply(self, transaction: _Transaction, operation: Operation) -> str | int:
         if isinstance(operation, Create):
-            return self._create(db, operation, zxid, now_ms)
+            path = self._create(transaction, operation)
+            if not operation.ephemeral:
+                transaction.made.add(path)
+            return path
+        db = transaction.db
         path = operation.path
         key = _key(path)
         row = db.execute(_SELECT, key).fetchone()
@@ -321,28 +394,34 @@ class EmbeddedTree:
         if db.execute(_HAS_CHILD, (path,)).fetchone():
             raise NotEmpty(path)
         db.execute(_DELETE, key)
+        transaction.made.discard(path)
         return path
 
-    def _create(self, db: sqlite3.Connection, operation: Create, zxid: int, now_ms: int) -> str:
+    def _create(self, transaction: _Transaction, operation: Create) -> str:
+        db = transaction.db
         path = operation.path
         check_path(f"{path}0" if operation.sequence else path)
         parent, name = _key(path)
         if not parent:
             raise NodeExists(path)
-        parent_key = _key(parent)
-        row = db.execute(_OWNER, parent_key).fetchone()
-        if row is None:
-            raise NoNode(parent)
-        if row[0]:
-            raise EphemeralParent(path)
-        if operation.sequence:
-            number = f"{row[1]:010d}"
-            name += number
-            path += number
-            db.execute(_COUNT, parent_key)
+        if operation.sequence or parent not in transaction.made:
+            parent_key = _key(parent)
+            row = db.execute(_OWNER, parent_key).fetchone()
+            if row is None:
+                raise NoNode(parent)
+            if row[0]:
+                raise EphemeralParent(path)
+            if operation.sequence:
+                number = f"{row[1]:010d}"
+                name += number
+                path += number
+                db.execute(_COUNT, parent_key)
         try:
-            owner = SESSION_ID if operation.ephemeral else 0
-            db.execute(_INSERT, (parent, name, operation.data, zxid, now_ms, owner))
+            owner = transaction.session_id if operation.ephemeral else 0
+            db.execute(
+                _INSERT,
+                (parent, name, operation.data, transaction.zxid, transaction.now_ms, owner),
+            )
         except sqlite3.IntegrityError:
             raise NodeExists(path) from None
         return path
@@ -374,7 +453,7 @@ class EmbeddedTree:
         return future
 
     async def flush(self) -> None:
-        """fsync on a worker. Raises CoordinationError when the disk refuses."""
+        """Have a worker fsync. Raises CoordinationError if the disk refuses."""
         self._database()
         if self._flush_timer is not None:
             self._flush_timer.cancel()
@@ -405,6 +484,10 @@ class EmbeddedTree:
     async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after the node is created, set or deleted."""
         return self._add_watch((path, False), callback)
+
+    async def watch_many(self, callbacks: Mapping[str, Callable[[], None]]) -> list[Cancel]:
+        """Watch each path; return their ends in order."""
+        return [await self.watch(path, callback) for path, callback in callbacks.items()]
 
     async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after a child is created or deleted. Raises NoNode."""
@@ -442,7 +525,7 @@ class EmbeddedTree:
             callback()
 
     def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
-        """Accepted; this home's one session has no events."""
+        """Accept the callback and never call it: this home's one session has no events."""
 
 
 def _fsync_path(path: Path) -> None:

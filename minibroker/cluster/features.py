@@ -2,12 +2,12 @@
 
 A level says how far the whole cluster may go: `transaction.version` 2 lets clients use the second
 transaction protocol, `group.version` 1 the new group protocol. ApiVersions tells clients the levels
-from version 3 on; UpdateFeatures changes them. What was never changed has the level that a fresh
-cluster of the release has, or the one of the configuration (`--set transaction.version=1`).
+from version 3 on; UpdateFeatures changes them. A level that was never changed is that of a fresh
+cluster of the release, or that of the configuration (`--set transaction.version=1`).
 
-The node is Kafka's, with `features` empty and our levels under a key of their own, in the same
-form: a Kafka 3.9 broker knows no feature at all in ZooKeeper mode and does not start when it finds
-one finalized; keys that it does not know it passes over.
+The node is Kafka's, with `features` empty. Our levels stand under a key of their own, in the same
+form. A Kafka 3.9 broker with ZooKeeper knows no feature and does not start if it finds one
+finalized, but it ignores unknown keys.
 
 Source: Kafka FeatureControlManager, QuorumFeatures, Feature and its enums; FeatureZNode.
 """
@@ -58,7 +58,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class Features:
-    """Supported ranges and levels; reading is free, changing asks the tree.
+    """Supported ranges and levels of features. Only a change asks the tree.
 
     Args:
         release: the release that this broker passes for, None for the newest. Before 4.0 there are
@@ -98,15 +98,15 @@ class Features:
         """Grows with every change; -1 before the tree was read."""
 
     def level(self, name: str) -> int:
-        """The level in force; 0 when the feature is not."""
+        """Return the level in force, 0 if the feature is not."""
         if name not in self.supported:
             return 0
         low, high = self.supported[name]
-        # Another release's levels may lie in the tree: run what comes nearest.
+        # Another release's levels may lie in the tree: take the nearest one that is supported.
         return min(max(self._stored.get(name, self._initial[name]), low), high)
 
     def finalized(self) -> dict[str, int]:
-        """Every feature in force and its level."""
+        """Return every feature in force with its level."""
         levels = {name: self.level(name) for name in self.supported}
         return {name: level for name, level in levels.items() if level}
 

@@ -1,11 +1,11 @@
-"""Keeps the image true: reads the whole tree at start, then what watches say has changed.
+"""Keeps the image true: reads the whole tree at start, then every node that a watch reports.
 
 Watches only say "look again at X". X goes into a set, one task takes things out and reads them
-under the cluster's lock. When the tree is out of reach the thing goes back into the set; when the
-session is there again everything is read anew, and what the session had held (the registration of
-this broker, perhaps the controller's node) is made again first.
+under the cluster's lock. When the tree is out of reach the thing goes back into the set. With a new
+session, the nodes that the old one held (the registration of this broker, perhaps the controller's
+node) are made again first; then everything is read anew.
 
-In the embedded home nobody else writes: nothing is watched and the task does not exist.
+In the embedded home no other process writes: nothing is watched and the task does not exist.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
@@ -22,26 +23,32 @@ from minibroker.cluster.codecs import (
     decode_state,
     decode_topic,
 )
-from minibroker.cluster.tree import BadVersion, NoNode, SessionEvent, TreeError
+from minibroker.cluster.image import TopicImage
+from minibroker.cluster.tree import NoNode, SessionEvent, TreeError
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.slices import collect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
+    from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.configs import Configs
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.controller import Controller
     from minibroker.cluster.election import Election
     from minibroker.cluster.features import Features
     from minibroker.cluster.registration import Registration
-    from minibroker.cluster.tree import Cancel
+    from minibroker.cluster.tree import Cancel, Stat
     from minibroker.ids import TopicId
 
 CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
-"""Age at which a config change notification is removed by whoever sees it (as Kafka does)."""
+"""Age at which the first broker that sees a config change notification removes it, as in Kafka."""
 RETRY_DELAY_S: Final = 0.2
 """Pause after a failed step, unless the session changes before."""
+
+TOPICS_PER_STEP: Final = 50
+"""Topics that are read together, under the cluster's lock; then others may have it."""
 
 _SESSION: Final = "session"
 _BROKERS: Final = "brokers"
@@ -62,10 +69,6 @@ _ORDER: Final = (
 )
 
 
-def _rank(thing: str) -> int:
-    return _ORDER.index(thing) if thing in _ORDER else len(_ORDER)
-
-
 class TreeFollower:
     """Reads the tree into the image."""
 
@@ -78,20 +81,29 @@ class TreeFollower:
         registration: Registration,
         *,
         features: Features,
+        finish_moves: Callable[[str], Awaitable[None]],
     ) -> None:
+        """`finish_moves`: topic → ends the moves of its partitions that are done."""
+        # Constant after construction.
         self._context = context
         self._features = features
+        self._finish_moves = finish_moves
         self._election = election
         self._controller = controller
         self._configs = configs
         self._registration = registration
+        # Changed by watches, at any time on the loop, and by the task.
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._watches: dict[str, list[Cancel]] = {}
+        # Changed under the cluster's lock.
+        self._watches: dict[str, dict[str, Cancel]] = {}
+        """Topic → path of its node, or of a partition's state → end of the watch."""
         self._broker_watches: dict[int, Cancel] = {}
         self._last_change = ""
         self._settle_all = False
+        self._bounced: set[int] = set()
+        """Brokers that restarted. The controller still has to treat them as gone."""
 
     # Life
 
@@ -132,7 +144,7 @@ class TreeFollower:
         self._wake.set()
 
     def _on_session(self, event: SessionEvent) -> None:
-        self._context.log.warning("metadata tree session: %s", event.value)
+        self._context.log.warning("the session with the metadata tree is %s", event.value)
         if event is SessionEvent.EXPIRED:
             self._election.lose()
         elif event in (SessionEvent.RENEWED, SessionEvent.RESUMED):
@@ -144,17 +156,26 @@ class TreeFollower:
             await self._wake.wait()
             self._wake.clear()
             while self._dirty:
-                thing = min(self._dirty, key=_rank)
-                self._dirty.discard(thing)
+                things = self._next_things()
+                self._dirty.difference_update(things)
                 try:
                     async with self._context.lock:
-                        await self._refresh(thing)
+                        await self._refresh(things)
                 except (CoordinationError, KafkaError, TreeError) as error:
-                    self._context.log.info("could not refresh %s: %s", thing, error)
-                    self._dirty.add(thing)
+                    self._context.log.info("could not refresh %s: %s", things[0], error)
+                    self._dirty.update(things)
                     await self._pause()
                 except Exception:  # a listener's fault: the rest of the cluster is still followed
-                    self._context.log.exception("could not apply %s", thing)
+                    self._context.log.exception(
+                        "a listener failed while %s were applied", things[0]
+                    )
+
+    def _next_things(self) -> list[str]:
+        """Return the things to refresh next: the first of _ORDER, or else some topics together."""
+        for thing in _ORDER:
+            if thing in self._dirty:
+                return [thing]
+        return list(islice(self._dirty, TOPICS_PER_STEP))
 
     async def _pause(self) -> None:
         """Wait for news of the session, or a moment."""
@@ -163,13 +184,14 @@ class TreeFollower:
                 await self._wake.wait()
         self._wake.clear()
 
-    async def _refresh(self, thing: str) -> None:
+    async def _refresh(self, things: list[str]) -> None:
+        thing = things[0]
         if thing == _SESSION:
             await self._renew_session()
         elif thing == _BROKERS:
             if await self._read_brokers():
                 self._settle_all = True
-                self._dirty.add(_CONTROLLER)  # who may stand depends on who is there
+                self._dirty.add(_CONTROLLER)  # the candidates depend on the brokers
         elif thing == _CONTROLLER:
             if await self._election.run():
                 self._settle_all = True
@@ -184,23 +206,26 @@ class TreeFollower:
             if self._election.is_controller:
                 await self._controller.finish_deletions()
         else:
-            await self._read_topic(thing.removeprefix(_TOPIC_PREFIX))
+            await self._read_many([thing.removeprefix(_TOPIC_PREFIX) for thing in things])
         if self._settle_all:
             await self._settle(list(self._context.updater.image.topics))
         self._settle_all = False
 
     async def _settle(self, names: Iterable[str]) -> None:
-        """The controller's part: give the partitions of these topics the states they must have."""
+        """Give the partitions of these topics the states they must have, and finish their moves, if
+        this broker is the controller.
+        """
         if not self._election.is_controller:
             return
-        for name in names:
-            try:
-                await self._controller.settle([name])
-            except BadVersion:  # somebody wrote a state between our read and our write
-                self._dirty.add(f"{_TOPIC_PREFIX}{name}")
+        listed = list(names)
+        await self._controller.settle(listed)
+        for name in listed:
+            topic = self._context.updater.image.topics.get(name)
+            if topic and any(state.adding or state.removing for state in topic.partitions):
+                await self._finish_moves(name)
 
     async def _renew_session(self) -> None:
-        """Make again what an ended session held, then read everything."""
+        """Make the nodes of an ended session again, then read everything."""
         stat = await self._context.tree.exists(paths.broker(self._context.broker_id))
         if stat is None or stat.ephemeral_owner != self._context.tree.session_id:
             await self._registration.register(RETRY_DELAY_S * 10)
@@ -211,17 +236,37 @@ class TreeFollower:
     # Brokers and configs
 
     async def _read_brokers(self) -> bool:
+        """Read the registrations into the image; return whether brokers came or went.
+
+        A broker may have gone and come back since the last look: its epoch is another one then
+        (KIP-380). The controller treats it as gone first, as Kafka does (processBrokerChange): what
+        it led has no leader for a moment, then a new leader epoch.
+        """
         tree = self._context.tree
+        updater = self._context.updater
         names = [name for name in await tree.children(paths.BROKER_IDS) if name.isdigit()]
         ids = sorted(map(int, names))
         await self._watch_brokers(ids)
-        found = await tree.get_many([paths.broker(one) for one in ids])
+        found = await tree.get_many([paths.broker(broker_id) for broker_id in ids])
         brokers = {}
         for broker_id, value in zip(ids, found, strict=True):
             if value is not None:
                 path = paths.broker(broker_id)
                 brokers[broker_id] = decode_broker(path, broker_id, value[0], value[1].czxid)
-        return self._context.updater.apply_brokers(brokers)
+        known = updater.image.brokers
+        self._bounced |= {
+            broker_id
+            for broker_id, broker in brokers.items()
+            if broker_id in known and broker.epoch > known[broker_id].epoch
+        }
+        if self._bounced and self._election.is_controller:
+            listed = ", ".join(map(str, sorted(self._bounced)))
+            self._context.log.info("brokers restarted: %s", listed)
+            others = brokers.keys() - self._bounced
+            updater.apply_brokers({broker_id: brokers[broker_id] for broker_id in sorted(others)})
+            await self._controller.settle()
+        self._bounced.clear()
+        return updater.apply_brokers(brokers)
 
     async def _watch_brokers(self, ids: list[int]) -> None:
         """Watch these registrations: a broker may advertise other listeners while it runs."""
@@ -229,11 +274,11 @@ class TreeFollower:
             return
         for gone in self._broker_watches.keys() - set(ids):
             self._broker_watches.pop(gone)()
-        for broker_id in ids:
-            if broker_id not in self._broker_watches:
-                path = paths.broker(broker_id)
-                cancel = await self._context.tree.watch(path, partial(self._mark, _BROKERS))
-                self._broker_watches[broker_id] = cancel
+        new = [broker_id for broker_id in ids if broker_id not in self._broker_watches]
+        mark = partial(self._mark, _BROKERS)
+        callbacks = {paths.broker(broker_id): mark for broker_id in new}
+        cancels = await self._context.tree.watch_many(callbacks)
+        self._broker_watches.update(zip(new, cancels, strict=True))
 
     async def _read_config_changes(self) -> None:
         tree = self._context.tree
@@ -247,7 +292,7 @@ class TreeFollower:
             if name > self._last_change:
                 try:
                     change = decode_config_change(path, value[0])
-                except CoordinationError as error:  # somebody's broken node must not stop us
+                except CoordinationError as error:  # a broken node must not stop this broker
                     self._context.log.warning("%s", error)
                 else:
                     await self._configs.refresh(change.entity_type, change.entity_name)
@@ -261,20 +306,17 @@ class TreeFollower:
     # Topics
 
     async def _read_topics(self) -> None:
-        """Which topics there are; the new ones are read, those that are gone are dropped.
+        """Find out which topics there are; read the new ones, drop those that are gone.
 
         A topic that this broker made itself is in the image and not yet watched: read again too.
         """
         image = self._context.updater.image
         names = set(await self._context.tree.children(paths.TOPICS))
-        for name in [one for one in image.topics if one not in names]:
+        for name in [known for known in image.topics if known not in names]:
             self._unwatch(name)
             self._context.updater.remove_topic(name)
         known = self._watches if self._context.tree.is_shared else image.topics
         await self._read_many(sorted(name for name in names if name not in known))
-
-    async def _read_topic(self, name: str) -> None:
-        await self._read_many([name])
 
     async def _read_many(self, names: list[str]) -> None:
         """Read these topics; each is tried again by itself when the tree goes away meanwhile."""
@@ -286,37 +328,34 @@ class TreeFollower:
             raise
 
     async def _read_and_settle(self, names: list[str]) -> None:
-        """One round trip for the topics' nodes, one for their partitions' states."""
-        tree = self._context.tree
+        """Read the topics' nodes, all at once, then their partitions' states, all at once."""
         updater = self._context.updater
-        for name in names:
-            await self._watch_topic(name)
-        found = await tree.get_many([paths.topic(name) for name in names])
-        topics = {}
+        await self._watch({name: [paths.topic(name)] for name in names})
+        found = await self._context.tree.get_many([paths.topic(name) for name in names])
+        topics: dict[str, TopicAssignment] = {}
         for name, value in zip(names, found, strict=True):
             if value is None:
                 self._unwatch(name)
                 updater.remove_topic(name)
             else:
                 topics[name] = decode_topic(paths.topic(name), value[0])
-        state_paths = []
+        state_paths = {name: _state_paths(name, topics[name]) for name in topics}
+        await self._watch(state_paths)
+        values = await self._context.tree.get_many([*chain.from_iterable(state_paths.values())])
+        begin = 0
         for name, assignment in topics.items():
-            count = max(assignment.replicas, default=-1) + 1
-            state_paths += [paths.partition_state(name, index) for index in range(count)]
-        await self._watch_states(state_paths)
-        states = iter(await tree.get_many(state_paths))
-        next_path = iter(state_paths)
-        for name, assignment in topics.items():
-            decoded = []
-            for _ in range(max(assignment.replicas, default=-1) + 1):
-                path, value = next(next_path), next(states)
-                decoded.append((decode_state(path, value[0]), value[1].version) if value else None)
+            end = begin + len(state_paths[name])
+            states = _decode_states(state_paths[name], values[begin:end])
+            partitions = await collect(updater.known_partitions(name, assignment, states))
+            begin = end
             await self._meet_topic(name, assignment.topic_id)
-            updater.apply_topic(updater.build_topic(name, assignment, decoded))
+            updater.apply_topic(TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions))
         await self._settle(topics)
 
     async def _meet_topic(self, name: str, topic_id: TopicId | None) -> None:
-        """Before a topic that another process made: its config was written first, unannounced."""
+        """Prepare for a topic that another process made: read its config, which was written first
+        and not announced.
+        """
         known = self._context.updater.image.topics.get(name)
         if known is not None and topic_id is not None:
             if known.topic_id in (topic_id, ZERO_TOPIC_ID):
@@ -325,27 +364,36 @@ class TreeFollower:
         if self._task is not None:
             await self._configs.refresh("topics", name)
 
-    async def _watch_topic(self, name: str) -> None:
-        if not self._context.tree.is_shared or name in self._watches:
+    async def _watch(self, wanted: Mapping[str, Sequence[str]]) -> None:
+        """Watch these paths of these topics, those that are not watched yet."""
+        tree = self._context.tree
+        if not tree.is_shared:
             return
-        mark = partial(self._mark, f"{_TOPIC_PREFIX}{name}")
-        cancel = await self._context.tree.watch(paths.topic(name), mark)
-        self._watches[name] = [cancel]
-
-    async def _watch_states(self, state_paths: list[str]) -> None:
-        if not self._context.tree.is_shared:
-            return
-        for path in state_paths:
-            if path not in self._watches:
-                name = path.split("/")[3]
-                mark = partial(self._mark, f"{_TOPIC_PREFIX}{name}")
-                cancel = await self._context.tree.watch(path, mark)
-                self._watches[path] = []
-                self._watches[name].append(cancel)
+        new = [
+            (name, path)
+            for name, its_paths in wanted.items()
+            for path in its_paths
+            if path not in self._watches.get(name, ())
+        ]
+        cancels = await tree.watch_many(
+            {path: partial(self._mark, f"{_TOPIC_PREFIX}{name}") for name, path in new}
+        )
+        for (name, path), cancel in zip(new, cancels, strict=True):
+            self._watches.setdefault(name, {})[path] = cancel
 
     def _unwatch(self, name: str) -> None:
-        for cancel in self._watches.pop(name, []):
+        for cancel in self._watches.pop(name, {}).values():
             cancel()
-        prefix = f"{paths.topic(name)}/"
-        for path in [one for one in self._watches if one.startswith(prefix)]:
-            del self._watches[path]
+
+
+def _state_paths(name: str, assignment: TopicAssignment) -> list[str]:
+    count = max(assignment.replicas, default=-1) + 1
+    return [paths.partition_state(name, index) for index in range(count)]
+
+
+def _decode_states(
+    state_paths: Sequence[str], values: Sequence[tuple[bytes, Stat] | None]
+) -> Iterator[tuple[PartitionState, int] | None]:
+    """Yield state and version of each node, None where there is none."""
+    for path, value in zip(state_paths, values, strict=True):
+        yield (decode_state(path, value[0]), value[1].version) if value else None

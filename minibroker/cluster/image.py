@@ -1,8 +1,8 @@
-"""The metadata image: what this broker knows of the cluster; Metadata is answered from it alone.
+"""The metadata image: all that this broker knows of the cluster. It alone answers Metadata.
 
 There is one `MetadataImage`, changed on the loop by `updates.ImageUpdater` only. The values in it
-(`TopicImage`, `PartitionImage`, `BrokerInfo`) are never changed, they are replaced: a handler that
-holds one sees a consistent topic while it waits. Lists may be shared between values: read only.
+(`TopicImage`, `PartitionImage`, `BrokerInfo`) are replaced, never changed: a handler that holds one
+sees a consistent topic while it waits. Values may share lists: read only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BrokerInfo(NamedTuple):
     """Its registration bears our mark; Kafka's brokers have none."""
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """The endpoint of this listener name, None when the broker has none."""
+        """Return the endpoint of this listener name, None if the broker has none."""
         for endpoint in self.endpoints:
             if endpoint.listener == listener:
                 return endpoint
@@ -87,6 +87,15 @@ class PartitionImage:
         self.partition_epoch = partition_epoch
         """Version of the state's node in the tree, -1 while there is none."""
 
+    @property
+    def online(self) -> list[int]:
+        """Return the replicas whose broker is registered and whose log directory did not fail, in
+        order.
+
+        Source: Kafka's ControllerContext.isReplicaOnline.
+        """
+        return [broker_id for broker_id in self.replicas if broker_id not in self.offline]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartitionImage):
             return NotImplemented
@@ -102,7 +111,7 @@ class PartitionImage:
 class TopicImage:
     """One topic; `partitions[n]` is partition n."""
 
-    # `__weakref__`: what is derived from a topic is kept beside it and goes with it.
+    # `__weakref__`: values made from a topic are kept beside it and go with it.
     __slots__ = ("__weakref__", "is_internal", "name", "partitions", "topic_id")
 
     def __init__(self, name: str, topic_id: TopicId, partitions: list[PartitionImage]) -> None:
@@ -116,7 +125,7 @@ class TopicImage:
 
 
 class MetadataImage:
-    """Everything; read it on the loop, change it never."""
+    """The metadata of the cluster. Read it on the loop; only `ImageUpdater` changes it."""
 
     __slots__ = (
         "brokers",

@@ -1,7 +1,7 @@
-"""How the internal topics come to be: their partitions, replicas and configuration.
+"""The creation of internal topics: their partitions, replicas and configuration.
 
-Whoever needs one first creates it: FindCoordinator, or a Metadata request that names it
-(behaviour G3). Both ask here, so that it comes out the same.
+The first request that needs such a topic creates it: FindCoordinator, or a Metadata request that
+names it. Both ask this module, so that the topic is the same.
 
 Source: Kafka AutoTopicCreationManager, GroupCoordinator and TransactionStateManager (their topic
 configurations).
@@ -19,7 +19,7 @@ TRANSACTIONS_TOPIC: Final = "__transaction_state"
 
 
 class NewTopic(NamedTuple):
-    """What a topic that the broker creates by itself is created with."""
+    """Partitions, replicas and configuration of a topic that the broker creates by itself."""
 
     partition_count: int
     replication_factor: int
@@ -27,8 +27,9 @@ class NewTopic(NamedTuple):
 
 
 def new_topic(name: str, config: BrokerConfig) -> NewTopic:
-    """What `name` is created with when nobody says: internal topics as their coordinator wants
-    them, any other by `num.partitions` and `default.replication.factor`."""
+    """Return how `name` is created if nobody says: internal topics as their coordinator wants them,
+    any other by `num.partitions` and `default.replication.factor`.
+    """
     if name == OFFSETS_TOPIC:
         return NewTopic(
             config.offsets_topic_num_partitions,

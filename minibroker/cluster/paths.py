@@ -1,4 +1,4 @@
-"""Where Kafka 3.9 keeps what in ZooKeeper; the same paths in both homes of the tree.
+"""The paths of Kafka 3.9 in ZooKeeper; they are the same in both homes of the tree.
 
 Source: Kafka's ZkData. Names of config entities are percent-encoded as Kafka's Sanitizer does.
 """
@@ -20,6 +20,8 @@ CONTROLLER: Final = "/controller"
 CONTROLLER_EPOCH: Final = "/controller_epoch"
 FEATURE: Final = "/feature"
 ISR_CHANGES: Final = "/isr_change_notification"
+ISR_CHANGE: Final = ISR_CHANGES + "/isr_change_"
+"""A number follows."""
 LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
 LOG_DIR_EVENT: Final = LOG_DIR_EVENTS + "/log_dir_event_"
 """A number follows."""
@@ -51,37 +53,39 @@ _PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 
 
 def broker(broker_id: int) -> str:
-    """Registration of one broker (ephemeral)."""
+    """Return the node of one broker's registration (ephemeral)."""
     return f"{BROKER_IDS}/{broker_id}"
 
 
 def topic(name: str) -> str:
-    """Assignment and id of one topic."""
+    """Return the node of one topic's assignment and id."""
     return f"{TOPICS}/{name}"
 
 
 def partitions(name: str) -> str:
-    """Parent of a topic's partitions."""
+    """Return the parent of a topic's partitions."""
     return f"{TOPICS}/{name}/partitions"
 
 
 def partition(name: str, index: int) -> str:
-    """Parent of one partition's state."""
+    """Return the parent of one partition's state."""
     return f"{TOPICS}/{name}/partitions/{index}"
 
 
 def partition_state(name: str, index: int) -> str:
-    """Leader, epoch and ISR of one partition."""
+    """Return the node of one partition's leader, epoch and ISR."""
     return f"{TOPICS}/{name}/partitions/{index}/state"
 
 
 def config(entity_type: str, entity_name: str) -> str:
-    """Config of one entity; a (user, client id) pair is type `users`, name `<u>/clients/<c>`."""
+    """Return the node of one entity's config. A (user, client id) pair is type `users`, name
+    `<u>/clients/<c>`.
+    """
     return f"{CONFIG}/{entity_type}/{entity_name}"
 
 
 def consumer_offset(group_id: str, topic_name: str, index: int) -> str:
-    """What a group of the 0.8 kind committed for one partition."""
+    """Return the node of an offset that a group of the 0.8 kind committed for one partition."""
     return f"{CONSUMERS}/{group_id}/offsets/{topic_name}/{index}"
 
 
@@ -100,7 +104,9 @@ def sanitize(name: str) -> str:
 
 
 def desanitize(name: str) -> str:
-    """The reverse of `sanitize`. Raises ValueError for broken percent-encoding."""
+    """Return the text that `sanitize` made `text` of. Raises ValueError for broken
+    percent-encoding.
+    """
     if "%" not in name:
         return name
     head, *rest = name.split("%")

@@ -1,11 +1,12 @@
-"""Producer ids: unique over every broker that shares the tree, forever (rows P1, P2).
+"""Producer ids: unique over every broker that shares the tree, forever (KIP-98).
 
-Ids come in blocks of 1,000. A block is taken by moving /latest_producer_id_block from what was read
-to the next thousand, on condition that nobody else moved it meanwhile (compare-and-set by version).
-A block that was written but never confirmed (crash, lost connection) is skipped, never given again.
+Ids come in blocks of 1,000. A block is taken by moving /latest_producer_id_block from the value
+read to the next thousand, on condition that no other broker moved it meanwhile (compare-and-set by
+version). A block that was written but never confirmed (crash, lost connection) is skipped, never
+given again.
 
 The next block is fetched when nine tenths of the current one are used, so that InitProducerId
-rarely waits. All who wait share one fetch.
+rarely waits. All waiting requests share one fetch.
 
 Source: KIP-98; Kafka's ZkProducerIdManager and RPCProducerIdManager (its prefetch threshold).
 """
@@ -51,7 +52,7 @@ class ProducerIds:
         self._fetch: asyncio.Task[None] | None = None
 
     def next(self) -> int | Awaitable[int]:
-        """A fresh id: at once when one is at hand, else an awaitable of it.
+        """Return a fresh id: at once if one is at hand, else an awaitable of it.
 
         The awaitable raises KafkaError: COORDINATOR_LOAD_IN_PROGRESS (retriable) while the tree is
         out of reach, UNKNOWN_SERVER_ERROR when all 2**63 ids are used up.
@@ -60,7 +61,7 @@ class ProducerIds:
         return producer_id if producer_id >= 0 else self._wait()
 
     def _take(self) -> int:
-        """An id at hand, -1 when there is none."""
+        """Return an id at hand, -1 if there is none."""
         if self._next > self._last:
             if self._reserve is None:
                 return -1
@@ -103,7 +104,7 @@ class ProducerIds:
 
 
 def _mark_retrieved(fetch: asyncio.Task[None]) -> None:
-    """A failed prefetch that nobody waits for is no news: the next caller fetches again."""
+    """Take note of a failed prefetch that nobody waits for: the next caller fetches again."""
     if not fetch.cancelled():
         fetch.exception()
 

@@ -1,7 +1,7 @@
-"""Moving a partition to other brokers: what AlterPartitionReassignments asks of the controller.
+"""Moves of partitions to other brokers, as AlterPartitionReassignments asks the controller.
 
-A partition under way has the replicas it had and those it shall have; `adding` and `removing` say
-which are which, in the topic's node and in the image. When all it shall have are in sync it is
+A partition that moves has its old replicas and its new ones; `adding` and `removing` say
+which are which, in the topic's node and in the image. When all new ones are in sync the move is
 done: they alone remain, and one of them leads.
 
     target replicas     the client's list; None: back to what it was
@@ -10,9 +10,6 @@ done: they alone remain, and one of them leads.
 
 Source: Kafka KafkaController (processApiPartitionReassignment, onPartitionReassignment),
 ReplicaAssignment.reassignTo; KIP-455.
-Differs from Kafka: done or not is looked at when the client asks. Replicas join when followers
-fetch; while none do here, a move to another broker stays under way until it is taken back, and no
-partition gets a second replica (`check_one_replica`).
 """
 
 from __future__ import annotations
@@ -20,10 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.cluster import paths
-from minibroker.cluster.assignment import check_one_replica
-from minibroker.cluster.codecs import PartitionState, encode_state, encode_topic
+from minibroker.cluster.codecs import PartitionState, encode_topic
 from minibroker.cluster.controller import assignment_of
-from minibroker.cluster.image import NO_LEADER
+from minibroker.cluster.image import NO_LEADER, PartitionImage, TopicImage
+from minibroker.cluster.partition_states import state_operations, with_states
 from minibroker.cluster.tree import Set
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
@@ -32,11 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from minibroker.cluster.context import ClusterContext
-    from minibroker.cluster.controller import Controller
-    from minibroker.cluster.image import PartitionImage, TopicImage
+    from minibroker.cluster.partition_states import PartitionStates
 
 
-class Assignment(NamedTuple):
+class ReplicaAssignment(NamedTuple):
     """Replicas of one partition, and those of them that come and go."""
 
     replicas: list[int]
@@ -45,32 +41,35 @@ class Assignment(NamedTuple):
 
     @property
     def target(self) -> list[int]:
-        """What remains when it is done."""
-        return [one for one in self.replicas if one not in self.removing]
+        """Return the replicas that remain at the end of the move."""
+        return [broker_id for broker_id in self.replicas if broker_id not in self.removing]
 
     @property
     def origin(self) -> list[int]:
-        """What it was before."""
-        return [one for one in self.replicas if one not in self.adding]
+        """Return the replicas before the move."""
+        return [broker_id for broker_id in self.replicas if broker_id not in self.adding]
 
     @property
     def is_under_way(self) -> bool:
         return bool(self.adding or self.removing)
 
-    def move_to(self, target: Sequence[int]) -> Assignment:
-        """The assignment on its way to `target`."""
+    def move_to(self, target: Sequence[int]) -> ReplicaAssignment:
+        """Return the assignment on its way to `target`."""
         origin = self.origin
         replicas = list(dict.fromkeys((*target, *origin)))
-        adding = [one for one in replicas if one not in origin]
-        return Assignment(replicas, adding, [one for one in origin if one not in target])
+        adding = [broker_id for broker_id in replicas if broker_id not in origin]
+        removing = [broker_id for broker_id in origin if broker_id not in target]
+        return ReplicaAssignment(replicas, adding, removing)
 
 
-def current_assignment(partition: PartitionImage) -> Assignment:
-    """The assignment of a partition of the image."""
-    return Assignment(partition.replicas, partition.adding, partition.removing)
+def current_assignment(partition: PartitionImage) -> ReplicaAssignment:
+    """Return the assignment of a partition of the image."""
+    return ReplicaAssignment(partition.replicas, partition.adding, partition.removing)
 
 
-def check_target(target: Sequence[int], assignment: Assignment, alive: Collection[int]) -> None:
+def check_target(
+    target: Sequence[int], assignment: ReplicaAssignment, alive: Collection[int]
+) -> None:
     """Raises KafkaError INVALID_REPLICA_ASSIGNMENT for replicas that cannot be had."""
     adding = assignment.move_to(target).adding
     if not target:
@@ -95,22 +94,27 @@ def no_such_partition() -> KafkaError:
 
 
 def state_of(
-    partition: PartitionImage, target: Sequence[int], alive: Collection[int], controller_epoch: int
+    partition: PartitionImage, target: Sequence[int], controller_epoch: int
 ) -> PartitionState:
-    """The state of a partition whose replicas are `target` from now on; all of them in sync."""
-    isr = [one for one in partition.isr if one in target]
+    """Return the state of a partition whose replicas are `target` from now on; all of them are in
+    sync.
+    """
+    isr = [broker_id for broker_id in partition.isr if broker_id in target]
     leader = partition.leader
-    if leader not in target or leader not in alive:
-        leader = next((one for one in target if one in alive and one in isr), NO_LEADER)
+    online = partition.online
+    if leader not in target or leader not in online:
+        leader = next(
+            (replica for replica in target if replica in online and replica in isr), NO_LEADER
+        )
     return PartitionState(leader, partition.leader_epoch + 1, isr, controller_epoch)
 
 
 class Reassignments:
     """Writes assignments in the controller's name."""
 
-    def __init__(self, context: ClusterContext, controller: Controller) -> None:
+    def __init__(self, context: ClusterContext, states: PartitionStates) -> None:
         self._context = context
-        self._controller = controller
+        self._states = states
 
     async def alter(
         self,
@@ -133,7 +137,7 @@ class Reassignments:
             image = self._context.updater.image
             topic = image.topics.get(name)
             partition = None
-            assignment = Assignment([], [], [])
+            assignment = ReplicaAssignment([], [], [])
             if topic is not None and 0 <= index < len(topic.partitions):
                 partition = topic.partitions[index]
                 assignment = current_assignment(partition)
@@ -157,41 +161,67 @@ class Reassignments:
             moving = assignment.move_to(target)
             if is_kafka_4 and moving == assignment:
                 return
-            if moving.adding:
-                check_one_replica([target])
-            await self._write(topic, index, moving)
+            await self._states.retried(
+                topic, [index], lambda topic: self._write(topic, index, moving)
+            )
 
-    async def _write(self, topic: TopicImage, index: int, moving: Assignment) -> None:
+    async def finish(self, name: str) -> None:
+        """Finish the moves of a topic whose new replicas are in sync. Call it as the controller,
+        under the cluster's lock.
+
+        Raises KafkaError(NOT_CONTROLLER), CoordinationError.
+        """
+        topic = self._context.updater.image.topics.get(name)
+        for index, partition in enumerate(topic.partitions if topic is not None else ()):
+            assignment = current_assignment(partition)
+            if assignment.is_under_way and set(assignment.target) <= set(partition.isr):
+                await self._finish(name, index)
+
+    async def _finish(self, name: str, index: int) -> None:
+        async def write(topic: TopicImage) -> None:
+            await self._write(topic, index, current_assignment(topic.partitions[index]))
+
+        await self._states.retried(self._context.updater.image.topics[name], [index], write)
+
+    async def _write(self, topic: TopicImage, index: int, moving: ReplicaAssignment) -> None:
         """Write the topic's node and the partition's state as one, then apply both."""
         updater = self._context.updater
         partition = topic.partitions[index]
-        alive, epoch = updater.image.brokers, updater.image.controller_epoch
+        epoch = updater.image.controller_epoch
         if set(moving.target) <= set(partition.isr):
-            state = state_of(partition, moving.target, alive, epoch)
-            moving = Assignment(moving.target, [], [])
+            state = state_of(partition, moving.target, epoch)
+            moving = ReplicaAssignment(moving.target, [], [])
         else:
             state = PartitionState(
                 partition.leader, partition.leader_epoch + 1, partition.isr, epoch
             )
-        whole = assignment_of(topic)
-        whole.replicas[index] = moving.replicas
-        for places, ids in ((whole.adding, moving.adding), (whole.removing, moving.removing)):
-            places.pop(index, None)
-            if ids:
-                places[index] = ids
-        states = [
-            (
-                PartitionState(one.leader, one.leader_epoch, one.isr, one.controller_epoch),
-                one.partition_epoch,
-            )
-            for one in topic.partitions
-        ]
-        replicas = [whole.replicas[place] for place in range(len(states))]
-        node = encode_topic(whole.topic_id, replicas, whole.adding, whole.removing)
-        path = paths.partition_state(topic.name, index)
-        version = partition.partition_epoch
-        await self._controller.multi(
-            [Set(paths.topic(topic.name), node), Set(path, encode_state(state), version)]
+        moved = self._with_assignment(topic, index, moving)
+        whole = assignment_of(moved)
+        node = encode_topic(
+            whole.topic_id, list(whole.replicas.values()), whole.adding, whole.removing
         )
-        states[index] = (state, version + 1)
-        updater.apply_topic(updater.build_topic(topic.name, whole, list(states)))
+        await self._states.multi(
+            [Set(paths.topic(topic.name), node), *state_operations(topic, {index: state})]
+        )
+        updater.apply_states(with_states(moved, {index: state}), [index])
+
+    def _with_assignment(
+        self, topic: TopicImage, index: int, moving: ReplicaAssignment
+    ) -> TopicImage:
+        """Return the topic with other replicas of one partition; the state stays as it is."""
+        updater = self._context.updater
+        old = topic.partitions[index]
+        replicas = updater.share(moving.replicas)
+        partitions = list(topic.partitions)
+        partitions[index] = PartitionImage(
+            leader=old.leader,
+            leader_epoch=old.leader_epoch,
+            replicas=replicas,
+            isr=old.isr,
+            adding=updater.share(moving.adding),
+            removing=updater.share(moving.removing),
+            offline=updater.offline_of(topic.name, index, replicas),
+            controller_epoch=old.controller_epoch,
+            partition_epoch=old.partition_epoch,
+        )
+        return TopicImage(topic.name, topic.topic_id, partitions)

@@ -1,8 +1,8 @@
 """This broker's entry in the cluster: /brokers/ids/<id>, an ephemeral node; and the cluster id.
 
 A broker that was killed leaves its node behind until ZooKeeper lets the old session go
-(`zookeeper.session.timeout.ms`). Kafka refuses to start meanwhile; we wait, and refuse only when
-the node does not go away: then another process really has this broker id.
+(`zookeeper.session.timeout.ms`). Kafka refuses to start meanwhile. minibroker waits, and refuses
+only if the node stays: then another process really has this broker id.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def _lineage(path: str) -> list[str]:
 
 
 async def get_cluster_id(tree: Tree, proposal: str | None) -> str:
-    """The cluster's id: what the tree says, else `proposal`, else a new one (which is stored)."""
+    """Return the cluster's id: what the tree says, else `proposal`, else a new one. A new one is
+    stored.
+    """
     cluster_id = proposal or topic_id_to_text(os.urandom(16))
     while True:
         try:
@@ -90,8 +92,8 @@ class Registration:
                         if await self._replace_own(path):
                             continue
                         self._context.log.warning(
-                            "broker id %d is still registered by an earlier session, waiting "
-                            "for it to end",
+                            "broker id %d is still registered by an earlier session; this broker "
+                            "waits until that session ends",
                             self._context.broker_id,
                         )
                         await _wait_deleted(tree, path)
@@ -117,7 +119,7 @@ class Registration:
         return self.info
 
     async def _replace_own(self, path: str) -> bool:
-        """Remove a node of our own session (a reply that was lost); whether to try again now."""
+        """Remove a node of our own session (a reply that was lost); return whether to try again."""
         stat = await self._context.tree.exists(path)
         if stat is None:
             return True
@@ -132,7 +134,7 @@ class Registration:
             other = decode_broker(path, self._context.broker_id, data, stat.czxid)
         except (NoNode, CoordinationError):
             return ""
-        return "".join(f" ({one.host}:{one.port})" for one in other.endpoints[:1])
+        return "".join(f" ({endpoint.host}:{endpoint.port})" for endpoint in other.endpoints[:1])
 
     async def unregister(self) -> None:
         """Remove the node, as a clean stop does; nothing happens when it is gone."""

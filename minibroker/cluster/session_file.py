@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def load_session(path: Path) -> tuple[int, bytes] | None:
-    """Session id and password (16 bytes); None when there is no file or it is not such a line."""
+    """Return session id and password (16 bytes), None if there is no file or no such line in it."""
     try:
         session_id, password = path.read_text("ascii").split()
         return int(session_id, 16), bytes.fromhex(password)

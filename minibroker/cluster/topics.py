@@ -2,29 +2,19 @@
 
 The checks come in Kafka's order with its codes and texts (AdminZkClient, ZkAdminManager). When this
 broker is the controller, a topic and the state of its partitions are written in one transaction;
-else only the topic is written and the controller, which watches, does the rest.
+else only the topic is written. The controller watches the tree and does the rest.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
-from minibroker.cluster.assignment import assign_replicas, check_one_replica
-from minibroker.cluster.codecs import (
-    PartitionState,
-    TopicAssignment,
-    encode_config,
-    encode_large_topic,
-    encode_state,
-)
-from minibroker.cluster.controller import (
-    STATES_PER_STEP,
-    Controller,
-    first_state,
-    new_topic_id,
-)
+from minibroker.cluster.assignment import assign_replicas
+from minibroker.cluster.codecs import encode_config, encode_large_topic
+from minibroker.cluster.controller import new_topic_id, next_state
 from minibroker.cluster.creation_limits import (
     check_added_partitions,
     check_new_partitions,
@@ -32,17 +22,24 @@ from minibroker.cluster.creation_limits import (
     records_of_topic,
 )
 from minibroker.cluster.image import TopicImage
+from minibroker.cluster.partition_states import STATES_PER_STEP, state_operations, with_states
 from minibroker.cluster.tree import Create, NodeExists, Set, ensure_node
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, MinibrokerError
 from minibroker.slices import collect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from minibroker.cluster.codecs import PartitionState
     from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.controller import Controller
     from minibroker.cluster.election import Election
+    from minibroker.cluster.internal_topics import NewTopic
+    from minibroker.cluster.partition_states import PartitionStates
     from minibroker.cluster.tree import Operation
+
+    Write = Callable[[list[Operation]], Awaitable[list[str | int]]]
 
 NAME_LENGTH_MAX: Final = 249
 """Leaves room for `-<partition>` and a deletion suffix in a 255 byte directory name."""
@@ -68,7 +65,9 @@ def check_topic_name(name: str) -> None:
 
 
 def check_assignment(assignment: Mapping[int, Sequence[int]]) -> list[list[int]]:
-    """Partition index → replicas of a new topic, as a list. Raises INVALID_REPLICA_ASSIGNMENT."""
+    """Return the replicas of each partition of a new topic, as a list. Raises
+    INVALID_REPLICA_ASSIGNMENT.
+    """
     reason = None
     if len({len(replicas) for replicas in assignment.values()}) != 1:
         reason = "All partitions should have the same number of replicas"
@@ -94,10 +93,17 @@ def _as_scala_map(assignment: Mapping[int, Sequence[int]]) -> str:
 class Topics:
     """Creates, grows and deletes topics."""
 
-    def __init__(self, context: ClusterContext, election: Election, controller: Controller) -> None:
+    def __init__(
+        self,
+        context: ClusterContext,
+        election: Election,
+        controller: Controller,
+        states: PartitionStates,
+    ) -> None:
         self._context = context
         self._election = election
         self._controller = controller
+        self._states = states
 
     # Creating
 
@@ -108,7 +114,7 @@ class Topics:
         replication_factor: int,
         assignment: Mapping[int, Sequence[int]] | None,
     ) -> list[list[int]]:
-        """All checks of a creation that need no configs; the replicas of each partition.
+        """Do all checks of a creation that need no configs; return the replicas of each partition.
 
         Raises KafkaError: TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
         INVALID_TOPIC_EXCEPTION, INVALID_REPLICA_ASSIGNMENT, POLICY_VIOLATION.
@@ -121,26 +127,29 @@ class Topics:
             replicas = assign_replicas(self._racks(), partition_count, replication_factor)
             check_topic_name(name)
             self._check_collision(name)
-            check_one_replica(replicas)
             return replicas
         check_topic_name(name)
         self._check_collision(name)
         replicas = check_assignment(assignment)
-        unknown = {one for ids in replicas for one in ids} - image.brokers.keys()
+        unknown = {
+            broker_id for broker_ids in replicas for broker_id in broker_ids
+        } - image.brokers.keys()
         if unknown:
             listed = ", ".join(map(str, sorted(unknown)))
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Unknown broker(s) in replica assignment: {listed}.",
             )
-        check_one_replica(replicas)
         return replicas
 
     def _racks(self) -> dict[int, str | None]:
-        return {one.id: one.rack for one in self._context.updater.image.brokers.values()}
+        brokers = self._context.updater.image.brokers
+        return {broker_id: broker.rack for broker_id, broker in brokers.items()}
 
     def _check_collision(self, name: str) -> None:
-        """Names that differ in `.` and `_` only would share their metrics' names."""
+        """Refuse a name that differs from another topic's in `.` and `_` only: their metrics would
+        share a name.
+        """
         colliding = self._context.updater.colliding_with(name)
         if colliding:
             raise KafkaError(
@@ -159,22 +168,54 @@ class Topics:
 
         Raises KafkaError: TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT, POLICY_VIOLATION.
         """
-        check_records(records_of_topic(len(replicas), configs))
-        tree = self._context.tree
         async with self._context.lock:
-            if name in self._context.updater.image.topics:
-                raise _exists(name)
-            if tree.is_shared and await tree.exists(paths.delete_topic(name)):
-                raise KafkaError(
-                    ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
-                )
-            topic = await self._write_new_topic(name, replicas, configs)
-            self._context.updater.apply_topic(topic)
+            topic = await self._create(name, replicas, configs)
             if self._election.is_controller:
                 await self._controller.settle([name])
         if not self._election.is_controller:
             await self._wait(name, timeout_s, gone=False)
         return self._context.updater.image.topics.get(name, topic)
+
+    async def create_many(self, wanted: Mapping[str, NewTopic]) -> dict[str, MinibrokerError]:
+        """Write these topics, all at once, without waiting for their leaders.
+
+        No two names may collide. Returns why a topic is not created, for those that are not.
+        """
+
+        async def create(name: str, new: NewTopic) -> None:
+            replicas = self.plan(name, new.partition_count, new.replication_factor, None)
+            await self._create(name, replicas, new.configs)
+
+        refused: dict[str, MinibrokerError] = {}
+        async with self._context.lock:
+            outcomes = await asyncio.gather(
+                *(create(name, new) for name, new in wanted.items()), return_exceptions=True
+            )
+            for name, outcome in zip(wanted, outcomes, strict=True):
+                if isinstance(outcome, MinibrokerError):
+                    refused[name] = outcome
+                elif outcome is not None:
+                    raise outcome
+            if self._election.is_controller:
+                await self._controller.settle(name for name in wanted if name not in refused)
+        return refused
+
+    async def _create(
+        self, name: str, replicas: list[list[int]], configs: Mapping[str, str]
+    ) -> TopicImage:
+        """Write a topic and apply it. Raises as `create`. Call it under the cluster's lock."""
+        check_records(records_of_topic(len(replicas), configs))
+        tree = self._context.tree
+        if name in self._context.updater.image.topics:
+            raise _exists(name)
+        self._check_collision(name)  # another request may have been faster
+        if tree.is_shared and await tree.exists(paths.delete_topic(name)):
+            raise KafkaError(
+                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
+            )
+        topic = await self._write_new_topic(name, replicas, configs)
+        self._context.updater.apply_topic(topic)
+        return topic
 
     async def _write_new_topic(
         self, name: str, replicas: list[list[int]], configs: Mapping[str, str]
@@ -185,51 +226,56 @@ class Topics:
         larger topic no partition has one yet. Raises KafkaError TOPIC_ALREADY_EXISTS.
         """
         updater = self._context.updater
-        topic_id = new_topic_id()
-        states: list[PartitionState | None] = [None] * len(replicas)
-        if self._election.is_controller and len(replicas) <= STATES_PER_STEP:
-            alive, epoch = updater.image.brokers, self._election.epoch
-            states = [first_state(ids, alive, epoch) for ids in replicas]
+        partitions = await collect(updater.new_partitions(replicas))
+        write = self._writer()
+        topic = TopicImage(name, new_topic_id(), partitions)
+        states = self._first_states(topic)
         operations: list[Operation] = [
             Create(paths.config("topics", name), encode_config(configs)),
-            Create(paths.topic(name), await encode_large_topic(topic_id, replicas)),
-            *_state_nodes(name, states),
+            Create(paths.topic(name), await encode_large_topic(topic.topic_id, replicas)),
         ]
-        await self._write_creation(name, operations)
+        if states:
+            operations += [Create(paths.partitions(name)), *state_operations(topic, states)]
+        await self._write_creation(name, operations, write)
         if configs:
             updater.apply_config("topics", name, dict(configs))
-        if any(states):
-            by_index = dict(enumerate(map(updater.share, replicas)))
-            assignment = TopicAssignment(topic_id, by_index, {}, {})
-            return updater.build_topic(
-                name, assignment, [(state, 0) if state else None for state in states]
-            )
-        return TopicImage(name, topic_id, await collect(updater.new_partitions(replicas)))
+        return with_states(topic, states) if states else topic
 
-    async def _write_creation(self, name: str, operations: list[Operation]) -> None:
+    def _first_states(self, topic: TopicImage) -> dict[int, PartitionState]:
+        """Return the states that the controller writes together with a small topic."""
+        if not self._election.is_controller or len(topic.partitions) > STATES_PER_STEP:
+            return {}
+        epoch = self._election.epoch
+        states = [next_state(partition, epoch) for partition in topic.partitions]
+        return {index: state for index, state in enumerate(states) if state is not None}
+
+    async def _write_creation(self, name: str, operations: list[Operation], write: Write) -> None:
         try:
-            await self._multi(operations)
+            await write(operations)
         except NodeExists as error:
             config = operations[0]
             if error.path != config.path or not isinstance(config, Create):
                 raise _exists(name) from error
             # A config without its topic: a creation that broke off, or a tool's early setting.
             operations[0] = Set(config.path, config.data)
-            await self._write_creation(name, operations)
+            await self._write_creation(name, operations, write)
 
-    async def _multi(self, operations: list[Operation]) -> None:
-        """Write in the controller's name if this broker is the controller."""
+    def _writer(self) -> Write:
+        """Return the function that writes a transaction, in the controller's name if this is it
+        now.
+
+        If the broker is deposed before the write, that raises KafkaError NOT_CONTROLLER.
+        """
         if self._election.is_controller:
-            await self._controller.multi(operations)
-        else:
-            await self._context.tree.multi(operations)
+            return self._states.multi
+        return self._context.tree.multi
 
     # Growing
 
     def plan_partitions(
         self, name: str, total: int, assignment: Sequence[Sequence[int]] | None
     ) -> list[list[int]]:
-        """All checks of CreatePartitions; the replicas of each new partition.
+        """Do all checks of CreatePartitions; return the replicas of each new partition.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION,
         INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, REASSIGNMENT_IN_PROGRESS, and those
@@ -242,7 +288,7 @@ class Topics:
             )
         old_count = len(topic.partitions)
         check_added_partitions(total - old_count)
-        if any(one.adding or one.removing for one in topic.partitions):
+        if any(partition.adding or partition.removing for partition in topic.partitions):
             raise KafkaError(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS,
                 f"A partition reassignment is in progress for the topic '{name}'.",
@@ -265,11 +311,10 @@ class Topics:
                 assignment, brokers, old_count, total - old_count, len(first)
             )
         else:
-            start = next((place for place, one in enumerate(brokers) if one >= first[0]), 0)
+            start = next((place for place, broker in enumerate(brokers) if broker >= first[0]), 0)
             new = assign_replicas(
                 racks, total - old_count, len(first), start_index=start, first_partition=old_count
             )
-        check_one_replica(new)
         return new
 
     async def add_partitions(
@@ -285,7 +330,7 @@ class Topics:
             topic = self._context.updater.image.topics[name]
             replicas = [*(partition.replicas for partition in topic.partitions), *new]
             data = await encode_large_topic(topic.topic_id, replicas)
-            await self._multi([Set(paths.topic(name), data)])
+            await self._writer()([Set(paths.topic(name), data)])
             new_partitions = await collect(self._context.updater.new_partitions(new))
             added = TopicImage(name, topic.topic_id, topic.partitions + new_partitions)
             if self._election.is_controller:
@@ -316,12 +361,12 @@ class Topics:
         await self._wait(name, timeout_s, gone=True)
 
     async def _wait(self, name: str, timeout_s: float, *, gone: bool) -> None:
-        """Until the controller, another broker, has done its part."""
+        """Wait until the controller, another broker, has done its part."""
 
         def holds(topic: TopicImage | None) -> bool:
             if gone or topic is None:
                 return gone and topic is None
-            return all(one.partition_epoch >= 0 for one in topic.partitions)
+            return all(partition.partition_epoch >= 0 for partition in topic.partitions)
 
         try:
             await self._context.updater.wait_for_topic(name, holds, timeout_s)
@@ -333,18 +378,6 @@ def _exists(name: str) -> KafkaError:
     return KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
 
 
-def _state_nodes(name: str, states: list[PartitionState | None]) -> list[Operation]:
-    """The nodes of all partitions that have a state, and their parent."""
-    if not any(states):
-        return []
-    operations: list[Operation] = [Create(paths.partitions(name))]
-    for index, state in enumerate(states):
-        if state is not None:
-            operations.append(Create(paths.partition(name, index)))
-            operations.append(Create(paths.partition_state(name, index), encode_state(state)))
-    return operations
-
-
 def _check_new_partitions(
     assignment: Sequence[Sequence[int]],
     brokers: list[int],
@@ -352,8 +385,8 @@ def _check_new_partitions(
     new_count: int,
     replication_factor: int,
 ) -> list[list[int]]:
-    """The checks on replicas given by the client for partitions to be added."""
-    unknown = {one for replicas in assignment for one in replicas if one not in brokers}
+    """Check the replicas that the client gives for partitions to be added; return them."""
+    unknown = {replica for replicas in assignment for replica in replicas if replica not in brokers}
     reason = None
     if unknown:
         listed = ", ".join(map(str, sorted(unknown)))
@@ -380,10 +413,12 @@ def _check_new_partitions(
         if len(replicas) != replication_factor
     ]
     if reason is None and odd:
+        indexes = ", ".join(str(index) for index, _ in odd)
+        counts = ", ".join(str(count) for _, count in odd)
         reason = (
             "Inconsistent replication factor between partitions, partition 0 has "
-            f"{replication_factor} while partitions [{', '.join(str(one) for one, _ in odd)}] have "
-            f"replication factors [{', '.join(str(count) for _, count in odd)}], respectively."
+            f"{replication_factor} while partitions [{indexes}] have replication factors "
+            f"[{counts}], respectively."
         )
     if reason is not None:
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)

@@ -6,13 +6,13 @@ JSON of Kafka 3.9 (`paths`, `codecs`). Handlers never see it: they use `cluster.
 Rules both homes keep (`tests/unit/cluster/test_tree_contract.py` runs against both):
 
 - Every node has a value (bytes; empty and absent are the same), a version that starts at 0 and
-  grows by one with each `set`, and children. `version=-1` means "whatever it is".
+  grows by one with each `set`, and children. `version=-1` means any version.
 - A sequence node gets ten digits appended that grow and never come again below the same parent.
 - An ephemeral node has no children and disappears with the session that made it.
 - `multi` is all or nothing. Its parents must exist; it makes none.
 - A watch stays until it is cancelled (ZooKeeper's fire once; the ZooKeeper home re-arms them). It
-  tells that something changed, not what: several changes may come as one call, and a call may come
-  with no change (after a reconnection). So read again after each call. Calls arrive on the loop,
+  tells that the node changed, not how: several changes may come as one call, and a call may come
+  without a change (after a reconnection). So read again after each call. Calls arrive on the loop,
   after the operation that caused them.
 """
 
@@ -23,10 +23,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.errors import MinibrokerError
-from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     Cancel: TypeAlias = Callable[[], None]
@@ -68,7 +67,7 @@ class EphemeralParent(TreeError):  # noqa: N818
 
 
 class Stat(NamedTuple):
-    """What the tree knows about a node besides its value."""
+    """Facts about a node besides its value."""
 
     version: int
     czxid: int
@@ -128,7 +127,7 @@ if TYPE_CHECKING:
 
 
 class SessionEvent(Enum):
-    """What a home tells about its session. The embedded home has one session and no events."""
+    """A change of a home's session. The embedded home has one session and no events."""
 
     SUSPENDED = "suspended"
     """Not connected; operations raise CoordinationError; ephemeral nodes may still stand."""
@@ -145,18 +144,20 @@ class Tree(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes see (and change) this tree."""
+        """Return whether other processes see (and change) this tree."""
 
     @property
     def change_count(self) -> int:
-        """Number of the last change, growing over restarts too; 0 where others may make some."""
+        """Return the number of the last change, which grows over restarts too; 0 where others may
+        make changes.
+        """
 
     @property
     def session_id(self) -> int:
-        """Owner of the ephemeral nodes created now; 0 while there is no session."""
+        """Return the owner of the ephemeral nodes created now; 0 while there is no session."""
 
     async def open(self) -> None:
-        """Reach the tree. Raises CoordinationError with one sentence for the user."""
+        """Connect to the tree. Raises CoordinationError with one sentence for the user."""
 
     async def close(self) -> None:
         """End the session (ephemeral nodes go) and free everything."""
@@ -173,28 +174,35 @@ class Tree(Protocol):
         make_parents: bool = False,
         sequence: bool = False,
     ) -> str:
-        """Create a node; its path (with the number, for a sequence node).
+        """Create a node; return its path (with the number, for a sequence node).
 
         Raises NodeExists, NoNode (parent missing and not `make_parents`), EphemeralParent.
         """
 
     async def get(self, path: str) -> tuple[bytes, Stat]:
-        """Value and stat. Raises NoNode."""
+        """Return value and stat. Raises NoNode."""
 
     async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """`get` of each, in order, in one round trip's time; None where there is no node."""
+        """Return value and stat of each path, in order, in one round trip's time; None where there
+        is no node.
+        """
 
     async def exists(self, path: str) -> Stat | None:
-        """Stat, or None when there is no node."""
+        """Return the stat, None if there is no node."""
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        """Replace the value; the new version. Raises NoNode, BadVersion."""
+        """Replace the value; return the new version. Raises NoNode, BadVersion."""
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children. Raises NoNode, BadVersion, NotEmpty."""
 
     async def children(self, path: str) -> list[str]:
-        """Names (not paths) of the children, sorted. Raises NoNode."""
+        """Return the names (not the paths) of the children, sorted. Raises NoNode."""
+
+    async def subtree(self, path: str) -> list[str]:
+        """Return the paths of a node and of everything below it, parents first; none if it is
+        absent. A node that somebody else makes or deletes meanwhile may be named or not.
+        """
 
     async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
         """Do all, in order and at once, or none. Raises what the first refused operation raises."""
@@ -205,6 +213,9 @@ class Tree(Protocol):
     async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after the node is created, set or deleted. It need not exist."""
 
+    async def watch_many(self, callbacks: Mapping[str, Callable[[], None]]) -> list[Cancel]:
+        """Watch each path, all or none, in one round trip's time; return their ends in order."""
+
     async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after a child is created or deleted. Raises NoNode."""
 
@@ -213,12 +224,12 @@ class Tree(Protocol):
 
 
 def parent_of(path: str) -> str:
-    """Path of the parent: `/a/b` → `/a`, `/a` → `/`."""
+    """Return the path of the parent: `/a/b` → `/a`, `/a` → `/`."""
     return path.rpartition("/")[0] or "/"
 
 
 def child_path(path: str, name: str) -> str:
-    """Path of a child: `/a`, `b` → `/a/b`."""
+    """Return the path of a child: `/a`, `b` → `/a/b`."""
     return f"/{name}" if path == "/" else f"{path}/{name}"
 
 
@@ -228,26 +239,8 @@ def check_path(path: str) -> None:
         raise ValueError(f"not a path of the tree: {path!r}")
 
 
-async def subtree(tree: Tree, path: str) -> list[str]:
-    """Return the paths of a node and of everything below it, parents first; none if it is absent.
-
-    A node that somebody else deletes meanwhile may be named.
-    """
-    found = [path]
-    turn = TimeSlice()
-    for parent in found:  # grows while it is walked
-        if turn.is_over:  # the embedded home answers without leaving the loop
-            await turn.pause()
-        try:
-            found.extend(child_path(parent, name) for name in await tree.children(parent))
-        except NoNode:
-            if parent == path:
-                return []
-    return found
-
-
 async def ensure_node(tree: Tree, path: str, data: bytes = b"") -> bool:
-    """Create a node and its parents unless it exists; whether it was created."""
+    """Create a node and its parents unless it exists; return whether it was created."""
     try:
         await tree.create(path, data, make_parents=True)
     except NodeExists:

@@ -1,7 +1,7 @@
-"""The only writer of the metadata image: applies what the tree says and tells the listeners.
+"""The only writer of the metadata image: applies the tree's values and tells the listeners.
 
-Called on the loop, under the cluster's lock, by whoever wrote or read the tree. Applying the same
-state twice is harmless and silent.
+Called on the loop, under the cluster's lock, after the tree was written or read. A state that is
+applied twice changes nothing and tells nobody.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from minibroker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
-from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.image import BrokerInfo
+    from minibroker.ids import TopicPartition
 
     _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
 
@@ -27,63 +28,65 @@ class ClusterListener(Protocol):
     """Told of changes after they are in the image; on the loop; must not block nor await."""
 
     def on_topic_created(self, topic: TopicImage) -> None:
-        """A topic appeared (also once for every topic found at start)."""
+        """Hear that a topic appeared; at start, once for every topic found."""
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """A topic is gone; its name may come back with another id."""
+        """Hear that a topic is gone; its name may come back with another id."""
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Partitions `old_count` and above are new."""
+        """Hear that the partitions `old_count` and above are new."""
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Leader, leader epoch, ISR or replicas of a known partition changed."""
+        """Hear that leader, leader epoch, ISR or replicas of a known partition changed."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """The config of an entity changed; at start, once for each that is not a topic's."""
+        """Hear that an entity's config changed; at start, once for each that is not a topic's."""
 
 
 class ImageUpdater:
     """Applies changes to one image."""
 
     def __init__(self, image: MetadataImage) -> None:
-        self.image = image
+        self.image = image  # constant after construction; what is in it, under the cluster's lock
         self.listeners: list[ClusterListener] = []
-        self.failed_replicas: dict[TopicPartition, set[int]] = {}
-        """Partition → brokers whose log directory with it failed since they were started."""
+        """Constant once the cluster is started."""
+        self.broker_listeners: list[Callable[[], None]] = []
+        """Called when brokers came or went."""
+        # Changed under the cluster's lock.
+        self.failed_replicas: dict[str, dict[int, set[int]]] = {}
+        """Topic → partition → brokers whose log directory with it failed since they were started.
+        """
         self._shared_lists: dict[tuple[int, ...], list[int]] = {}
-        self._waiting: list[_Waiting] = []
         self._by_metric_name: dict[str, list[str]] = {}
+        self._waiting: list[_Waiting] = []
+        """Changed on the loop by `wait_for_topic`."""
 
     # Topics
 
-    def build_topic(
+    def known_partitions(
         self,
         name: str,
         assignment: TopicAssignment,
-        states: list[tuple[PartitionState, int] | None],
-    ) -> TopicImage:
-        """The image of a topic from its nodes' values.
+        states: Iterable[tuple[PartitionState, int] | None],
+    ) -> Iterator[PartitionImage]:
+        """Yield the images of a topic's partitions, from its nodes' values.
 
         Args:
             states: per partition from 0: state and version of its node, None where there is none.
         """
-        partitions = []
         for index, state in enumerate(states):
             replicas = self.share(assignment.replicas.get(index, _NO_BROKERS))
-            partitions.append(
-                PartitionImage(
-                    leader=state[0].leader if state else NO_LEADER,
-                    leader_epoch=state[0].leader_epoch if state else 0,
-                    replicas=replicas,
-                    isr=self.share(state[0].isr) if state else _NO_BROKERS,
-                    adding=self.share(assignment.adding.get(index, _NO_BROKERS)),
-                    removing=self.share(assignment.removing.get(index, _NO_BROKERS)),
-                    offline=self.offline_of(name, index, replicas),
-                    controller_epoch=state[0].controller_epoch if state else 0,
-                    partition_epoch=state[1] if state else -1,
-                )
+            yield PartitionImage(
+                leader=state[0].leader if state else NO_LEADER,
+                leader_epoch=state[0].leader_epoch if state else 0,
+                replicas=replicas,
+                isr=self.share(state[0].isr) if state else _NO_BROKERS,
+                adding=self.share(assignment.adding.get(index, _NO_BROKERS)),
+                removing=self.share(assignment.removing.get(index, _NO_BROKERS)),
+                offline=self.offline_of(name, index, replicas),
+                controller_epoch=state[0].controller_epoch if state else 0,
+                partition_epoch=state[1] if state else -1,
             )
-        return TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
 
     def new_partitions(self, replicas: Iterable[list[int]]) -> Iterator[PartitionImage]:
         """Yield the images of partitions that have no state yet.
@@ -92,6 +95,7 @@ class ImageUpdater:
         has failed.
         """
         images: dict[tuple[int, ...], PartitionImage] = {}
+        alive = self.image.brokers
         for broker_ids in replicas:
             key = tuple(broker_ids)
             image = images.get(key)
@@ -103,28 +107,31 @@ class ImageUpdater:
                     isr=_NO_BROKERS,
                     adding=_NO_BROKERS,
                     removing=_NO_BROKERS,
-                    offline=self.share([one for one in key if one not in self.image.brokers]),
+                    offline=self.share([broker for broker in key if broker not in alive]),
                     controller_epoch=0,
                     partition_epoch=-1,
                 )
             yield image
 
     def offline_of(self, topic: str, index: int, replicas: list[int]) -> list[int]:
-        """Those of a partition's replicas that are out of reach: no broker, or no disk."""
+        """Return those of a partition's replicas that are out of reach: no broker, or no disk."""
         alive = self.image.brokers
-        failed = self.failed_replicas.get(TopicPartition(topic, index), ())
-        return self.share([one for one in replicas if one not in alive or one in failed])
+        failed = self.failed_replicas.get(topic, {}).get(index, ())
+        return self.share(
+            [broker for broker in replicas if broker not in alive or broker in failed]
+        )
 
     def note_failed_replicas(self, broker_id: int, partitions: Collection[TopicPartition]) -> None:
-        """A log directory of this broker failed, and these partitions were in it."""
+        """Note that a log directory of this broker failed, and that these partitions were in it."""
         for name in partitions:
-            self.failed_replicas.setdefault(name, set()).add(broker_id)
+            of_topic = self.failed_replicas.setdefault(name.topic, {})
+            of_topic.setdefault(name.partition, set()).add(broker_id)
         for topic in {name.topic for name in partitions}:
             if topic in self.image.topics:
                 self._refresh_offline(self.image.topics[topic])
 
     def share(self, broker_ids: list[int]) -> list[int]:
-        """One list object for equal lists: ten thousand partitions have a handful of them."""
+        """Return one list object for equal lists: 10,000 partitions have a handful of them."""
         if not broker_ids:
             return _NO_BROKERS
         return self._shared_lists.setdefault(tuple(broker_ids), broker_ids)
@@ -188,8 +195,7 @@ class ImageUpdater:
         if topic is None:
             return
         self.image.topic_by_id.pop(topic.topic_id, None)
-        for index in range(len(topic.partitions)):
-            self.failed_replicas.pop(TopicPartition(name, index), None)
+        self.failed_replicas.pop(name, None)
         same = self._by_metric_name[metric_name(name)]
         same.remove(name)
         if not same:
@@ -200,13 +206,14 @@ class ImageUpdater:
         self._wake(name)
 
     def colliding_with(self, name: str) -> list[str]:
-        """Known topics (of another name) whose metrics would have the same name."""
-        return [one for one in self._by_metric_name.get(metric_name(name), ()) if one != name]
+        """Return the known topics (of another name) whose metrics would have the same name."""
+        same = self._by_metric_name.get(metric_name(name), ())
+        return [other for other in same if other != name]
 
     async def wait_for_topic(
         self, name: str, holds: Callable[[TopicImage | None], bool], timeout_s: float
     ) -> None:
-        """Return when `holds` says yes of the topic (None: there is none). Raises TimeoutError."""
+        """Wait until `holds` is true of the topic, None for no topic. Raises TimeoutError."""
         if holds(self.image.topics.get(name)):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -229,13 +236,15 @@ class ImageUpdater:
     # Brokers and controller
 
     def apply_brokers(self, brokers: dict[int, BrokerInfo]) -> bool:
-        """Replace the registered brokers; whether the set of ids changed."""
+        """Replace the registered brokers; return whether the set of ids changed."""
         before: Collection[int] = self.image.brokers.keys()
         changed = before != brokers.keys()
         self.image.brokers = brokers
         if changed:
             for topic in list(self.image.topics.values()):
                 self._refresh_offline(topic)
+            for tell in self.broker_listeners:
+                tell()
         return changed
 
     def _refresh_offline(self, topic: TopicImage) -> None:
@@ -271,7 +280,7 @@ class ImageUpdater:
 
 
 def metric_name(topic: str) -> str:
-    """What a topic is called in metrics, where `.` and `_` are one."""
+    """Return the name of a topic in metrics, where `.` and `_` are the same."""
     return topic.replace(".", "_")
 
 
@@ -282,7 +291,9 @@ def replace_partition(
     partition_epoch: int | None = None,
     offline: list[int] | None = None,
 ) -> PartitionImage:
-    """A copy with another state, version of the state's node, or offline replicas."""
+    """Return a copy with another state, another version of the state's node, or other offline
+    replicas.
+    """
     return PartitionImage(
         leader=state.leader if state else partition.leader,
         leader_epoch=state.leader_epoch if state else partition.leader_epoch,

@@ -6,7 +6,7 @@ tells the two apart).
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.cluster.tree import (
@@ -18,18 +18,20 @@ from minibroker.cluster.tree import (
     NoNode,
     Set,
     Stat,
+    TreeError,
+    child_path,
     parent_of,
 )
-from minibroker.cluster.zookeeper_session import OPERATION_TIMEOUT_S, ZooKeeperSession
+from minibroker.cluster.zookeeper_session import ZooKeeperSession
+from minibroker.slices import collect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minibroker.cluster.tree import Operation
 
-PIPELINE_MAX: Final = 1_000
-"""Reads of one `get_many` that are under way at the same time."""
-
+NODES_AT_ONCE: Final = 200
+"""Nodes whose children are asked for together: their calls are made in half a millisecond."""
 _EPHEMERAL: Final = 1
 _SEQUENCE: Final = 2
 
@@ -49,7 +51,7 @@ class ZooKeeperTree(ZooKeeperSession):
         make_parents: bool = False,
         sequence: bool = False,
     ) -> str:
-        """Create a node; its path. Raises NodeExists, NoNode, EphemeralParent."""
+        """Create a node; return its path. Raises NodeExists, NoNode, EphemeralParent."""
         while True:
             try:
                 created = await self._call(
@@ -76,39 +78,31 @@ class ZooKeeperTree(ZooKeeperSession):
         return self._client.create_async(path, data, ephemeral=ephemeral, sequence=sequence)
 
     async def get(self, path: str) -> tuple[bytes, Stat]:
-        """Value and stat. Raises NoNode."""
+        """Return value and stat. Raises NoNode."""
         data, stat = await self._call(path, self._client_method("get_async"), self._full(path))
         return data or b"", _stat(stat)
 
     async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """`get` of each, pipelined, in order; None where there is no node."""
+        """Return value and stat of each path, pipelined, in order; None where there is no node."""
+        get = self._client_method("get_async")
+        calls = [(path, partial(get, self._full(path))) for path in paths]
         found: list[tuple[bytes, Stat] | None] = []
-        for start in range(0, len(paths), PIPELINE_MAX):
-            batch = paths[start : start + PIPELINE_MAX]
-            get = self._client_method("get_async")
-            futures = [self._send(get, self._full(path)) for path in batch]
-            try:
-                async with asyncio.timeout(OPERATION_TIMEOUT_S):
-                    results = await asyncio.gather(*futures, return_exceptions=True)
-            except TimeoutError:
-                raise self._away() from None
-            for path, result in zip(batch, results, strict=True):
-                if isinstance(result, BaseException):
-                    error = self._translate(path, result)  # type: ignore[arg-type]
-                    if not isinstance(error, NoNode):
-                        raise error from result
-                    found.append(None)
-                else:
-                    found.append((result[0] or b"", _stat(result[1])))
+        for answer in await self._call_many(calls):
+            if isinstance(answer, NoNode):
+                found.append(None)
+            elif isinstance(answer, TreeError):
+                raise answer
+            else:
+                found.append((answer[0] or b"", _stat(answer[1])))
         return found
 
     async def exists(self, path: str) -> Stat | None:
-        """Stat, or None when there is no node."""
+        """Return the stat, None if there is no node."""
         stat = await self._call(path, self._client_method("exists_async"), self._full(path))
         return None if stat is None else _stat(stat)
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        """Replace the value; the new version. Raises NoNode, BadVersion."""
+        """Replace the value; return the new version. Raises NoNode, BadVersion."""
         stat = await self._call(
             path, self._client_method("set_async"), self._full(path), data or None, version
         )
@@ -119,11 +113,33 @@ class ZooKeeperTree(ZooKeeperSession):
         await self._call(path, self._client_method("delete_async"), self._full(path), version)
 
     async def children(self, path: str) -> list[str]:
-        """Names of the children, sorted. Raises NoNode."""
+        """Return the names of the children, sorted. Raises NoNode."""
         names = await self._call(path, self._client_method("get_children_async"), self._full(path))
         if path == "/" and not self._chroot:
             names = [name for name in names if name != "zookeeper"]  # its own, not the tree's
         return sorted(names)
+
+    async def subtree(self, path: str) -> list[str]:
+        """Return the paths of a node and of everything below it, parents first; none if it is
+        absent. The children of all nodes of a level are asked for together.
+        """
+        found: list[str] = []
+        level = [path]
+        children = self._client_method("get_children_async")
+        while level:
+            below: list[str] = []
+            for start in range(0, len(level), NODES_AT_ONCE):
+                batch = level[start : start + NODES_AT_ONCE]
+                calls = [(parent, partial(children, self._full(parent))) for parent in batch]
+                for parent, answer in zip(batch, await self._call_many(calls), strict=True):
+                    if isinstance(answer, NoNode):
+                        continue  # deleted meanwhile
+                    if isinstance(answer, TreeError):
+                        raise answer
+                    found.append(parent)
+                    below += await collect(child_path(parent, name) for name in sorted(answer))
+            level = below
+        return found
 
     async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
         """Do all in one transaction, or none."""
@@ -166,7 +182,7 @@ class ZooKeeperTree(ZooKeeperSession):
         return wire.Delete(path, operation.version)
 
     async def flush(self) -> None:
-        """Nothing to do: ZooKeeper acknowledges what its quorum has on disk."""
+        """Do nothing: ZooKeeper acknowledges what its quorum has on disk."""
 
 
 def _stat(stat: Any) -> Stat:

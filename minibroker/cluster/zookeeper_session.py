@@ -1,7 +1,7 @@
 """A session with ZooKeeper, through kazoo: the only module that imports it, and only when opened.
 
-Stands below `ZooKeeperTree`, which says what the nodes are for: here are the connection, the events
-of the session, one call after the other and the watches. kazoo works in threads of its own. Each of
+Stands below `ZooKeeperTree`, which knows the nodes. This module has the connection, the events of
+the session, the calls in their order, and the watches. kazoo works in threads of its own. Each of
 its callbacks does one thing, `call_soon_threadsafe`; everything else happens on the loop. A call is
 sent at once or refused at once: while there is no connection it raises CoordinationError instead of
 waiting for one.
@@ -24,24 +24,28 @@ from minibroker.cluster.tree import (
     NoNode,
     NotEmpty,
     SessionEvent,
+    TreeError,
 )
 from minibroker.cluster.zookeeper_watches import WatchSet
 from minibroker.errors import CoordinationError
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from minibroker.cluster.tree import Cancel
 
 OPERATION_TIMEOUT_S: Final = 5.0
 """How long an answer may take before the caller is told to try again."""
+PIPELINE_MAX: Final = 200
+"""Calls that are sent before the first of them is answered."""
 RECONNECT_DELAY_S: Final = 0.1
 RECONNECT_DELAY_MAX_S: Final = 1.0
 CLOSE_TIMEOUT_S: Final = 5.0
 NOWHERE: Final = "127.0.0.1:1"
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class ZooKeeperSession:
@@ -62,26 +66,32 @@ class ZooKeeperSession:
         connection_timeout_ms: int = 18_000,
         session_file: Path | None = None,
     ) -> None:
+        # Constant after construction.
         self._session_file = session_file
         self._connect = connect
         self._hosts, slash, chroot = connect.partition("/")
         self._chroot = f"/{chroot}".rstrip("/") if slash else ""
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
-        self._client: Any = None
+        # Set by `open`, then read by kazoo's threads, too.
         self._kazoo: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        # The loop's.
+        self._client: Any = None
         self._connected = asyncio.Event()
         self._had_session = False
         self._expired = False
         self._session_callbacks: list[Callable[[SessionEvent], None]] = []
         self._watches = WatchSet(
-            read=self._read_with_watch, send=self._send, call=self._call, hop=self._hop
+            read=self._read_with_watch,
+            send=self._send,
+            call_many=self._call_many,
+            hop=self._hop,
         )
 
     @property
     def session_id(self) -> int:
-        """Number of the ZooKeeper session, 0 while not connected."""
+        """Return the number of the ZooKeeper session, 0 while not connected."""
         client_id = self._client.client_id if self._client is not None else None
         return int(client_id[0]) if client_id else 0
 
@@ -148,13 +158,13 @@ class ZooKeeperSession:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await stopped.wait()
         except TimeoutError:
-            _log.warning("ZooKeeper at %s did not confirm the end of the session", self._connect)
+            logger.warning("ZooKeeper at %s did not confirm the end of the session", self._connect)
             return  # the next start may take it up
         if self._session_file is not None:
             forget_session(self._session_file)
 
     async def abandon(self) -> None:
-        """Hang up without ending the session, as a process that dies."""
+        """Disconnect without ending the session, as a process that dies."""
         if self._client is not None:
             await self._stop_client(_hang_up).wait()
 
@@ -200,7 +210,7 @@ class ZooKeeperSession:
         return stopped
 
     def _hop(self, callback: Callable[..., object], *arguments: object) -> None:
-        """From a kazoo thread to the loop; nothing to tell a loop that is closed."""
+        """Call from a kazoo thread on the loop; do nothing if the loop is closed."""
         assert self._loop is not None
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
@@ -239,7 +249,7 @@ class ZooKeeperSession:
         try:
             save_session(self._session_file, *client_id)
         except OSError as error:
-            _log.warning("the ZooKeeper session will not survive a crash: %s", error)
+            logger.warning("the ZooKeeper session cannot be resumed after a crash: %s", error)
 
     def _tell(self, event: SessionEvent) -> None:
         for callback in list(self._session_callbacks):
@@ -260,7 +270,7 @@ class ZooKeeperSession:
         return CoordinationError(f"ZooKeeper at {self._connect} cannot be reached now")
 
     def _send(self, start: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
-        """Start one kazoo operation; a future of its raw result."""
+        """Start one kazoo operation; return a future of its raw result."""
         client = self._client
         if client is None or not client.connected or not self._connected.is_set():
             raise self._away()
@@ -280,6 +290,35 @@ class ZooKeeperSession:
             raise self._away() from None
         except self._kazoo.exceptions.KazooException as error:
             raise self._translate(path, error) from error
+
+    async def _call_many(self, calls: Sequence[tuple[str, Callable[[], Any]]]) -> list[Any]:
+        """Start calls (path, start) without waiting for each answer; return the answers in order.
+
+        At most PIPELINE_MAX are unanswered at a time. A call that the tree refuses has its
+        TreeError in place of an answer. Raises CoordinationError.
+        """
+        answers: list[Any] = []
+        turn = TimeSlice()
+        for begin in range(0, len(calls), PIPELINE_MAX):
+            batch = calls[begin : begin + PIPELINE_MAX]
+            futures = []
+            for _, start in batch:
+                futures.append(self._send(start))
+                if turn.is_over:
+                    await turn.pause()
+            try:
+                async with asyncio.timeout(OPERATION_TIMEOUT_S):
+                    results = await asyncio.gather(*futures, return_exceptions=True)
+            except TimeoutError:
+                raise self._away() from None
+            for (path, _), result in zip(batch, results, strict=True):
+                answer = result
+                if isinstance(result, Exception):
+                    answer = self._translate(path, result)
+                    if not isinstance(answer, TreeError):
+                        raise answer from result
+                answers.append(answer)
+        return answers
 
     def _translate(self, path: str, error: Exception) -> Exception:
         exceptions = self._kazoo.exceptions
@@ -313,6 +352,12 @@ class ZooKeeperSession:
     async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after the node is created, set or deleted."""
         return await self._watches.add((path, False), callback)
+
+    async def watch_many(self, callbacks: Mapping[str, Callable[[], None]]) -> list[Cancel]:
+        """Watch each path, pipelined, all or none; return their ends in order."""
+        return await self._watches.add_many(
+            {(path, False): callback for path, callback in callbacks.items()}
+        )
 
     async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after a child is created or deleted. Raises NoNode."""

@@ -1,1 +1,3 @@
-"""`protocol_specs/` to Python; not shipped in the wheel, imports nothing of the broker."""
+"""Makes Python of `protocol_specs/`. The wheel does not have it, and it imports nothing of the
+broker.
+"""

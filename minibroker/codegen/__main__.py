@@ -1,8 +1,8 @@
-"""`python -m minibroker.codegen [--check | --freeze]`: specs in, Python out.
+"""`python -m minibroker.codegen [--check | --freeze]` writes the generated Python modules.
 
-Without an option it rewrites what differs and says so; with `--check` it writes nothing and exits 1
-when anything would change. The tests use `generate` to prove that what is checked in is fresh. With
-`--freeze` it also records the layouts of versions that are new (see `layouts.py`).
+Without an option it rewrites the files that differ and names them. With `--check` it writes nothing
+and exits with 1 if a file would change. With `--freeze` it also records the layouts of new versions
+(see `layouts.py`). A test calls `generate` and compares the files with it.
 """
 
 import argparse
@@ -12,36 +12,36 @@ from pathlib import Path
 
 from minibroker.codegen.emit_module import api_source, stored_source
 from minibroker.codegen.emit_releases import releases_source
-from minibroker.codegen.emit_tables import api_keys_source, error_codes_source
+from minibroker.codegen.emit_tables import api_keys_source, error_codes_source, names_source
 from minibroker.codegen.layouts import Digests, digests_of, digests_text, with_new
-from minibroker.codegen.spec import Api, Message, StoredRecord
+from minibroker.codegen.spec import ApiSpec, MessageSpec, StoredRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = ROOT / "protocol_specs"
 PACKAGE = ROOT / "minibroker"
 
 
-def load_specs() -> tuple[list[Api], list[StoredRecord]]:
-    """Every spec file, checked. Raises SpecError."""
-    apis = [Api(path) for path in sorted((SPECS / "apis").glob("*.json"))]
+def load_specs() -> tuple[list[ApiSpec], list[StoredRecord]]:
+    """Return every spec file, checked. Raises SpecError."""
+    apis = [ApiSpec(path) for path in sorted((SPECS / "apis").glob("*.json"))]
     return apis, [StoredRecord(path) for path in sorted((SPECS / "stored").glob("*.json"))]
 
 
 def current_digests() -> Digests:
-    """The layouts that the specs describe now."""
+    """Return the digests of the layouts that the specs describe now."""
     apis, stored = load_specs()
-    messages: list[Message] = [side for api in apis for side in (api.request, api.response)]
+    messages: list[MessageSpec] = [side for api in apis for side in (api.request, api.response)]
     return digests_of(messages + [side for record in stored for side in record.messages])
 
 
 def frozen_digests() -> Digests:
-    """The layouts that must stay as they are."""
+    """Return the digests of the layouts that may not change."""
     frozen: Digests = json.loads((SPECS / "layouts.json").read_text())
     return frozen
 
 
 def generate() -> dict[Path, str]:
-    """Every generated file and its text, nothing written."""
+    """Return every generated file with its text; write nothing."""
     errors = json.loads((SPECS / "errors.json").read_text())
     releases = json.loads((SPECS / "releases.json").read_text())
     apis, stored = load_specs()
@@ -49,6 +49,7 @@ def generate() -> dict[Path, str]:
     files = {
         PACKAGE / "error_codes.py": error_codes_source(errors),
         protocol / "api_keys.py": api_keys_source(apis),
+        PACKAGE / "testing" / "names.py": names_source(apis, errors),
         protocol / "releases.py": releases_source(releases),
     }
     files |= {protocol / "messages" / f"{api.name}.py": api_source(api) for api in apis}
@@ -57,7 +58,7 @@ def generate() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Entry of the command; the exit code."""
+    """Run the command; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m minibroker.codegen", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     parser.add_argument("--freeze", action="store_true", help="record the layouts of new versions")

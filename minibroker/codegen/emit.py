@@ -1,21 +1,25 @@
 """A struct of a spec as a Python class: constructor, `read`, `write`.
 
-Neighbouring numbers of fixed size are packed and unpacked together, one precompiled `struct.Struct`
-per combination that some version needs; everything else is one call per field. `values.py` knows
-how one value is read, written and compared; this module puts the class together.
+Neighbouring numbers of fixed size are packed and unpacked together, with a precompiled
+`struct.Struct` for each combination that a version needs. Every other field is one call.
+`values.py` has the code for a single value; this module assembles the class.
 """
 
 from minibroker.codegen import values
 from minibroker.codegen.ladder import Lines, indented, ladder, starts_of
-from minibroker.codegen.spec import NUMBER_CODES, Field, Message, Range, Struct
+from minibroker.codegen.spec import NUMBER_CODES, FieldSpec, MessageSpec, Range, StructSpec
 from minibroker.codegen.text import LINE_LENGTH, sentence
 
 
 class StructEmitter:
-    """Writes the class of one struct; collects the layouts it needs in `layouts`."""
+    """Makes the class of one struct; collects the layouts that it needs in `layouts`."""
 
     def __init__(
-        self, message: Message, struct: Struct, names: dict[Struct, str], layouts: set[str]
+        self,
+        message: MessageSpec,
+        struct: StructSpec,
+        names: dict[StructSpec, str],
+        layouts: set[str],
     ) -> None:
         self.struct = struct
         self.scope = struct.versions
@@ -26,7 +30,7 @@ class StructEmitter:
         self.always_flexible = message.is_flexible(self.scope.first)
 
     def class_lines(self, base: str, constants: Lines, doc: str) -> Lines:
-        """The whole class; `constants` are the class attributes of a root struct."""
+        """Return the whole class; `constants` are the class attributes of a root struct."""
         name = self.names[self.struct]
         lines = [f"class {name}({base}):", f'    """{doc}"""', ""]
         slots = ", ".join(f'"{field.name}"' for field in self.struct.fields)
@@ -48,7 +52,7 @@ class StructEmitter:
             body.append(f'"""{self._field_doc(field)}"""')
         return [*lines, ") -> None:", *indented(body)]
 
-    def _field_doc(self, field: Field) -> str:
+    def _field_doc(self, field: FieldSpec) -> str:
         doc = sentence(field.doc)
         if field.versions == self.scope:
             return doc
@@ -70,7 +74,7 @@ class StructEmitter:
             *indented([*lines, "return self"]),
         ]
 
-    def _read_numbers(self, cluster: list[Field]) -> Lines:
+    def _read_numbers(self, cluster: list[FieldSpec]) -> Lines:
         def lines_for(version: int) -> Lines:
             present = [field for field in cluster if version in field.versions]
             lines = self._read_present(present)
@@ -79,7 +83,7 @@ class StructEmitter:
 
         return ladder(self.scope, starts_of(*(field.versions for field in cluster)), lines_for)
 
-    def _read_present(self, fields: list[Field]) -> Lines:
+    def _read_present(self, fields: list[FieldSpec]) -> Lines:
         if not fields:
             return []
         if len(fields) == 1:
@@ -87,7 +91,7 @@ class StructEmitter:
         targets = [f"self.{field.name}" for field in fields]
         return _long_line("", targets, f" = reader.fixed({self._layout(fields)})")
 
-    def _read_one(self, field: Field) -> Lines:
+    def _read_one(self, field: FieldSpec) -> Lines:
         def lines_for(version: int) -> Lines:
             if version not in field.versions:
                 return [f"self.{field.name} = {values.default(field, self.names)}"]
@@ -97,12 +101,12 @@ class StructEmitter:
 
         return ladder(self.scope, self._breaks(field), lines_for)
 
-    def _breaks(self, field: Field) -> set[int]:
-        """An array is read in one place; whatever is simpler branches once, not twice."""
+    def _breaks(self, field: FieldSpec) -> set[int]:
+        """Return the versions at which the code of the field changes; an array branches inside."""
         inner = set() if field.is_array else values.breaks(field, self.flexible_from)
         return starts_of(field.versions) | inner
 
-    def _step(self, field: Field, version: int) -> Range:
+    def _step(self, field: FieldSpec, version: int) -> Range:
         return field.versions if field.is_array else Range(version, version)
 
     def _read_tags(self) -> Lines:
@@ -126,7 +130,7 @@ class StructEmitter:
             lines = [f"if version >= {self.flexible_from}:", *indented(lines)]
         return self._defaults(tagged) + lines
 
-    def _tag_condition(self, field: Field) -> str:
+    def _tag_condition(self, field: FieldSpec) -> str:
         start = max(self.flexible_from or 0, self.scope.first)
         condition = (
             f" and version >= {field.versions.first}" if field.versions.first > start else ""
@@ -135,7 +139,7 @@ class StructEmitter:
             condition += f" and version <= {field.versions.last}"
         return condition
 
-    def _defaults(self, fields: list[Field]) -> Lines:
+    def _defaults(self, fields: list[FieldSpec]) -> Lines:
         return [f"self.{field.name} = {values.default(field, self.names)}" for field in fields]
 
     def _write(self) -> Lines:
@@ -150,7 +154,7 @@ class StructEmitter:
         head = "def write(self, writer: Writer, version: int) -> None:"
         return [head, *indented(lines or ['"""Nothing to write."""'])]
 
-    def _write_numbers(self, cluster: list[Field]) -> Lines:
+    def _write_numbers(self, cluster: list[FieldSpec]) -> Lines:
         def lines_for(version: int) -> Lines:
             present = [field for field in cluster if version in field.versions]
             lines = self._refusals([f for f in cluster if version not in f.versions])
@@ -164,7 +168,7 @@ class StructEmitter:
 
         return ladder(self.scope, starts_of(*(field.versions for field in cluster)), lines_for)
 
-    def _write_one(self, field: Field) -> Lines:
+    def _write_one(self, field: FieldSpec) -> Lines:
         def lines_for(version: int) -> Lines:
             if version not in field.versions:
                 return self._refusals([field])
@@ -174,8 +178,10 @@ class StructEmitter:
 
         return ladder(self.scope, self._breaks(field), lines_for)
 
-    def _refusals(self, fields: list[Field]) -> Lines:
-        """A value that is set but has no place is an error, unless the protocol lets it go."""
+    def _refusals(self, fields: list[FieldSpec]) -> Lines:
+        """Return the code that refuses a value without a place in a version, unless the field is
+        ignorable.
+        """
         lines: Lines = []
         for field in fields:
             if not field.ignorable:
@@ -202,7 +208,7 @@ class StructEmitter:
         refusals = self._refusals(tagged)
         return [*lines, "else:", *indented(refusals)] if refusals else lines
 
-    def _write_tag(self, field: Field) -> Lines:
+    def _write_tag(self, field: FieldSpec) -> Lines:
         inner = ["value = Writer()"]
         inner += values.write_lines(field, "value", field.versions, self.flexible_from, self.names)
         inner.append(f"tagged.append(({field.tag}, value))")
@@ -213,21 +219,25 @@ class StructEmitter:
             lines.append(self._refusals([field])[1])
         return lines
 
-    def _layout(self, fields: list[Field]) -> str:
+    def _layout(self, fields: list[FieldSpec]) -> str:
         codes = "".join(NUMBER_CODES[field.type] for field in fields)
         self.layouts.add(codes)
         return layout_name(codes)
 
 
 def layout_name(codes: str) -> str:
-    """`"ihq"` → `_IHQ`; unsigned numbers get a U in front, booleans are Z."""
+    """Return the name of a layout: `"ihq"` → `_IHQ`; unsigned numbers get a U in front, booleans a
+    Z.
+    """
     letters = {"?": "Z", "H": "UH", "I": "UI"}
     return "_" + "".join(letters.get(code, code.upper()) for code in codes)
 
 
-def _clusters(fields: list[Field]) -> list[list[Field]]:
-    """Fields in order; neighbouring numbers stand together, everything else alone."""
-    clusters: list[list[Field]] = []
+def _clusters(fields: list[FieldSpec]) -> list[list[FieldSpec]]:
+    """Return the fields in order, with neighbouring numbers together and every other field
+    alone.
+    """
+    clusters: list[list[FieldSpec]] = []
     for field in fields:
         if field.is_number and clusters and clusters[-1][0].is_number:
             clusters[-1].append(field)
@@ -237,7 +247,7 @@ def _clusters(fields: list[Field]) -> list[list[Field]]:
 
 
 def _long_line(head: str, items: list[str], tail: str) -> Lines:
-    """`head items tail`, broken into one item per line when it gets too long."""
+    """Return `head items tail`, with one item per line if it is too long for one line."""
     line = head + ", ".join(items) + tail
     if len(line) + 16 <= LINE_LENGTH:
         return [line]

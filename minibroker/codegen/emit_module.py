@@ -1,10 +1,10 @@
-"""A spec file as a whole Python module: imports, layouts, one class per struct."""
+"""Makes a Python module of a spec file: imports, layouts, a class for each struct."""
 
 from typing import NamedTuple
 
 from minibroker.codegen.emit import StructEmitter, layout_name
 from minibroker.codegen.ladder import Lines
-from minibroker.codegen.spec import Api, Message, StoredRecord, Struct
+from minibroker.codegen.spec import ApiSpec, MessageSpec, StoredRecord, StructSpec
 from minibroker.codegen.text import banner, sentence
 
 _IMPORTABLE = {
@@ -17,15 +17,15 @@ _IMPORTABLE = {
 class ClassPlan(NamedTuple):
     """A class of the module; `constants` are the class attributes of a root struct."""
 
-    message: Message
-    struct: Struct
+    message: MessageSpec
+    struct: StructSpec
     doc: str
     base: str
     constants: Lines
 
 
-def api_source(api: Api) -> str:
-    """`apis/NN_name.json` → `protocol/messages/<name>.py`."""
+def api_source(api: ApiSpec) -> str:
+    """Return `protocol/messages/<name>.py` for `apis/NN_name.json`."""
     body = [sentence(api.doc), *_notes(api.version_notes)]
     lines = banner(
         f"{api.api}: key {api.key}, versions {api.versions.first} to {api.versions.last}.",
@@ -41,7 +41,7 @@ def api_source(api: Api) -> str:
 
 
 def stored_source(record: StoredRecord) -> str:
-    """`stored/<name>.json` → `protocol/stored/<name>.py`."""
+    """Return `protocol/stored/<name>.py` for `stored/<name>.json`."""
     lines = banner(
         sentence(record.doc) or f"{record.name}.",
         f"protocol_specs/stored/{record.path.name}",
@@ -55,7 +55,7 @@ def stored_source(record: StoredRecord) -> str:
     return _module(lines, plans, names)
 
 
-def _plans(message: Message, doc: str, base: str, constants: Lines) -> list[ClassPlan]:
+def _plans(message: MessageSpec, doc: str, base: str, constants: Lines) -> list[ClassPlan]:
     return [
         ClassPlan(message, struct, doc, base, constants)
         if struct is message.root
@@ -64,7 +64,7 @@ def _plans(message: Message, doc: str, base: str, constants: Lines) -> list[Clas
     ]
 
 
-def _constants(message: Message) -> Lines:
+def _constants(message: MessageSpec) -> Lines:
     return [
         f"VERSIONS = ({message.versions.first}, {message.versions.last})",
         f"FLEXIBLE_FROM: int | None = {message.flexible_from}",
@@ -77,7 +77,7 @@ def _notes(version_notes: dict[str, str]) -> Lines:
     return ["", "Versions:", *(f"{version}: {note}" for version, note in version_notes.items())]
 
 
-def _module(lines: Lines, plans: list[ClassPlan], names: dict[Struct, str]) -> str:
+def _module(lines: Lines, plans: list[ClassPlan], names: dict[StructSpec, str]) -> str:
     layouts: set[str] = set()
     body: Lines = []
     written: set[str] = set()
@@ -114,10 +114,12 @@ def _mentions(text: str, name: str) -> bool:
     return any(word in text for word in words)
 
 
-def _class_names(*messages: Message) -> dict[Struct, str]:
-    """Kafka's struct names; one that two sides use differently gets the side in front."""
-    names: dict[Struct, str] = {}
-    by_name: dict[str, list[tuple[Struct, str]]] = {}
+def _class_names(*messages: MessageSpec) -> dict[StructSpec, str]:
+    """Return the class of each struct: Kafka's name, with the side in front if the two sides
+    differ.
+    """
+    names: dict[StructSpec, str] = {}
+    by_name: dict[str, list[tuple[StructSpec, str]]] = {}
     for message in messages:
         for struct in message.structs:
             side = next(

@@ -1,7 +1,7 @@
-"""`protocol_specs/releases.json` → `minibroker/protocol/releases.py`: what Kafka releases spoke.
+"""Makes `minibroker/protocol/releases.py`, the versions of each Kafka release, of `releases.json`.
 
-The table stays in the form of the facts (per API: from which release on which versions), as one
-release is asked for, once, when a broker starts that passes for it.
+The table keeps the form of the facts: for each API the versions from a release on. A broker that
+advertises a release reads it once, at its start.
 """
 
 from typing import Any
@@ -10,10 +10,10 @@ from minibroker.codegen.text import banner, wrapped
 
 
 def releases_source(table: dict[str, Any]) -> str:
-    """The text of the module, final. Raises ValueError for a release or range that is none."""
+    """Return the text of the module. Raises ValueError for an unknown release or a wrong range."""
     releases: list[str] = table["releases"]
     lines = banner(
-        "Which versions of every API the brokers of each Kafka release serve.",
+        "The versions of every API that the brokers of each Kafka release serve.",
         "protocol_specs/releases.json",
         "Imported only by a broker that passes for one (`minibroker.advertised.kafka.version`).",
     )
@@ -44,7 +44,7 @@ def releases_source(table: dict[str, Any]) -> str:
 
 
 def _row(releases: list[str], name: str, text: str | None) -> tuple[int, int, int]:
-    """One `"release": "low-high"`; null, for an API that was taken away, is an empty range."""
+    """Return the row of one `"release": "low-high"`; null, for a removed API, is an empty range."""
     if text is None:
         return releases.index(name), 0, -1
     low, high = map(int, text.split("-"))

@@ -1,17 +1,19 @@
-"""Tables of the protocol as Python source: `error_codes.py` and `protocol/api_keys.py`.
+"""Makes the tables of the protocol: error codes, keys of APIs, and the names of both.
 
-Each function takes data read from `protocol_specs/` and gives back the text of one module. The
-text is final: `__main__` writes it or compares it, nothing reformats it.
+Each function takes data of `protocol_specs/` and returns the text of a module. The text is final:
+`__main__` writes or compares it, and no formatter changes it.
 """
 
 from typing import Any
 
-from minibroker.codegen.spec import Api
+from minibroker.codegen.spec import ApiSpec
 from minibroker.codegen.text import banner, wrapped
 
 
 def error_codes_source(table: dict[str, Any]) -> str:
-    """`errors.json` → `minibroker/error_codes.py`: the enum, the retriable codes, the meanings."""
+    """Return `minibroker/error_codes.py` for `errors.json`: the enum, the retriable codes, the
+    meanings.
+    """
     errors = table["errors"]
     lines = banner(
         "Error codes of the Kafka protocol: the numbers that answers carry.",
@@ -44,8 +46,8 @@ def error_codes_source(table: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def api_keys_source(apis: list[Api]) -> str:
-    """All APIs → `minibroker/protocol/api_keys.py`: a constant per key, the table, the loader."""
+def api_keys_source(apis: list[ApiSpec]) -> str:
+    """Return `minibroker/protocol/api_keys.py`: a constant per key, the table, the loader."""
     lines = banner(
         "Keys of the Kafka protocol's APIs, and where their messages are.",
         "protocol_specs/apis/",
@@ -61,7 +63,26 @@ def api_keys_source(apis: list[Api]) -> str:
     return "\n".join([*lines, "}", *_LOADER.rstrip().split("\n"), ""])
 
 
-def _by_key(api: Api) -> int:
+def names_source(apis: list[ApiSpec], table: dict[str, Any]) -> str:
+    """Return `minibroker/testing/names.py`: names of APIs and errors as types, which editors
+    complete.
+    """
+    lines = banner(
+        "Names that faults and waits take, as types: an editor completes them.",
+        "protocol_specs/",
+        "For type checkers only; `testing/faults.py` checks names at run time.",
+        has_long_lines=False,
+    )
+    lines += ["from typing import Literal", ""]
+    apis_by_name = sorted(api.api for api in apis)
+    errors = [error["name"] for error in table["errors"] if error["code"]]
+    for name, values in (("ApiName", apis_by_name), ("ErrorName", errors)):
+        listed = ", ".join(f'"{value}"' for value in values)
+        lines += [f"{name} = Literal[", *wrapped(listed, indent=4), "]", ""]
+    return "\n".join(lines)
+
+
+def _by_key(api: ApiSpec) -> int:
     return api.key
 
 

@@ -1,7 +1,7 @@
-"""Version branches: which lines belong to which versions, as one `if`/`elif`/`else` ladder.
+"""Version branches: an `if`/`elif`/`else` ladder with the lines of each range of versions.
 
-A *step* is a range of versions and the lines for it. Newest versions are tested first: they are
-what most clients speak.
+A *step* is a range of versions with its lines. The newest versions are tested first, because most
+clients use them.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,14 @@ INDENT = "    "
 
 
 def indented(lines: Lines) -> Lines:
-    """The lines one level deeper."""
+    """Return the lines one level deeper."""
     return [INDENT + line if line else line for line in lines]
 
 
 def ladder(scope: Range, breaks: set[int], lines_for: Callable[[int], Lines]) -> Lines:
-    """Code for every version of `scope`, branching only where the code differs.
-
-    `breaks` holds the versions at which something begins to differ from the version before;
-    `lines_for` gives the code for one version, which stands for all up to the next break.
+    """Return code for every version of `scope`, with branches only where the code differs.
+    `breaks` holds the versions at which the code changes. `lines_for` returns the code of a
+    version, which holds up to the next break.
     """
     starts = sorted({scope.first} | {start for start in breaks if start in scope})
     steps: list[tuple[int, Lines]] = []
@@ -48,5 +47,5 @@ def _branches(steps: list[tuple[int, Lines]]) -> Lines:
 
 
 def starts_of(*ranges: Range | None) -> set[int]:
-    """The versions at which one of the ranges begins or has just ended."""
+    """Return the versions at which one of the ranges begins or has just ended."""
     return {edge for found in ranges if found for edge in (found.first, found.last + 1)}

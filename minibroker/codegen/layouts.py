@@ -1,10 +1,10 @@
-"""The layouts that are in use out there: what a version meant once, it means for ever.
+"""Guards the layouts of released versions: the layout of a version never changes.
 
 `protocol_specs/layouts.json` holds a digest of every version of every message: names, order, types,
 null, tags and defaults of its fields. A test compares it with the specs, so that no edit changes a
-version that clients speak. `python -m minibroker.codegen --freeze` adds versions that are new and
-never replaces a digest. (The list is a file, and not a look at the previous commit, so that it
-works in a source archive and over several commits at once.)
+version that clients use. `python -m minibroker.codegen --freeze` adds new versions and never
+replaces a digest. The list is a file and not a comparison with the previous commit, so that it
+works in a source archive and over several commits.
 """
 
 import hashlib
@@ -12,15 +12,15 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from minibroker.codegen.spec import Message, Struct
+from minibroker.codegen.spec import MessageSpec, StructSpec
 
 DIGEST_LETTERS = 12
 
 Digests = dict[str, dict[str, str]]
 
 
-def digests_of(messages: Iterable[Message]) -> Digests:
-    """Message → version (as text) → digest of the layout."""
+def digests_of(messages: Iterable[MessageSpec]) -> Digests:
+    """Return message → version (as text) → digest of the layout."""
     return {
         message.root.name: {
             str(version): _digest(message, version)
@@ -31,7 +31,7 @@ def digests_of(messages: Iterable[Message]) -> Digests:
 
 
 def differences(frozen: Digests, current: Digests) -> list[str]:
-    """Return the frozen layouts that changed; empty when all still hold."""
+    """Return the names of the frozen layouts that have changed."""
     return [
         f"{name} version {version}"
         for name, versions in frozen.items()
@@ -41,24 +41,24 @@ def differences(frozen: Digests, current: Digests) -> list[str]:
 
 
 def with_new(frozen: Digests, current: Digests) -> Digests:
-    """`frozen` with the messages and versions added that it did not know."""
+    """Return `frozen` with the messages and versions of `current` that it lacks."""
     added = {name: {**versions, **frozen.get(name, {})} for name, versions in current.items()}
     return {**frozen, **added}
 
 
 def digests_text(frozen: Digests) -> str:
-    """The file's text, one message a line."""
+    """Return the text of the file, a message per line."""
     rows = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(frozen.items())]
     return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
-def _digest(message: Message, version: int) -> str:
+def _digest(message: MessageSpec, version: int) -> str:
     layout = [message.is_flexible(version), _layout(message.root, version)]
     text = json.dumps(layout, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LETTERS]
 
 
-def _layout(struct: Struct, version: int) -> list[Any]:
+def _layout(struct: StructSpec, version: int) -> list[Any]:
     return [
         [
             field.name,

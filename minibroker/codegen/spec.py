@@ -1,8 +1,8 @@
-"""Spec files as checked objects: JSON text in, `Message`s with resolved version ranges out.
+"""Spec files as checked objects: JSON text in, `MessageSpec` objects with version ranges out.
 
-The grammar is explained in `protocol_specs/README.md`. Every range here is already cut to what its
-parent allows, so that the emitters never intersect anything. A file that breaks the grammar raises
-`SpecError`, which names the file and the field.
+`protocol_specs/README.md` explains the grammar. Every range here is already cut to the range of its
+parent, so the emitters need no intersections. A file that breaks the grammar raises `SpecError`,
+which names the file and the field.
 """
 
 import json
@@ -45,8 +45,8 @@ class Range(NamedTuple):
         return isinstance(version, int) and self.first <= version <= self.last
 
 
-class Field:
-    """One field of a struct; `struct` is set when its type (or its items' type) is one."""
+class FieldSpec:
+    """A field of a struct; `struct` is set if its type, or the type of its items, is a struct."""
 
     def __init__(self, data: dict[str, Any], parent: Range, where: str) -> None:
         self.name: str = data["name"]
@@ -72,49 +72,53 @@ class Field:
         may_be_null = tagged_struct or self.nullable is not None or self.type == "records"
         if self.default is None and not may_be_null:
             raise SpecError(f"{where}: null is the default, but no version is nullable")
-        self.struct: Struct | None = None
+        self.struct: StructSpec | None = None
 
     def _type_default(self) -> Any:
         if self.is_array:
             return []
-        if self.is_struct:  # a tagged struct that is not set stands for one full of defaults
+        if self.is_struct:  # a tagged struct that is not set means a struct of defaults
             return {} if (self.tag is None) == (self.nullable is None) else None
         return TYPE_DEFAULTS.get(self.type, 0)
 
     @property
     def is_number(self) -> bool:
-        """One number of fixed size in its place: can be packed together with its neighbours."""
+        """Return whether the field is a number of fixed size in its place, which can be packed with
+        others.
+        """
         return self.type in NUMBER_CODES and self.tag is None
 
     @property
     def is_optional(self) -> bool:
-        """The Python attribute can be None."""
+        """Return whether the Python attribute can be None."""
         return self.nullable is not None or self.default is None
 
 
-class Struct:
-    """An ordered set of fields; `versions` is where it occurs at all."""
+class StructSpec:
+    """An ordered set of fields; `versions` is the range in which it occurs."""
 
     def __init__(self, name: str, versions: Range, doc: str = "") -> None:
         self.name = name
         self.versions = versions
         self.doc = doc
-        self.fields: list[Field] = []
+        self.fields: list[FieldSpec] = []
 
     @property
-    def plain(self) -> list[Field]:
-        """Fields in their order on the wire."""
+    def plain(self) -> list[FieldSpec]:
+        """Return the fields in their order on the wire."""
         return [field for field in self.fields if field.tag is None]
 
     @property
-    def tagged(self) -> list[Field]:
-        """Tagged fields in the order of their tags."""
+    def tagged(self) -> list[FieldSpec]:
+        """Return the tagged fields in the order of their tags."""
         return sorted(
             (field for field in self.fields if field.tag is not None), key=lambda f: f.tag or 0
         )
 
     def shape(self) -> Any:
-        """Everything but names of classes and documentation; equal shapes are interchangeable."""
+        """Return everything but class names and documentation; structs of equal shape are the same
+        class.
+        """
         return (
             self.versions,
             [
@@ -125,31 +129,31 @@ class Struct:
         )
 
 
-class Message:
-    """One side of an API, or one side of a stored record: a root struct and those it uses."""
+class MessageSpec:
+    """A side of an API or of a stored record: a root struct and the structs that it uses."""
 
     def __init__(
         self, name: str, versions: Range, flexible_from: int | None, data: dict[str, Any]
     ) -> None:
         self.versions = versions
         self.flexible_from = flexible_from
-        self.structs: list[Struct] = []
-        """Users of a struct stand after it; the root is last."""
-        self._common: dict[str, Struct] = {}
+        self.structs: list[StructSpec] = []
+        """In an order in which a struct stands before its users; the root is last."""
+        self._common: dict[str, StructSpec] = {}
         for common_name, common in data.get("structs", {}).items():
             common_range = parse_range(common["versions"], versions, common_name) or versions
-            self._common[common_name] = Struct(common_name, common_range)
+            self._common[common_name] = StructSpec(common_name, common_range)
         for common_name, common in data.get("structs", {}).items():
             self._fill(self._common[common_name], common["fields"], name)
         self.structs = _users_last(self.structs)
-        self.root = Struct(name, versions)
+        self.root = StructSpec(name, versions)
         self._fill(self.root, data["fields"], name)
 
-    def _fill(self, struct: Struct, fields: list[dict[str, Any]], where: str) -> None:
+    def _fill(self, struct: StructSpec, fields: list[dict[str, Any]], where: str) -> None:
         for data in fields:
-            field = Field(data, struct.versions, f"{where}.{struct.name}")
+            field = FieldSpec(data, struct.versions, f"{where}.{struct.name}")
             if field.is_struct and "fields" in data:
-                field.struct = Struct(field.item_type, field.versions, field.doc)
+                field.struct = StructSpec(field.item_type, field.versions, field.doc)
                 self._fill(field.struct, data["fields"], where)
             elif field.is_struct:
                 if field.item_type not in self._common:
@@ -162,12 +166,12 @@ class Message:
         self.structs.append(struct)
 
     def is_flexible(self, version: int) -> bool:
-        """The version uses compact lengths and tagged fields."""
+        """Return whether the version has compact lengths and tagged fields."""
         return self.flexible_from is not None and version >= self.flexible_from
 
 
-class Api:
-    """One file of `protocol_specs/apis`."""
+class ApiSpec:
+    """A file of `protocol_specs/apis`."""
 
     def __init__(self, path: Path) -> None:
         data = json.loads(path.read_text())
@@ -182,13 +186,15 @@ class Api:
         if path.name != f"{self.key:02d}_{self.name}.json":
             raise SpecError(f"{path.name} holds key {self.key}, {self.name}")
         self.request, self.response = (
-            Message(f"{self.api}{side}", self.versions, self.flexible_from, data[side.lower()])
+            MessageSpec(f"{self.api}{side}", self.versions, self.flexible_from, data[side.lower()])
             for side in ("Request", "Response")
         )
 
 
 class StoredRecord:
-    """One file of `protocol_specs/stored`: what a broker writes to an internal topic or a file."""
+    """A file of `protocol_specs/stored`: a record that a broker writes to an internal topic or a
+    file.
+    """
 
     def __init__(self, path: Path) -> None:
         data = json.loads(path.read_text())
@@ -197,7 +203,7 @@ class StoredRecord:
         self.doc: str = data["doc"]
         self.version_notes: dict[str, str] = data["version_notes"]
         self.messages = [
-            Message(
+            MessageSpec(
                 data[side]["class"],
                 whole_range(data[side]["versions"]),
                 flexible_start(data[side]["flexible"]),
@@ -211,18 +217,20 @@ class StoredRecord:
 
 
 def whole_range(text: str) -> Range:
-    """`"0-13"` → the range; both ends are written out."""
+    """Return the range of a text such as `"0-13"`; both ends are needed."""
     first, last = text.split("-")
     return Range(int(first), int(last))
 
 
 def flexible_start(text: str | None) -> int | None:
-    """`"9+"` → 9; null → None."""
+    """Return 9 for `"9+"`, None for null."""
     return None if text is None else int(text.removesuffix("+"))
 
 
 def parse_range(text: str | None, within: Range, where: str) -> Range | None:
-    """`"3+"`, `"0-8"` or `"1"`, all of it inside `within`; None stays None."""
+    """Return the range of `"3+"`, `"0-8"` or `"1"`, which has to be inside `within`; None
+    for None.
+    """
     if text is None:
         return None
     if text.endswith("+"):
@@ -236,11 +244,11 @@ def parse_range(text: str | None, within: Range, where: str) -> Range | None:
     return found
 
 
-def _users_last(structs: list[Struct]) -> list[Struct]:
-    """Orders shared structs so that each stands after those it uses."""
-    ordered: list[Struct] = []
+def _users_last(structs: list[StructSpec]) -> list[StructSpec]:
+    """Return the shared structs, each after those that it uses."""
+    ordered: list[StructSpec] = []
 
-    def place(struct: Struct) -> None:
+    def place(struct: StructSpec) -> None:
         for field in struct.fields:
             if field.struct is not None:
                 place(field.struct)

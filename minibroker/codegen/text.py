@@ -1,13 +1,14 @@
-"""Small pieces of text that every emitter needs: a module's banner, wrapped lines."""
+"""Small texts that every emitter needs: the head of a module, wrapped lines."""
 
 from textwrap import wrap
 
 LINE_LENGTH = 100
 
 
-def banner(title: str, origin: str, body: str = "") -> list[str]:
-    """Docstring and warning at the top of a generated module; `origin` is the spec it came from."""
-    lines = ["# fmt: off", "# ruff: noqa: E501", f'"""{title}', ""]
+def banner(title: str, origin: str, body: str = "", *, has_long_lines: bool = True) -> list[str]:
+    """Return docstring and warning for the top of a generated module; `origin` is its spec."""
+    lines = ["# fmt: off", *(["# ruff: noqa: E501"] if has_long_lines else [])]
+    lines += [f'"""{title}', ""]
     if body:
         lines += [*body.split("\n"), ""]
     note = f"Generated from {origin} by `python -m minibroker.codegen`; do not edit."
@@ -15,12 +16,12 @@ def banner(title: str, origin: str, body: str = "") -> list[str]:
 
 
 def wrapped(text: str, *, indent: int) -> list[str]:
-    """`text` broken at blanks into lines of at most `LINE_LENGTH` columns, each indented."""
+    """Return `text` broken at blanks into lines of at most `LINE_LENGTH` columns, each indented."""
     margin = " " * indent
     return wrap(text, LINE_LENGTH, initial_indent=margin, subsequent_indent=margin)
 
 
 def sentence(doc: str) -> str:
-    """A spec's text for a docstring: quotes made safe, a full stop at the end."""
+    """Return a spec's text for a docstring: quotes escaped, a full stop at the end."""
     text = doc.replace("\\", "\\\\").replace('"', "'").strip()
     return text if not text or text.endswith((".", "!", "?")) else text + "."

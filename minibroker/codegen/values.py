@@ -1,7 +1,7 @@
-"""One value of a spec as Python: its type, its default, how it is read, written and compared."""
+"""Python code for a single value: its type and default, and code to read, write and compare it."""
 
 from minibroker.codegen.ladder import Lines, indented, ladder, starts_of
-from minibroker.codegen.spec import NUMBER_CODES, Field, Range, Struct
+from minibroker.codegen.spec import NUMBER_CODES, FieldSpec, Range, StructSpec
 
 METHODS = {
     "bool": "boolean",
@@ -18,7 +18,7 @@ METHODS = {
     "bytes": "byte_string",
     "records": "records",
 }
-"""Method of `Reader` and `Writer` for one value before flexible versions, not nullable."""
+"""Type → method of `Reader` and `Writer`, for a value without null before flexible versions."""
 
 _PYTHON_TYPES = {
     "bool": "bool",
@@ -31,25 +31,25 @@ _PYTHON_TYPES = {
 _LOOP_NAMES = {"string": "text", "uuid": "uuid", "bytes": "data"}
 
 
-def item_python_type(field: Field, names: dict[Struct, str]) -> str:
-    """Type of the value, or of an array's item."""
+def item_python_type(field: FieldSpec, names: dict[StructSpec, str]) -> str:
+    """Return the Python type of the value, or of an array's item."""
     if field.struct is not None:
         return names[field.struct]
     return _PYTHON_TYPES.get(field.item_type, "int")
 
 
-def python_type(field: Field, names: dict[Struct, str]) -> str:
-    """Type of the attribute."""
+def python_type(field: FieldSpec, names: dict[StructSpec, str]) -> str:
+    """Return the Python type of the attribute."""
     name = item_python_type(field, names)
     name = f"list[{name}]" if field.is_array else name
     return f"{name} | None" if field.is_optional else name
 
 
-def constructor_parts(field: Field, names: dict[Struct, str]) -> tuple[str, str]:
-    """(parameter with annotation and default, expression that the attribute gets)."""
+def constructor_parts(field: FieldSpec, names: dict[StructSpec, str]) -> tuple[str, str]:
+    """Return (parameter with annotation and default, expression for the attribute)."""
     kind = python_type(field, names)
     if field.is_array and field.default is not None:
-        if field.is_optional:  # None is a value of its own here: null on the wire
+        if field.is_optional:  # None is a value here: null on the wire
             value = f"[] if isinstance({field.name}, tuple) else {field.name}"
             return f"{field.name}: {kind} | tuple[()] = ()", value
         return (
@@ -65,8 +65,8 @@ def constructor_parts(field: Field, names: dict[Struct, str]) -> tuple[str, str]
     return f"{field.name}: {kind} = {default(field, names)}", field.name
 
 
-def default(field: Field, names: dict[Struct, str]) -> str:
-    """Expression for the protocol's default; a fresh object where it is mutable."""
+def default(field: FieldSpec, names: dict[StructSpec, str]) -> str:
+    """Return the expression of the protocol's default; a new object if it is mutable."""
     if field.default is None:
         return "None"
     if field.is_array:
@@ -82,8 +82,8 @@ def default(field: Field, names: dict[Struct, str]) -> str:
     return repr(field.default)
 
 
-def is_set(field: Field, names: dict[Struct, str]) -> str:
-    """Condition: the attribute differs from the default."""
+def is_set(field: FieldSpec, names: dict[StructSpec, str]) -> str:
+    """Return the condition that the attribute differs from the default."""
     name = f"self.{field.name}"
     if field.struct is not None and not field.is_array:
         if field.nullable is None and field.tag is not None:
@@ -101,9 +101,9 @@ def is_set(field: Field, names: dict[Struct, str]) -> str:
 
 
 def read_lines(
-    field: Field, scope: Range, flexible_from: int | None, names: dict[Struct, str]
+    field: FieldSpec, scope: Range, flexible_from: int | None, names: dict[StructSpec, str]
 ) -> Lines:
-    """Lines that set `self.<name>` from `reader`, for every version of `scope`."""
+    """Return lines that set `self.<name>` from `reader`, for every version of `scope`."""
     edges = breaks(field, flexible_from)
     if not field.is_array:
         return ladder(
@@ -132,9 +132,15 @@ def read_lines(
 
 
 def write_lines(
-    field: Field, writer: str, scope: Range, flexible_from: int | None, names: dict[Struct, str]
+    field: FieldSpec,
+    writer: str,
+    scope: Range,
+    flexible_from: int | None,
+    names: dict[StructSpec, str],
 ) -> Lines:
-    """Lines that write `self.<name>` to the variable `writer`, for every version of `scope`."""
+    """Return lines that write `self.<name>` to the variable `writer`, for every version of
+    `scope`.
+    """
     name = f"self.{field.name}"
     edges = breaks(field, flexible_from)
     if field.struct is not None and not field.is_array:
@@ -173,8 +179,8 @@ def write_lines(
     return [*lines, f"for {loop} in {items}:", *indented(body)]
 
 
-def breaks(field: Field, flexible_from: int | None) -> set[int]:
-    """Versions at which the encoding of the value itself changes."""
+def breaks(field: FieldSpec, flexible_from: int | None) -> set[int]:
+    """Return the versions at which the encoding of the value changes."""
     found = starts_of(field.nullable)
     depends = field.is_array or field.type in ("string", "bytes", "records")
     return found | {flexible_from} if depends and flexible_from is not None else found
@@ -184,12 +190,12 @@ def _flexible(version: int, flexible_from: int | None) -> bool:
     return flexible_from is not None and version >= flexible_from
 
 
-def _item_method(field: Field, version: int, flexible_from: int | None) -> str:
+def _item_method(field: FieldSpec, version: int, flexible_from: int | None) -> str:
     compact = "compact_" if _flexible(version, flexible_from) and field.item_type != "uuid" else ""
     return compact + METHODS[field.item_type]
 
 
-def _value_method(field: Field, version: int, flexible_from: int | None) -> str:
+def _value_method(field: FieldSpec, version: int, flexible_from: int | None) -> str:
     method = METHODS[field.type]
     if field.type not in ("string", "bytes", "records"):
         return method
@@ -198,14 +204,14 @@ def _value_method(field: Field, version: int, flexible_from: int | None) -> str:
     return f"{compact}{'nullable_' if nullable and field.type != 'records' else ''}{method}"
 
 
-def _count(field: Field, version: int, flexible_from: int | None) -> str:
+def _count(field: FieldSpec, version: int, flexible_from: int | None) -> str:
     compact = "compact_" if _flexible(version, flexible_from) else ""
     nullable = "nullable_" if field.nullable is not None and version in field.nullable else ""
     return f"{compact}{nullable}array_count"
 
 
 def _read_value(
-    field: Field, version: int, flexible_from: int | None, names: dict[Struct, str]
+    field: FieldSpec, version: int, flexible_from: int | None, names: dict[StructSpec, str]
 ) -> str:
     if field.struct is None:
         return f"self.{field.name} = reader.{_value_method(field, version, flexible_from)}()"
@@ -215,7 +221,7 @@ def _read_value(
     return f"self.{field.name} = {value}"
 
 
-def _write_struct(field: Field, writer: str, version: int) -> Lines:
+def _write_struct(field: FieldSpec, writer: str, version: int) -> Lines:
     name = f"self.{field.name}"
     if field.nullable is None or version not in field.nullable:
         return [f"{name}.write({writer}, version)"]
@@ -228,8 +234,10 @@ def _write_struct(field: Field, writer: str, version: int) -> Lines:
     ]
 
 
-def _null_refused(field: Field, version: int, names: dict[Struct, str]) -> Lines:
-    """A None in a version that has no null is the caller's error, and must not pass as empty."""
+def _null_refused(field: FieldSpec, version: int, names: dict[StructSpec, str]) -> Lines:
+    """Return lines that raise for None in a version without null, so that it is not written as
+    empty.
+    """
     if field.nullable is None or version in field.nullable:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What an alteration makes of the values something has, and whether it may.
+"""The values after an alteration, and whether it is allowed.
 
 Pure: texts in, texts out. The handlers of AlterConfigs and IncrementalAlterConfigs call this.
 Source: Kafka ConfigAdminManager.prepareIncrementalConfigs, DynamicBrokerConfig.validate.
@@ -47,7 +47,9 @@ class Change(NamedTuple):
 def apply_changes(
     current: Mapping[str, str], changes: Iterable[Change], keys: Mapping[str, ConfigKey]
 ) -> dict[str, str]:
-    """`current` with the changes applied. Raises ConfigError where a list is needed and is none."""
+    """Return `current` with the changes applied. Raises ConfigError where a list is needed and is
+    none.
+    """
     values = dict(current)
     for name, operation, value in changes:
         if operation == DELETE:
@@ -66,7 +68,9 @@ def _change_list(
     value: str,
     keys: Mapping[str, ConfigKey],
 ) -> str:
-    """A list starts from its default, not from what the broker says; each item is there once."""
+    """Return a list with the change applied. It starts from its default, not from what the broker
+    says; each item is there once.
+    """
     key = keys.get(name)
     if key is None or key.type != "list":
         verb = "append" if operation == APPEND else "subtract"
@@ -83,7 +87,9 @@ def _change_list(
 
 
 def as_changes(current: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
-    """From the values there are to those there should be: key → new text, None to take it away."""
+    """Return the changes from the present values to the wanted ones: key → new text, None to take
+    it away.
+    """
     changes: dict[str, str | None] = {name: None for name in current if name not in wanted}
     changes.update((name, text) for name, text in wanted.items() if current.get(name) != text)
     return changes
@@ -92,7 +98,7 @@ def as_changes(current: Mapping[str, str], wanted: Mapping[str, str]) -> dict[st
 def check_broker_values(
     dynamic: DynamicConfig, values: Mapping[str, str], *, per_broker: bool
 ) -> None:
-    """May these be all dynamic values of this broker (or the cluster's)? Raises ConfigError.
+    """Check all dynamic values of this broker, or of the cluster. Raises ConfigError.
 
     Names that no release knows are let through, as Kafka does: a plug-in may read them.
     """
@@ -118,7 +124,9 @@ def check_broker_values(
 
 
 def _check_result(dynamic: DynamicConfig, values: Mapping[str, str], *, per_broker: bool) -> None:
-    """The rules between keys, on what would be in force; thread counts at most halve or double."""
+    """Check the rules between keys on what would be in force; thread counts at most halve or
+    double.
+    """
     config = dynamic.with_layers(
         values if per_broker else dynamic.per_broker,
         dynamic.cluster_default if per_broker else values,
@@ -138,7 +146,7 @@ def _refuse(complaint: str, names: list[str]) -> None:
 
 
 def _base_name(name: str) -> str:
-    """`listener.name.NAME.key` → `key`."""
+    """Return the key behind a listener's prefix: `listener.name.NAME.key` → `key`."""
     if not name.startswith(LISTENER_PREFIX):
         return name
     return name[len(LISTENER_PREFIX) :].partition(".")[2]

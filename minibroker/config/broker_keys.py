@@ -13,10 +13,10 @@ Our defaults differ from Kafka's only where one development node needs it:
     share.coordinator.state.topic.*             3 and 2               1
 
 Ours, under a prefix of our own: `minibroker.advertised.kafka.version` (the release that ApiVersions
-pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet: what `kafka-storage
-format` is told), `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is cleaned) and
-`minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks little).
-Without it, as Kafka's StorageTool names them: `transaction.version`, `group.version` and
+pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet: the one that
+`kafka-storage format` is told), `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is
+cleaned) and `minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks
+little). Without it, as Kafka's StorageTool names them: `transaction.version`, `group.version` and
 `eligible.leader.replicas.version`, levels of features in a new cluster.
 """
 
@@ -52,7 +52,7 @@ FEATURE_KEYS: Final = (
     "group.version",
     "eligible.leader.replicas.version",
 )
-"""Levels of features in a cluster where nobody changed them (Kafka: set at formatting)."""
+"""Levels of features in a cluster where they were never changed (Kafka: set at formatting)."""
 
 # Throttles of replication: only ever set at run time, never in a file (Kafka DynamicConfig.Broker).
 _RUN_TIME_ONLY: Final[tuple[Row, ...]] = tuple(

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
-    from minibroker.config.broker import BrokerConfig
+    from minibroker.config.values import BrokerValues
 
 SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
 SERVED_ASSIGNORS: Final = ("uniform", "range")
-"""Of consumer groups; Kafka 3.9 names them by their classes, `….UniformAssignor`."""
+"""Assignors of consumer groups; Kafka 3.9 names their classes, such as `….UniformAssignor`."""
 CODEC_MAX: Final = 4
-"""Of `offsets.topic.compression.codec`: zstd."""
+"""Largest codec of `offsets.topic.compression.codec`: zstd."""
 _MIB: Final = 1 << 20
 
 # (smaller, larger): Kafka refuses a group protocol whose limits cross.
@@ -36,7 +36,7 @@ _ORDERED: Final = (
 )
 
 
-def check_broker_config(config: BrokerConfig) -> None:
+def check_broker_config(config: BrokerValues) -> None:
     """Raises ConfigError for the first rule that does not hold."""
     _check_identity(config)
     _check_listeners(config)
@@ -71,13 +71,13 @@ def check_broker_config(config: BrokerConfig) -> None:
         )
 
 
-def _require_order(config: BrokerConfig, smaller: str, larger: str) -> None:
+def _require_order(config: BrokerValues, smaller: str, larger: str) -> None:
     low, high = config.integer(smaller), config.integer(larger)
     if low > high:
         raise ConfigError(f"{smaller}={low} must not be greater than {larger}={high}")
 
 
-def _check_identity(config: BrokerConfig) -> None:
+def _check_identity(config: BrokerValues) -> None:
     node_id = config.integer("node.id")
     if node_id != config.broker_id:
         raise ConfigError(
@@ -103,7 +103,7 @@ def _check_identity(config: BrokerConfig) -> None:
         )
 
 
-def _check_listeners(config: BrokerConfig) -> None:
+def _check_listeners(config: BrokerValues) -> None:
     names = [listener.name for listener in config.listeners]
     advertised = [listener.name for listener in config.advertised_listeners]
     if not names:
@@ -131,7 +131,7 @@ def _check_listeners(config: BrokerConfig) -> None:
     _check_inter_broker(config, advertised)
 
 
-def _check_inter_broker(config: BrokerConfig, advertised: list[str]) -> None:
+def _check_inter_broker(config: BrokerValues, advertised: list[str]) -> None:
     by_name = config.originals.get("inter.broker.listener.name")
     by_protocol = config.originals.get("security.inter.broker.protocol")
     if by_name is not None and by_protocol is not None:
@@ -152,7 +152,7 @@ def _check_inter_broker(config: BrokerConfig, advertised: list[str]) -> None:
     )
 
 
-def _check_connections(config: BrokerConfig) -> None:
+def _check_connections(config: BrokerValues) -> None:
     queued = config.queued_max_request_bytes
     if 0 < queued < config.socket_request_max_bytes:
         raise ConfigError(
@@ -161,8 +161,8 @@ def _check_connections(config: BrokerConfig) -> None:
         )
     if config.max_connections_per_ip == 0 and not config.max_connections_per_ip_overrides:
         raise ConfigError(
-            "max.connections.per.ip=0 lets nobody in: "
-            "name those who may connect in max.connections.per.ip.overrides"
+            "max.connections.per.ip=0 lets no client in: "
+            "name the allowed addresses in max.connections.per.ip.overrides"
         )
     delay = config.integer("connection.failed.authentication.delay.ms")
     if 0 <= config.connections_max_idle_ms <= delay:
@@ -172,7 +172,7 @@ def _check_connections(config: BrokerConfig) -> None:
         )
 
 
-def _check_log(config: BrokerConfig) -> None:
+def _check_log(config: BrokerValues) -> None:
     if not config.log_dirs:
         raise ConfigError("log.dirs and log.dir are empty: expected at least one directory")
     for name, value, least in (
@@ -189,18 +189,3 @@ def _check_log(config: BrokerConfig) -> None:
             f"log.cleaner.dedupe.buffer.size={buffer}: expected more than 1 MiB for each of "
             f"log.cleaner.threads={threads}"
         )
-
-
-def parse_connection_overrides(text: str) -> dict[str, int]:
-    """`host:count,…` of `max.connections.per.ip.overrides` → host to count. Raises ConfigError."""
-    overrides: dict[str, int] = {}
-    for item in filter(None, (part.strip() for part in text.split(","))):
-        host, colon, count = item.rpartition(":")
-        is_host = host and all(char.isalnum() or char in "-_.:%[]" for char in host)
-        if not (colon and is_host and count.strip().isdecimal()):
-            raise ConfigError(
-                f"Invalid value {text} for configuration max.connections.per.ip.overrides: "
-                f"{item!r} is not HOST:COUNT"
-            )
-        overrides[host.strip()] = int(count)
-    return overrides

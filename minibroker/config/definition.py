@@ -1,7 +1,7 @@
-"""What a configuration key is: type, default, range, importance, and how a text becomes a value.
+"""A configuration key: type, default, range, importance, and the parsing of its text.
 
 The tables keep defaults as the text Kafka would print and ranges in a short notation, because a
-start reads some eighty of four hundred keys: what is not asked for is not parsed.
+start reads some eighty of four hundred keys: a value is parsed when it is asked for.
 
     notation      allowed are
     ""            all values of the type
@@ -72,17 +72,17 @@ class ConfigKey:
 
 
 def key_table(*tables: Iterable[Row]) -> dict[str, ConfigKey]:
-    """Rows of one or more tables → name to key, in the order of the tables."""
+    """Return name → key for the rows of one or more tables, in the order of the tables."""
     return {row[0]: ConfigKey(*row) for table in tables for row in table}
 
 
 def invalid(name: str, value: object, why: str) -> ConfigError:
-    """The complaint in Kafka's shape: tools and tests look for its beginning."""
+    """Return the complaint in Kafka's shape: tools and tests look for its beginning."""
     return ConfigError(f"Invalid value {value} for configuration {name}: {why}")
 
 
 def parse_value(key: ConfigKey, text: str | None) -> Value:
-    """A text as the user gave it → a value of the key's type, inside its range.
+    """Return a text as the user gave it as a value of the key's type, inside its range.
 
     Raises ConfigError that names key, value and what is allowed. None stays None where the key
     has no range, as in Kafka.
@@ -98,7 +98,7 @@ def parse_value(key: ConfigKey, text: str | None) -> Value:
 
 
 def default_value(key: ConfigKey) -> Value:
-    """The default as a value. It is in range by construction, so nothing is checked."""
+    """Return the default as a value. It is in range by construction, so nothing is checked."""
     return None if key.default is None else _parse_type(key, key.default)
 
 
@@ -145,7 +145,7 @@ def _check_allowed(key: ConfigKey, value: Value) -> None:
 
 
 def _check_range(key: ConfigKey, value: Value) -> None:
-    """`low..high`, either end optional, and before it single numbers that are allowed as well."""
+    """Check against `low..high`, either end optional; single numbers before it are allowed."""
     *singles, span = key.allowed.split("|")
     low, high = span.split("..")
     number = float(value) if isinstance(value, (int, float)) else 0.0
@@ -176,7 +176,7 @@ def _check_not_empty(key: ConfigKey, value: Value) -> None:
 
 
 def _check_version(key: ConfigKey, value: Value) -> None:
-    """Releases 0.8.0 to 4.x, with or without `-IVn`; a bug-fix number behind is not looked at."""
+    """Check for a release 0.8.0 to 4.x, with or without `-IVn`; any bug-fix number will do."""
     import re  # noqa: PLC0415  for two keys that hardly anybody sets
 
     releases = r"0\.8\.[0-2]|0\.9\.0|(0\.10\.[0-2]|0\.11\.0|1\.[01]|2\.[0-8]|[34]\.\d)(-IV\d)?"
@@ -207,7 +207,7 @@ _NAMED_CHECKS: Final[dict[str, Callable[[ConfigKey, Value], None]]] = {
 
 
 def to_text(value: Value) -> str | None:
-    """A value → the text Kafka prints for it (`true`, `a,b`, `0.5`, `1.0E10`)."""
+    """Return the text that Kafka prints for a value (`true`, `a,b`, `0.5`, `1.0E10`)."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -220,7 +220,9 @@ def to_text(value: Value) -> str | None:
 
 
 def _double_to_text(value: float) -> str:
-    """As Java's Double.toString: `0.5`, `1.0E7`, `1.7976931348623157E308`, `Infinity`."""
+    """Return a number as Java's Double.toString: `0.5`, `1.0E7`, `1.7976931348623157E308`,
+    `Infinity`.
+    """
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
     if value != value:  # noqa: PLR0124  the one number that differs from itself

@@ -1,4 +1,4 @@
-"""How a setting came to its value: the layers that could give it, the strongest first.
+"""The layers that could give a setting its value, the strongest first.
 
 Pure; DescribeConfigs and CreateTopics (which answers with the new topic's settings) call this.
 Source: Kafka ConfigHelper.createTopicConfigEntry, createBrokerConfigEntry, createGroupConfigEntry.
@@ -6,10 +6,11 @@ Source: Kafka ConfigHelper.createTopicConfigEntry, createBrokerConfigEntry, crea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import READ_ONLY, default_value, parse_value, to_text
+from minibroker.config.entries import ConfigEntry, Layer
 from minibroker.config.topic_keys import BROKER_SYNONYMS, SYNONYMS, TOPIC_KEYS
 
 if TYPE_CHECKING:
@@ -28,30 +29,10 @@ CLIENT_METRICS_SOURCE: Final = 7
 GROUP_SOURCE: Final = 8
 
 
-class Layer(NamedTuple):
-    """One place that gives a value: the key's name there, the text (None for a secret)."""
-
-    name: str
-    value: str | None
-    source: int
-
-
-class Entry(NamedTuple):
-    """One setting. `type` is a type's name of `definition`, "" for a key that nobody knows."""
-
-    name: str
-    value: str | None
-    type: str
-    source: int
-    is_sensitive: bool
-    read_only: bool
-    layers: list[Layer]
-
-
 def topic_entries(
     dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None = None
-) -> list[Entry]:
-    """Every setting of a topic whose own values are `overrides`, or only the wanted ones.
+) -> list[ConfigEntry]:
+    """Return every setting of a topic whose own values are `overrides`, or only the wanted ones.
 
     The list of a topic without values of its own is remembered (CreateTopics answers it each time):
     read only.
@@ -66,7 +47,7 @@ def topic_entries(
 
 def _topic_entries(
     dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None
-) -> list[Entry]:
+) -> list[ConfigEntry]:
     defaults = dynamic.topic_default.values
     entries = []
     for name, key in _selected(TOPIC_KEYS, overrides, wanted):
@@ -83,8 +64,12 @@ def _topic_entries(
     return entries
 
 
-def broker_entries(dynamic: DynamicConfig, wanted: Iterable[str] | None = None) -> list[Entry]:
-    """Every setting of this broker, or only the wanted ones; unknown keys that are set as well."""
+def broker_entries(
+    dynamic: DynamicConfig, wanted: Iterable[str] | None = None
+) -> list[ConfigEntry]:
+    """Return every setting of this broker, or only the wanted ones. Unknown keys that are set count
+    too.
+    """
     config = dynamic.broker
     entries = []
     for name, key in _selected(BROKER_KEYS, config.originals, wanted):
@@ -99,8 +84,8 @@ def broker_entries(dynamic: DynamicConfig, wanted: Iterable[str] | None = None) 
 
 def cluster_default_entries(
     dynamic: DynamicConfig, wanted: Iterable[str] | None = None
-) -> list[Entry]:
-    """What is set for all brokers at run time, and nothing else."""
+) -> list[ConfigEntry]:
+    """Return the settings that are set for all brokers at run time, and nothing else."""
     values = dynamic.cluster_default
     entries = []
     for name, text in values.items():
@@ -120,8 +105,8 @@ def cluster_default_entries(
 
 def group_entries(
     dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None = None
-) -> list[Entry]:
-    """Every setting of a group; where it sets nothing, the broker's."""
+) -> list[ConfigEntry]:
+    """Return every setting of a group; where it sets nothing, the broker's."""
     from minibroker.config.entity_keys import GROUP_KEYS, GROUP_SYNONYMS  # noqa: PLC0415  rare
 
     entries = []
@@ -148,8 +133,8 @@ def group_entries(
 
 def client_metrics_entries(
     overrides: Mapping[str, str], wanted: Iterable[str] | None = None
-) -> list[Entry]:
-    """The three settings of a client metrics subscription, set or not."""
+) -> list[ConfigEntry]:
+    """Return the three settings of a client metrics subscription, set or not."""
     from minibroker.config.entity_keys import CLIENT_METRICS_KEYS  # noqa: PLC0415  rare
 
     entries = []
@@ -163,7 +148,7 @@ def client_metrics_entries(
 
 
 def broker_layers(dynamic: DynamicConfig, name: str) -> list[Layer]:
-    """The layers of one broker key and of its synonyms, the strongest first.
+    """Return the layers of one broker key and of its synonyms, the strongest first.
 
     What stands before the key itself in that order is left out, even if only a weaker unit is set:
     `log.retention.ms` has no layer at all while `log.retention.hours` alone is given (so Kafka).
@@ -193,7 +178,7 @@ def broker_layers(dynamic: DynamicConfig, name: str) -> list[Layer]:
 
 
 def _listener_synonyms(name: str) -> tuple[str, ...]:
-    """`listener.name.NAME.key` falls back to `key`."""
+    """Return the names that a key falls back to: `listener.name.NAME.key` to `key`."""
     if not name.startswith("listener.name."):
         return (name,)
     return name, name.split(".", 3)[-1]
@@ -202,7 +187,7 @@ def _listener_synonyms(name: str) -> tuple[str, ...]:
 def _selected(
     keys: Mapping[str, ConfigKey], given: Mapping[str, str], wanted: Iterable[str] | None
 ) -> list[tuple[str, ConfigKey | None]]:
-    """Names to describe with their keys: all that are not hidden, and all that are set."""
+    """Return names to describe with their keys: all that are not hidden, and all that are set."""
     chosen: list[tuple[str, ConfigKey | None]] = [
         (name, key) for name, key in keys.items() if not key.is_hidden or name in given
     ]
@@ -213,20 +198,24 @@ def _selected(
     return [(name, key) for name, key in chosen if name in names]
 
 
-def _entry(key: ConfigKey, value: str | None, layers: list[Layer], *, read_only: bool) -> Entry:
+def _entry(
+    key: ConfigKey, value: str | None, layers: list[Layer], *, read_only: bool
+) -> ConfigEntry:
     source = layers[0].source if layers else DEFAULT_SOURCE
-    return Entry(key.name, value, key.type, source, key.is_sensitive, read_only, layers)
+    return ConfigEntry(key.name, value, key.type, source, key.is_sensitive, read_only, layers)
 
 
 def _unknown(
     name: str, layer: Layer, *, read_only: bool, layers: list[Layer] | None = None
-) -> Entry:
-    """Nobody can tell what it is, so it is treated as a secret (Kafka's caution)."""
-    return Entry(name, None, "", layer.source, True, read_only, layers or [layer])
+) -> ConfigEntry:
+    """Return the entry of an unknown key. As in Kafka it is treated as a secret."""
+    return ConfigEntry(name, None, "", layer.source, True, read_only, layers or [layer])
 
 
 def documentation_of(scope: str, name: str) -> str | None:
-    """The line on one key; `scope` is broker, topic, group or client-metrics. Loads the texts."""
+    """Return the line on one key; `scope` is broker, topic, group or client-metrics. Loads the
+    texts.
+    """
     from minibroker.config.documentation import line_of  # noqa: PLC0415  only when asked for
     from minibroker.config.unserved import note_on  # noqa: PLC0415  as above
 

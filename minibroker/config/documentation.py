@@ -1,4 +1,4 @@
-"""The lines on the keys, read from `documentation.txt` when somebody asks for the first time.
+"""The lines on the keys, read from `documentation.txt` at the first request for one.
 
 The file has one `key: line` per key, under a heading per scope (`[broker]`, `[topic]`, `[group]`,
 `[client-metrics]`). A topic's or group's key without a line of its own has that of the broker key
@@ -14,7 +14,7 @@ from minibroker.config.topic_keys import SYNONYMS
 
 
 def line_of(scope: str, name: str) -> str | None:
-    """The line on one key of one scope; None for a key that nobody knows."""
+    """Return the line on one key of one scope, None for an unknown key."""
     texts = _load()
     line = texts.get((scope, name))
     if line is None and scope == "topic" and name in SYNONYMS:
@@ -26,7 +26,7 @@ def line_of(scope: str, name: str) -> str | None:
 
 @cache
 def _load() -> dict[tuple[str, str], str]:
-    """(scope, key) → line."""
+    """Return (scope, key) → line."""
     texts: dict[tuple[str, str], str] = {}
     scope = ""
     content = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is altered at run time, laid over what the broker started with.
+"""Settings that are altered at run time, over those that the broker started with.
 
     per broker     /config/brokers/<id>        strongest
     cluster-wide   /config/brokers/<default>
@@ -6,8 +6,8 @@
     default        Kafka's (or ours)           weakest
 
 Topic values (/config/topics/T) stand over all of these. This module holds the layers and answers
-with resolved values; whoever watches the metadata tree feeds it (`set_broker`,
-`set_cluster_default`, `set_topic`), and it tells its listeners what came of that. No I/O.
+with resolved values. The follower of the metadata tree feeds it (`set_broker`,
+`set_cluster_default`, `set_topic`), and it tells its listeners the result. No I/O.
 
 Source: Kafka DynamicBrokerConfig (order of precedence), ConfigHandler.
 """
@@ -24,21 +24,22 @@ from minibroker.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.config.describe import Entry
+    from minibroker.config.entries import ConfigEntry
 
     class ConfigListener(Protocol):
-        """Who wants to know of changes. Called at once, on the loop."""
+        """A listener for changes. Called at once, on the loop."""
 
         def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-            """Broker keys changed their value; `config` has the new ones."""
+            """Hear that broker keys changed their value; `config` has the new ones."""
 
         def on_topic_config(self, topic: str | None) -> None:
-            """This topic's values changed; None: those of every topic (a broker default did)."""
+            """Hear that this topic's values changed; None: those of every topic (a broker default
+            did).
+            """
 
 
-CLUSTER_DEFAULT: Final = "<default>"
 _SHARED_MAX: Final = 256  # different sets of topic values that are remembered
-_log: Final = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class DynamicConfig:
@@ -54,16 +55,18 @@ class DynamicConfig:
         self._resolved: dict[str, TopicConfig] = {}
         self._shared: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
         self.topic_default = TopicConfig(broker_topic_values(static))
-        self.plain_topic_entries: list[Entry] | None = None
-        """What `describe.topic_entries` answers for a topic that sets nothing; None: not asked."""
-        """What holds for every topic that sets nothing."""
+        """The values of a topic that sets nothing."""
+        self.plain_topic_entries: list[ConfigEntry] | None = None
+        """Cached answer of `describe.topic_entries` for a topic without own values, None if not
+        asked yet.
+        """
         self._listeners: list[ConfigListener] = []
 
     def subscribe(self, listener: ConfigListener) -> None:
         self._listeners.append(listener)
 
     def topic(self, name: str) -> TopicConfig:
-        """The resolved values of one topic; one shared instance for all that set nothing."""
+        """Return the resolved values of one topic; topics that set nothing share one instance."""
         if name not in self._topics:
             return self.topic_default
         resolved = self._resolved.get(name)
@@ -72,21 +75,12 @@ class DynamicConfig:
             self._resolved[name] = resolved
         return resolved
 
-    def apply(self, entity_type: str, entity_name: str, values: Mapping[str, str]) -> None:
-        """The whole content of `/config/<entity_type>/<entity_name>`; kinds kept elsewhere pass."""
-        if entity_type == "topics":
-            self.set_topic(entity_name, values)
-        elif entity_type == "brokers" and entity_name == CLUSTER_DEFAULT:
-            self.set_cluster_default(values)
-        elif entity_type == "brokers" and entity_name == str(self.static.broker_id):
-            self.set_broker(values)
-
     def topic_overrides(self, name: str) -> dict[str, str]:
-        """What the topic sets itself, as text."""
+        """Return what the topic sets itself, as text."""
         return self._topics.get(name, {})
 
     def set_topic(self, name: str, overrides: Mapping[str, str]) -> None:
-        """A topic's own values, all of them; an empty mapping when it has none or is gone."""
+        """Take all of a topic's own values; an empty mapping if it has none or is gone."""
         if dict(overrides) == self._topics.get(name, {}):
             return
         self._resolved.pop(name, None)
@@ -98,25 +92,30 @@ class DynamicConfig:
             listener.on_topic_config(name)
 
     def set_broker(self, values: Mapping[str, str]) -> None:
-        """The whole content of /config/brokers/<id>."""
+        """Take the whole content of /config/brokers/<id>."""
         self._apply(dict(values), self.cluster_default)
 
     def set_cluster_default(self, values: Mapping[str, str]) -> None:
-        """The whole content of /config/brokers/<default>."""
+        """Take the whole content of /config/brokers/<default>."""
         self._apply(self.per_broker, dict(values))
 
     def with_layers(
         self, per_broker: Mapping[str, str], cluster_default: Mapping[str, str]
     ) -> BrokerConfig:
-        """The config that these dynamic layers would give. Raises ConfigError if they cannot be."""
+        """Return the config that these dynamic layers would give. Raises ConfigError if they cannot
+        be.
+        """
         return self.static.with_overrides({**cluster_default, **per_broker})
 
     def _apply(self, per_broker: dict[str, str], cluster_default: dict[str, str]) -> None:
-        """A value that cannot be is logged and the values in force stay, as in Kafka."""
+        """Apply the layers. As in Kafka, a wrong value is logged and the values in force stay."""
         try:
             config = self.with_layers(per_broker, cluster_default)
         except ConfigError as error:
-            _log.error("the dynamic broker configuration is not applied: %s", error)
+            logger.error(
+                "the dynamic broker configuration is not applied, the values in force stay: %s",
+                error,
+            )
             return
         changed = frozenset(
             name
@@ -124,13 +123,13 @@ class DynamicConfig:
             if config.get(name) != self.broker.get(name)
         )
         self.per_broker, self.cluster_default = per_broker, cluster_default
+        self.plain_topic_entries = None  # the layers changed, though maybe no value
         ineffective = set(config.without_effect) - set(self.broker.without_effect)
         if ineffective:
-            _log.warning("these settings have no effect: %s", ", ".join(sorted(ineffective)))
+            logger.warning("these settings have no effect: %s", ", ".join(sorted(ineffective)))
         if not changed:
             return
         self.broker = config
-        self.plain_topic_entries = None
         topic_values = broker_topic_values(config)
         topics_changed = topic_values != self.topic_default.values
         if topics_changed:
@@ -143,7 +142,9 @@ class DynamicConfig:
                 listener.on_topic_config(None)
 
     def _resolve(self, name: str) -> TopicConfig:
-        """Topics that set the same share one instance too: 1.2 KB each is a lot for thousands."""
+        """Return a topic's values. Topics that set the same share one instance: 1.2 KB each is a
+        lot for thousands.
+        """
         overrides = self._topics[name]
         key = tuple(sorted(overrides.items()))
         resolved = self._shared.get(key)
@@ -152,7 +153,11 @@ class DynamicConfig:
         try:
             resolved = topic_config(overrides, self.topic_default)
         except ConfigError as error:
-            _log.error("topic %s goes by the broker's defaults: %s", name, error)
+            logger.error(
+                "topic %s uses the broker's defaults, because its configuration is wrong: %s",
+                name,
+                error,
+            )
             return self.topic_default
         if len(self._shared) >= _SHARED_MAX:
             self._shared.clear()

@@ -106,7 +106,7 @@ _PUSH_INTERVAL_MS: Final = (100, 3_600_000)
 
 
 def validate_group_config(overrides: Mapping[str, str], broker: BrokerConfig) -> None:
-    """All values a group would have of its own. Raises ConfigError."""
+    """Check all values that a group would have of its own. Raises ConfigError."""
     values: dict[str, Value] = {}
     for name, text in overrides.items():
         key = GROUP_KEYS.get(name)
@@ -142,7 +142,9 @@ def _effective(values: Mapping[str, Value], broker: BrokerConfig, name: str) -> 
 
 
 def parse_match(items: list[str]) -> dict[str, re.Pattern[str]]:
-    """`client_id=regex` items of a subscription → parameter to pattern. Raises ConfigError."""
+    """Return parameter → pattern for the `client_id=regex` items of a subscription. Raises
+    ConfigError.
+    """
     patterns: dict[str, re.Pattern[str]] = {}
     for item in items:
         name, equals, expression = item.partition("=")
@@ -156,7 +158,7 @@ def parse_match(items: list[str]) -> dict[str, re.Pattern[str]]:
 
 
 def check_push_interval(overrides: Mapping[str, str]) -> str | None:
-    """The complaint about `interval.ms`, None when there is nothing to complain about."""
+    """Return the complaint about `interval.ms`, None if it is right."""
     text = overrides.get("interval.ms")
     if text is None:
         return None

@@ -2,7 +2,7 @@
 
 `listeners` = `NAME://HOST:PORT,…`; the name's security protocol comes from
 `listener.security.protocol.map`. An empty host binds every interface, port 0 takes a free one
-(whoever binds replaces it with the real one). Listeners named in `controller.listener.names` are
+(the server replaces it with the real one). Listeners named in `controller.listener.names` are
 dropped: such a file was written for a KRaft controller, which this process is not.
 
 Source: Kafka SocketServerConfigs.listenerListToEndPoints, CoreUtils, KafkaConfig.
@@ -22,7 +22,7 @@ _FORM: Final = "expected NAME://HOST:PORT, for instance PLAINTEXT://127.0.0.1:90
 
 
 class Listener(NamedTuple):
-    """One address under one name; the same class holds what is bound and what is advertised."""
+    """One address under one name; the same class holds bound and advertised addresses."""
 
     name: str
     host: str
@@ -35,7 +35,9 @@ class Listener(NamedTuple):
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """`NAME:PROTOCOL,…` → listener name (upper case) to security protocol. Raises ConfigError."""
+    """Return listener name (upper case) → security protocol for `NAME:PROTOCOL,…`. Raises
+    ConfigError.
+    """
     key = "listener.security.protocol.map"
     protocols: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
@@ -58,7 +60,9 @@ def parse_listeners(
     controller_names: Collection[str] = (),
     distinct_ports: bool,
 ) -> tuple[Listener, ...]:
-    """The value of `key` → listeners, without those of a controller. Raises ConfigError."""
+    """Return the listeners in the value of `key`, without those of a controller. Raises
+    ConfigError.
+    """
     listeners = tuple(
         listener
         for item in filter(None, (part.strip() for part in text.split(",")))
@@ -98,7 +102,9 @@ def _parse_listener(
 def _check_distinct(
     key: str, text: str, listeners: tuple[Listener, ...], *, distinct_ports: bool
 ) -> None:
-    """Names differ; so do ports, but port 0 and one IPv4 beside one IPv6 address."""
+    """Check that names differ, and ports too. Port 0 and one IPv4 beside one IPv6 address may be
+    twice.
+    """
     names = [listener.name for listener in listeners]
     if len(set(names)) != len(names):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What `minibroker serve` is told besides Kafka's settings; `cli` fills it, `app` follows it."""
+"""Options of `minibroker serve` besides Kafka's settings; `cli` fills them, `app` follows them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TopicToCreate(NamedTuple):
 
 
 class ServeOptions:
-    """What `serve` was told that is no setting of Kafka's."""
+    """Options of `serve` that are no settings of Kafka's."""
 
     __slots__ = (
         "control",
@@ -49,7 +49,7 @@ class ServeOptions:
         self.topics = tuple(topics)
         self.ready_file = ready_file
         self.ready_lines = tuple(ready_lines)
-        """More lines for stdout once it serves: what those who start a container wait for."""
+        """More lines for stdout once it serves: users who start a container wait for them."""
         self.in_memory = in_memory
         """Data live in a temporary directory, which `app` makes and removes."""
         self.loop = loop
@@ -57,13 +57,14 @@ class ServeOptions:
         self.control = control
         """Host and port of the control API, None: there is none."""
         self.control_token = control_token
-        """What its callers have to show, None: nothing."""
+        """The token that callers have to show, None for none."""
 
 
 def parse_topic(text: str) -> TopicToCreate:
-    """`NAME[:PARTITIONS[:KEY=VALUE…]]`; a part with `=` may also follow the name at once.
+    """Return the topic of `NAME[:PARTITIONS[:KEY=VALUE…]]`; a part with `=` may also follow the
+    name at once.
 
-    A value may hold colons: what has no `=` belongs to the value before it. Raises UsageError.
+    A value may hold colons: a part without `=` belongs to the value before it. Raises UsageError.
     """
     name, *parts = text.split(":")
     partitions = -1

@@ -1,4 +1,4 @@
-"""Where settings come from: a properties file, KAFKA_… variables, `--set`. The later wins.
+"""The sources of settings: a properties file, KAFKA_… variables, `--set`. The later wins.
 
 The file has Java's properties syntax. Variables are mapped as the apache/kafka image maps them:
 `KAFKA_LOG_DIRS` → `log.dirs`, `__` → `_`, `___` → `-`; as there, `listeners` follows from
@@ -43,7 +43,7 @@ def gather(
     environment: Mapping[str, str],
     settings: Sequence[tuple[str, str]],
 ) -> dict[str, str]:
-    """All sources → key to text, each value that of the strongest source."""
+    """Return key → text of all sources, each value that of the strongest source."""
     gathered = {**file_settings, **from_environment(environment)}
     if "listeners" not in gathered and environment.get("KAFKA_ADVERTISED_LISTENERS"):
         gathered["listeners"] = _bind_everywhere(environment["KAFKA_ADVERTISED_LISTENERS"])
@@ -52,7 +52,7 @@ def gather(
 
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The KAFKA_… variables → key to text."""
+    """Return key → text of the KAFKA_… variables."""
     found: dict[str, str] = {}
     for variable, value in environment.items():
         if variable.startswith(_PREFIX) and variable not in _NOT_CONFIGURATION:
@@ -72,7 +72,7 @@ def _bind_everywhere(advertised: str) -> str:
 
 
 def read_properties(path: str) -> dict[str, str]:
-    """A properties file (ISO 8859-1, as Java reads it) → key to text. Raises ConfigError."""
+    """Return key → text of a properties file (ISO 8859-1, as Java reads it). Raises ConfigError."""
     try:
         with open(path, encoding="iso-8859-1") as file:  # noqa: PTH123  pathlib costs 3 ms here
             return parse_properties(file.read())
@@ -83,7 +83,7 @@ def read_properties(path: str) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Java properties text → key to text; of equal keys the last one holds.
+    """Return key → text of Java properties text; of equal keys the last one holds.
 
     Raises ValueError on a broken `\\uXXXX`.
     """
@@ -91,7 +91,9 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blanks; one that ends in an odd number of `\\` goes on."""
+    r"""Yield the lines without comments and blanks; a line that ends in an odd number of `\` goes
+    on.
+    """
     pending = ""
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         content = line.lstrip(" \t\f")
@@ -108,7 +110,9 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """A key ends at the first unescaped `=`, `:` or blank; blanks around the separator go."""
+    """Return key and value. A key ends at the first unescaped `=`, `:` or blank; blanks around the
+    separator go.
+    """
     end = 0
     while end < len(line) and line[end] not in "=: \t\f":
         end += 2 if line[end] == "\\" else 1

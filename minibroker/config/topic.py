@@ -1,4 +1,4 @@
-"""`TopicConfig`: what one topic's logs go by, resolved once and then only read.
+"""`TopicConfig`: the settings of one topic's logs, resolved once and then only read.
 
 A topic's own value is stronger than the broker's dynamic one, that than the static one, that than
 the default. Topics without values of their own share one instance, so ten thousand of them cost
@@ -64,7 +64,7 @@ class TopicConfig:
     )
 
     def __init__(self, values: Mapping[str, Value]) -> None:
-        """`values`: every topic key → its value (`resolve_topic_values` makes them)."""
+        """Take `values`: every topic key → its value (`resolve_topic_values` makes them)."""
         self.values = values
         self.segment_bytes = _int(values, "segment.bytes")
         self.segment_ms = _int(values, "segment.ms")
@@ -106,19 +106,21 @@ class TopicConfig:
 
     @property
     def cleanup_policy(self) -> str:
-        """`delete`, `compact` or both, as Kafka writes it."""
+        """Return `delete`, `compact` or both, as Kafka writes it."""
         return to_text(self.values["cleanup.policy"]) or ""
 
     @property
     def segment_age_ms_max(self) -> int:
-        """The age at which a segment is rolled; a compacted one not later than its greatest lag."""
+        """Return the age at which a segment is rolled; a compacted one not later than its greatest
+        lag.
+        """
         if self.compact and self.max_compaction_lag_ms > 0:
             return min(self.max_compaction_lag_ms, self.segment_ms)
         return self.segment_ms
 
 
 def _magic_of(version: str) -> int:
-    """The record format of a `message.format.version`: 0 to 0.9, 1 with 0.10, 2 since 0.11.
+    """Return the record format of a `message.format.version`: 0 to 0.9, 1 with 0.10, 2 since 0.11.
 
     Followed whatever `inter.broker.protocol.version` says, as Kafka did up to 2.8; later ones store
     format 2 as soon as that is 3.0.
@@ -135,7 +137,7 @@ def _int(values: Mapping[str, Value], name: str) -> int:
 
 
 def broker_topic_values(broker: BrokerConfig) -> dict[str, Value]:
-    """Every topic key → the value it has where the topic sets nothing."""
+    """Return every topic key → the value it has where the topic sets nothing."""
     values: dict[str, Value] = {}
     for name, key in TOPIC_KEYS.items():
         synonyms = SYNONYMS.get(name)
@@ -150,7 +152,8 @@ def broker_topic_values(broker: BrokerConfig) -> dict[str, Value]:
 
 
 def topic_config(overrides: Mapping[str, str], defaults: TopicConfig) -> TopicConfig:
-    """`defaults` with a topic's own values over them; keys that no release knows are passed by.
+    """Return `defaults` with a topic's own values over them; keys that no release knows are passed
+    by.
 
     Raises ConfigError for a value out of range: what stands in the tree was checked when it was
     set, so only a foreign hand can bring that about.
@@ -164,7 +167,7 @@ def topic_config(overrides: Mapping[str, str], defaults: TopicConfig) -> TopicCo
 
 
 def validate_topic_config(overrides: Mapping[str, str], broker: BrokerConfig) -> None:
-    """What CreateTopics and the alterations must refuse. Raises ConfigError.
+    """Refuse what CreateTopics and the alterations must refuse. Raises ConfigError.
 
     `overrides` are all values the topic would have of its own, old and new.
     """

@@ -1,9 +1,9 @@
 """Settings of Kafka that this broker does not serve: it refuses some and names others in a warning.
 
-A setting that changes who gets in or what is kept is refused, unless its value is Kafka's default:
-an operator who reads it in the file would believe in it. `BrokerConfig` asks here for the settings
-at start and for dynamic ones, so both ways answer alike. A setting that changes neither is named in
-one warning (`WITHOUT_EFFECT`).
+A setting that changes which clients get in or which data are kept is refused, unless its value is
+Kafka's default: an operator who reads it in the file would believe in it. `BrokerConfig` asks here
+for the settings at start and for dynamic ones, so both ways answer alike. A setting that changes
+neither is named in one warning (`WITHOUT_EFFECT`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SECURITY_REASON: Final = (
     " listeners"
 )
 
-# Key → what would not happen. Each changes what is kept, or who is limited.
+# Key → the effect that would be missing. Each changes which data are kept, or who is limited.
 _KEPT: Final = {
     "alter.config.policy.class.name": "no Java class is loaded, so no policy would be asked",
     "client.quota.callback.class": "no Java class is loaded; limits are those of AlterClientQuotas",
@@ -56,27 +56,33 @@ _KEPT: Final = {
 }
 _LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
 
-WITHOUT_EFFECT: Final = frozenset(
-    {
-        "auto.leader.rebalance.enable",
-        "control.plane.listener.name",
-        "controlled.shutdown.enable",
-        "cordoned.log.dirs",
-        "kafka.metrics.reporters",
-        "metric.reporters",
-        "replica.selector.class",
-        "unclean.leader.election.enable",
-    }
+_JAVA_REPORTERS: Final = "reporters are Java classes"
+_WRITTEN_AT_ONCE: Final = (
+    "what one read of a socket brought is one write, and nothing waits for more"
 )
-"""With one replica of each partition there is no other leader to choose, to move to or to read
-from; reporters are Java classes."""
+_LOADED_IN_PARTS: Final = "an internal topic is loaded in parts of 256 KiB, others go on in between"
+WITHOUT_EFFECT: Final = {
+    "auto.leader.rebalance.enable": "a leader stays until it goes or ElectLeaders asks",
+    "control.plane.listener.name": "minibroker is its own controller",
+    "controlled.shutdown.enable": "a broker that stops leaves at once, and others lead",
+    "cordoned.log.dirs": "new partitions go to every log directory",
+    "group.coordinator.append.linger.ms": _WRITTEN_AT_ONCE,
+    "kafka.metrics.reporters": _JAVA_REPORTERS,
+    "metric.reporters": _JAVA_REPORTERS,
+    "offsets.commit.timeout.ms": "a commit waits for the own disk only, as long as that takes",
+    "offsets.load.buffer.size": _LOADED_IN_PARTS,
+    "replica.selector.class": "consumers read from the leader",
+    "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
+    "unclean.leader.election.enable": "only ElectLeaders elects a replica that is not in sync",
+}
+"""Key → why it makes no difference here."""
 
 # Kafka's authorizer reads these by itself, so no table has them.
 _AUTHORIZER_DEFAULTS: Final = {"allow.everyone.if.no.acl.found": "false", "super.users": ""}
 
 
 def check_served(settings: Mapping[str, str]) -> None:
-    """Raise ConfigError if a setting would change who gets in or what is kept, and is not served.
+    """Raise ConfigError for a setting that would let clients in, or keep data, in a way not served.
 
     `settings`: key → text, as given at start or dynamically; types and ranges are checked before.
     """
@@ -111,11 +117,12 @@ def note_on(name: str) -> str:
     """Return the sentence that a key's documentation ends with, "" for a key that is served."""
     if _is_security(name) or name in _KEPT:
         return " Not served: only the default is accepted."
-    return " It has no effect here." if name in WITHOUT_EFFECT else ""
+    reason = WITHOUT_EFFECT.get(name)
+    return f" It has no effect here: {reason}." if reason is not None else ""
 
 
 def _is_security(name: str) -> bool:
-    """Return whether the key decides who gets in, by itself or behind a listener's prefix.
+    """Return whether the key decides which clients get in, by itself or behind a listener's prefix.
 
     A mechanism may stand between prefix and key: `listener.name.x.plain.sasl.jaas.config`. A name
     that Kafka does not know is no setting of the broker (`unknown_keys` names it).

@@ -1,6 +1,6 @@
-"""minibroker's container: what stands behind the start scripts of apache/kafka and cp-kafka.
+"""minibroker's container: the programs behind the start scripts of apache/kafka and cp-kafka.
 
-`launch` is what every start script of the image ends in, `topics` reads `KAFKA_CREATE_TOPICS`,
-`health` is the image's health check, `zookeeper_port` listens where a start script wants to see a
-ZooKeeper. The scripts and the image itself: `image/`, `Dockerfile`.
+Every start script of the image ends in `launch`. `topics` reads `KAFKA_CREATE_TOPICS`. `health` is
+the health check. `zookeeper_port` listens on the port where a start script expects a ZooKeeper. The
+scripts are in `image/`, the image is made by `Dockerfile`.
 """

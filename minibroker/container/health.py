@@ -1,11 +1,11 @@
 """The image's health check: healthy when a client would succeed, not when a process is there.
 
-It asks as a client does: connect to a listener of the broker, ApiVersions, then Metadata, and wants
-answers without error and a broker in them. Plain sockets and two fixed requests, because it runs
-every few seconds and must cost nothing. Where the broker listens `launch` has written down; what a
-broker is told to advertise cannot be asked, it may exist outside the container only.
+It asks like a client: it connects to a listener, sends ApiVersions and Metadata, and expects
+answers without an error and with a broker. It uses plain sockets and two fixed requests, because it
+runs every few seconds and must be cheap. `launch` has written down where the broker listens; the
+advertised address may exist only outside the container.
 
-Exit code 0: ready; 1: not, with one sentence on stderr.
+The exit code is 0 if the broker is ready; else it is 1, with a sentence on stderr.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _LOOPBACK: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class NotReady(Exception):  # noqa: N818  it is an answer, not a mistake
-    """Why a client would not succeed, in one sentence."""
+    """The reason why a client would not succeed, in one sentence."""
 
 
 def main(listener_file: str = LISTENER_FILE) -> int:
-    """Ask once; the exit code of the check."""
+    """Ask once; return the exit code of the check."""
     try:
         check(read_address(listener_file))
     except NotReady as reason:
@@ -70,7 +70,7 @@ def check(address: tuple[str, int]) -> None:
 
 
 def _ask(connection: socket.socket, api_key: int, version: int, body: bytes) -> bytes:
-    """One request; its answer (big-endian) behind the correlation id. Raises OSError."""
+    """Send a request; return its answer (big-endian) without the correlation id. Raises OSError."""
     correlation_id = api_key.to_bytes(4, "big")
     header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + correlation_id
     request = header + len(_CLIENT_ID).to_bytes(2, "big") + _CLIENT_ID + body

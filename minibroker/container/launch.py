@@ -1,10 +1,10 @@
 """The end of the container's start scripts: reads variables, serves a broker, prints log lines.
 
-The container is started with the variables of Kafka's images. Most are settings and are read as
-`minibroker serve` reads them (`config.sources`); the rest is here: where data and listeners are
-when nobody says so, `CLUSTER_ID`, `KAFKA_CREATE_TOPICS`, the properties file that apache/kafka
-mounts, a ZooKeeper that a start script runs inside the container, and the lines that those who
-start containers wait for in the log.
+The container gets the variables of Kafka's images. Most are settings, which are read like those of
+`minibroker serve` (`config.sources`). This module adds the rest: defaults of data and listeners,
+`CLUSTER_ID`, `KAFKA_CREATE_TOPICS`, the properties file that users of apache/kafka mount, a
+ZooKeeper that a start script runs inside the container, and the log lines for which Testcontainers
+waits.
 
     /etc/kafka/docker/run, /etc/confluent/docker/launch ─► main ─► arrange ─► cli.build ─► process
 
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 DATA_DIR: Final = "/var/lib/kafka/data"
 SHARED_PROPERTIES: Final = "/mnt/shared/config/server.properties"
-"""Place where users of apache/kafka mount a file of their own."""
+"""Path at which users of apache/kafka mount their own file."""
 
 # From the host: localhost:9092. From other containers: the container's name, port 19092.
 _LISTENERS: Final = "PLAINTEXT://:9092,DOCKER://:19092"
 _PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,DOCKER:PLAINTEXT"
 
-# What `serve` has flags for and Kafka no keys.
+# Variables for flags of `serve` that are no keys of Kafka.
 _FLAGS: Final = {"MINIBROKER_LOG_LEVEL": "--log-level", "MINIBROKER_CONTROL": "--control"}
 
 _ZOOKEEPER_FILES: Final = ("zookeeper.properties", f"{TEMPORARY}/zookeeper.properties")
 """File that Testcontainers' start scripts write for a ZooKeeper in the container."""
 
 _QUORUM_KEYS: Final = ("process.roles", "controller.quorum.")
-"""KRaft's, accepted without effect: beginnings of keys."""
+"""Beginnings of keys of KRaft, which are accepted without effect."""
 
-# What Testcontainers, compose files and scripts look for in Kafka's log before they go on.
+# Testcontainers, compose files and scripts wait for these lines in Kafka's log.
 _READY_LINES: Final = (
     "[BrokerLifecycleManager id={id}] Transitioning from RECOVERY to RUNNING"
     " (kafka.server.BrokerLifecycleManager)",
@@ -58,7 +58,7 @@ _READY_LINES: Final = (
 
 
 def main() -> int:
-    """Serve until SIGTERM; the exit code of the container."""
+    """Serve until SIGTERM; return the exit code of the container."""
     try:
         cli.configure_logging(cli.parse_serve(_flags(os.environ)).log_level)
         arguments, settings = arrange(os.environ)
@@ -73,15 +73,14 @@ def main() -> int:
     _name_what_has_no_effect(config)
     options.ready_lines = ready_lines(config.broker_id)
 
-    from minibroker import process  # noqa: PLC0415  a wrong variable is told before all is loaded
+    from minibroker import process  # noqa: PLC0415  a wrong variable is reported before the imports
 
     return process.run(config, options)
 
 
 def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[str, str]]:
-    """The container's variables → arguments of `serve`, and the variables that stay settings.
-
-    An empty variable is none, as compose files with `${X:-}` mean it. Raises ConfigError and
+    """Return the arguments of `serve`, and the variables that stay settings.
+    An empty variable counts as missing, as in compose files with `${X:-}`. Raises ConfigError and
     UsageError.
     """
     settings = {name: value for name, value in environment.items() if value}
@@ -112,7 +111,7 @@ def ready_lines(broker_id: int) -> tuple[str, ...]:
 
 
 def listener_to_ask(config: BrokerConfig) -> str:
-    """HOST:PORT for the health check: the first listener, as it is bound."""
+    """Return HOST:PORT for the health check: the first listener, as it is bound."""
     return f"{config.listeners[0].host}:{config.listeners[0].port}"
 
 
@@ -138,10 +137,9 @@ def _defaults(given: Mapping[str, str], cluster_id: str) -> list[tuple[str, str]
 
 
 def _has_zookeeper_inside(connect: str) -> bool:
-    """Return whether the start script was to run a ZooKeeper in this very container.
-
+    """Return whether the start script is meant to run a ZooKeeper in this container.
     Testcontainers writes `zookeeper.properties`, starts `zookeeper-server-start` with it and points
-    Kafka at localhost. minibroker keeps the metadata itself then. Raises ConfigError.
+    Kafka at localhost. Then minibroker keeps the metadata itself. Raises ConfigError.
     """
     host, _, port = connect.partition("/")[0].rpartition(":")
     if host not in ("localhost", "127.0.0.1"):

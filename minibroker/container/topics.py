@@ -1,12 +1,12 @@
-"""`KAFKA_CREATE_TOPICS`: the topics a container makes at start.
+"""`KAFKA_CREATE_TOPICS`: the topics that a container creates at start.
 
-Two forms, apart by commas (or by `KAFKA_CREATE_TOPICS_SEPARATOR`) and mixed as one likes:
+Two forms, which may be mixed, separated by commas (or by `KAFKA_CREATE_TOPICS_SEPARATOR`):
 
     orders:6:1              name:partitions:replicas, as the wurstmeister/kafka image has it
     users:3:1:compact       … with cleanup.policy as the fourth part
     orders:6:segment.ms=60000, audit, users:cleanup.policy=compact    as after `--topic`
 
-More replicas than one are refused, as CreateTopics refuses them.
+More than one replica is refused, as in CreateTopics.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _POLICIES: Final = ("compact", "delete")
 
 
 def parse_topics(text: str, separator: str = ",") -> list[TopicToCreate]:
-    """The variable's value → topics; blanks and line breaks around an entry do not count.
-
+    """Return the topics of the variable's value; blanks and line breaks around an entry are
+    ignored.
     Raises UsageError with the entry that cannot be read.
     """
     entries = filter(None, (entry.strip() for entry in text.split(separator or ",")))

@@ -1,8 +1,8 @@
-"""The port of a ZooKeeper that is not there: `zookeeper-server-start FILE` in the image.
+"""The port of a missing ZooKeeper: `zookeeper-server-start FILE` in the image.
 
 Start scripts for Kafka before KRaft run a ZooKeeper beside it. minibroker keeps the metadata itself
-(`launch`), but some who start containers go on only when the port listens, as Testcontainers for
-Node does. Whoever connects is let go at once.
+(`launch`), but some tools wait until the port listens, such as Testcontainers for Node. A
+connection is closed at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEFAULT_PORT: Final = "2181"
 
 
 def main(words: list[str]) -> int:
-    """Hold the port until the container ends; the exit code, if it cannot be had."""
+    """Listen until the container ends; return the exit code if the port cannot be bound."""
     try:
         listening = listen(words[0] if words else "")
     except (ConfigError, OSError) as error:
@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
 
 
 def listen(properties_file: str) -> socket.socket:
-    """The socket of `clientPort`, 2181 without a file. Raises ConfigError, OSError."""
+    """Return the bound socket of `clientPort`, 2181 without a file. Raises ConfigError, OSError."""
     settings = read_properties(properties_file) if properties_file else {}
     port = settings.get("clientPort", _DEFAULT_PORT).strip()
     if not port.isdecimal() or int(port) > 65535:

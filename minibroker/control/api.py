@@ -1,9 +1,10 @@
-"""The control API: which path does what. `openapi.json` beside it says the same to machines.
+"""The control API: the paths and their methods. `openapi.json` beside it describes them for
+programs.
 
-    http.Request ─► ControlApi.handle: who asks, which route ─► a method here ─► http.Response
+    http.HttpRequest ─► ControlApi.handle: check access, find the route ─► a method ─► http.Response
 
-Without a token only loopback is served, and only to programs: a page in a browser, which could
-reach loopback too, sends `Origin` or a foreign `Host` and is refused.
+Without a token it serves loopback only. A page in a browser can reach loopback too; it sends
+`Origin` or a foreign `Host`, and is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from minibroker.errors import MinibrokerError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from minibroker.control.http import Request
+    from minibroker.control.http import HttpRequest
     from minibroker.testing.faults import Fault
     from minibroker.testing.node import Node
 
@@ -37,7 +38,7 @@ _OPEN_TO_ALL: Final = "/health/"
 
 
 class ControlApi:
-    """The control API of one node. Without a `token` it serves loopback only."""
+    """The control API of one node. Without a `token` it serves loopback only. The loop owns it."""
 
     def __init__(self, node: Node, token: str | None = None) -> None:
         self._node = node
@@ -46,7 +47,7 @@ class ControlApi:
         self._numbers = count(1)
         self._process = ProcessMetrics()
         self._slices = Slices()
-        self._routes: dict[str, dict[str, Callable[[Request], Awaitable[Response]]]] = {
+        self._routes: dict[str, dict[str, Callable[[HttpRequest], Awaitable[Response]]]] = {
             "/health/live": {"GET": self._live},
             "/health/ready": {"GET": self._ready},
             "/metrics": {"GET": self._metrics},
@@ -66,11 +67,11 @@ class ControlApi:
 
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
-        """Path → methods."""
+        """Return path → methods."""
         return {path: tuple(methods) for path, methods in self._routes.items()}
 
-    async def handle(self, request: Request) -> Response:
-        """Raises HttpError."""
+    async def handle(self, request: HttpRequest) -> Response:
+        """Return the response. Raises HttpError."""
         self._check_caller(request)
         path = request.path
         if path.startswith("/faults/") and path.count("/") == 2:
@@ -90,7 +91,7 @@ class ControlApi:
             )
         return await method(request)
 
-    def _check_caller(self, request: Request) -> None:
+    def _check_caller(self, request: HttpRequest) -> None:
         if request.path.startswith(_OPEN_TO_ALL):
             return
         if self._token is not None:
@@ -116,42 +117,43 @@ class ControlApi:
             reason = reasons_not_ready(self._node)[0]
             raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, f"{reason}: see /faults")
 
-    # Health and looking.
+    # Health and views.
 
-    async def _live(self, _: Request) -> Response:
+    async def _live(self, _: HttpRequest) -> Response:
         return json_response({"live": True})
 
-    async def _ready(self, _: Request) -> Response:
+    async def _ready(self, _: HttpRequest) -> Response:
         reasons = reasons_not_ready(self._node)
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
         return json_response({"ready": not reasons, "reasons": reasons}, status)
 
-    async def _metrics(self, _: Request) -> Response:
-        pieces = chain([await self._process.text()], families(self._node))
+    async def _metrics(self, _: HttpRequest) -> Response:
+        running = self._node.app if self._node.is_running else None
+        pieces = chain([await self._process.text()], families(running))
         return Response(HTTPStatus.OK, await self._slices.join(pieces), CONTENT_TYPE_LATEST)
 
-    async def _topics(self, _: Request) -> Response:
+    async def _topics(self, _: HttpRequest) -> Response:
         self._check_running()
         return Response(HTTPStatus.OK, await self._slices.join(views.topics_of(self._node.app)))
 
-    async def _groups(self, _: Request) -> Response:
+    async def _groups(self, _: HttpRequest) -> Response:
         self._check_running()
         return Response(HTTPStatus.OK, await self._slices.join(views.groups_of(self._node.app)))
 
-    async def _requests(self, request: Request) -> Response:
+    async def _requests(self, request: HttpRequest) -> Response:
         lines = await self._slices.join(views.requests_of(self._node, request.query))
         return Response(HTTPStatus.OK, lines, JSON_LINES)
 
-    async def _openapi(self, _: Request) -> Response:
+    async def _openapi(self, _: HttpRequest) -> Response:
         text = files("minibroker.control").joinpath("openapi.json").read_bytes()
         return Response(HTTPStatus.OK, text, JSON)
 
     # Faults.
 
-    async def _list_faults(self, _: Request) -> Response:
+    async def _list_faults(self, _: HttpRequest) -> Response:
         return json_response([bodies.show_fault(*fault) for fault in self._faults.items()])
 
-    async def _add_fault(self, request: Request) -> Response:
+    async def _add_fault(self, request: HttpRequest) -> Response:
         fault = bodies.parse_fault(request.body)
         self._check_running()
         try:
@@ -164,37 +166,37 @@ class ControlApi:
         shown = json_response(bodies.show_fault(number, fault), HTTPStatus.CREATED)
         return shown._replace(headers=(("Location", f"/faults/{number}"),))
 
-    def _find(self, request: Request) -> int:
+    def _find(self, request: HttpRequest) -> int:
         text = request.path.removeprefix("/faults/")
         if not (text.isdecimal() and len(text) < 19 and int(text) in self._faults):
             raise HttpError(HTTPStatus.NOT_FOUND, f"there is no fault {text:.100}; see GET /faults")
         return int(text)
 
-    async def _show_fault(self, request: Request) -> Response:
+    async def _show_fault(self, request: HttpRequest) -> Response:
         number = self._find(request)
         return json_response(bodies.show_fault(number, self._faults[number]))
 
-    async def _remove_fault(self, request: Request) -> Response:
+    async def _remove_fault(self, request: HttpRequest) -> Response:
         number = self._find(request)
         fault = self._faults.pop(number)
         await self._node.remove(fault)
         return json_response(bodies.show_fault(number, fault))
 
-    async def _clear_faults(self, _: Request) -> Response:
+    async def _clear_faults(self, _: HttpRequest) -> Response:
         self._faults.clear()
         await self._node.clear()
         return json_response([])
 
-    # Time, and anew.
+    # The clock, and the reset.
 
-    async def _clock(self, _: Request) -> Response:
+    async def _clock(self, _: HttpRequest) -> Response:
         return json_response({"now_ms": self._node.clock.now_ms()})
 
-    async def _advance(self, request: Request) -> Response:
+    async def _advance(self, request: HttpRequest) -> Response:
         self._node.clock.move(bodies.parse_advance_ms(request.body))
         return json_response({"now_ms": self._node.clock.now_ms()})
 
-    async def _reset(self, _: Request) -> Response:
+    async def _reset(self, _: HttpRequest) -> Response:
         self._faults.clear()
         await self._node.reset()
         return json_response({"now_ms": self._node.clock.now_ms()})

@@ -1,6 +1,6 @@
-"""JSON bodies of the control API: every field checked, every refusal naming the field.
+"""JSON bodies of the control API: checks every field; an error names the field.
 
-`FAULT_FIELDS` are those of `testing.faults.Fault`; what they mean together, that class checks.
+`FAULT_FIELDS` are the fields of `testing.faults.Fault`; that class checks their combinations.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CLOCK_FIELDS: Final[dict[str, str]] = dict.fromkeys(
     ("days", "hours", "minutes", "seconds", "milliseconds"), NUMBER
 )
 ADVANCE_MS_MAX: Final = 100 * 365 * 86_400_000
-"""A hundred years; timestamps stay far from their end."""
+"""A hundred years, so that timestamps stay far below their largest value."""
 DELAY_MS_MAX: Final = 365 * 86_400_000
 _DEFAULTS: Final = {"delay_ms": 0, "skip": 0, "probability": 1.0}
 _FACTORS_MS: Final = {
@@ -61,7 +61,7 @@ _FACTORS_MS: Final = {
 
 
 def parse_object(body: bytes, fields: Mapping[str, str]) -> dict[str, Any]:
-    """A body's fields; null is as if it were not there. Raises HttpError(400)."""
+    """Return a body's fields; a null field counts as missing. Raises HttpError(400)."""
     try:
         value = json.loads(body or b"{}")
     except (ValueError, RecursionError) as error:
@@ -96,7 +96,7 @@ def _is_a(kind: str, value: Any) -> bool:
 
 
 def parse_fault(body: bytes) -> Fault:
-    """A rule. Raises HttpError(400)."""
+    """Return the fault of a body. Raises HttpError(400)."""
     rule = parse_object(body, FAULT_FIELDS)
     if rule.get("delay_ms", 0) > DELAY_MS_MAX:
         raise HttpError(
@@ -109,7 +109,7 @@ def parse_fault(body: bytes) -> Fault:
 
 
 def show_fault(number: int, fault: Fault) -> dict[str, Any]:
-    """A rule as JSON: its id, what it says, how often it met something."""
+    """Return a fault as JSON: its id, its fields, and the number of its hits."""
     shown: dict[str, Any] = {"id": number, "hits": fault.hits}
     for name in FAULT_FIELDS:
         value = getattr(fault, name, None)

@@ -1,6 +1,6 @@
-"""A broker with its control API: what `minibroker serve --control` runs instead of `app.Broker`.
+"""A broker with its control API; `minibroker serve --control` runs it in place of `app.Broker`.
 
-The API answers from the first moment (live, not ready yet) until the broker has stopped.
+The API answers before the broker is ready, and until it has stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class ControlledBroker:
-    """A broker with the control API beside it. Like `app.Broker`: `start`, then `stop`."""
+    """A broker with the control API beside it. Like `app.Broker`: call `start`, then `stop`."""
 
     def __init__(self, config: BrokerConfig, host: str, port: int, token: str | None) -> None:
         self._config = config
@@ -34,20 +34,20 @@ class ControlledBroker:
         self._node: Node
         self._server: HttpServer
         self.control_address: tuple[str, int] = (host, port)
-        """Host and port of the API, once started."""
+        """Host and port of the API, after `start`."""
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that clients are told."""
+        """Return the host and port that clients are told."""
         return self._node.address
 
     @property
     def failure(self) -> asyncio.Future[str]:
-        """Done with the reason when the broker cannot go on."""
+        """Return a future; it gets the reason when the broker cannot continue."""
         return self._node.failure
 
     async def start(self, topics: Sequence[TopicToCreate] = ()) -> None:
-        """Serve. Raises MinibrokerError; then nothing is left running."""
+        """Start to serve. Raises MinibrokerError; then nothing is left running."""
         self._node = Node(self._config, topics)
         self._server = HttpServer(ControlApi(self._node, self._token).handle)
         try:

@@ -1,7 +1,7 @@
 """The families of `/metrics`; `text_format` turns Kafka's names into theirs.
 
-Lists grow with topics and groups: everything comes in small pieces, between which `slices` can let
-the broker serve. An empty piece is a place to pause while there is nothing to show yet.
+Lists grow with topics and groups, so all text comes in small pieces, and `slices` lets the broker
+serve between two pieces. An empty piece is a chance to pause before there is text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from minibroker.app import Broker
     from minibroker.storage.partition_log import PartitionLog
-    from minibroker.testing.node import Node
 
 _OF_LOG: Final[tuple[tuple[str, str, Callable[[PartitionLog], int]], ...]] = (
     ("Size", "Bytes in the segments' .log files", lambda log: log.size_bytes),
@@ -40,13 +39,12 @@ _OF_LOG: Final[tuple[tuple[str, str, Callable[[PartitionLog], int]], ...]] = (
 GROUP_STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
 
 
-def families(node: Node) -> Iterator[str]:
-    """Everything of the broker, piece by piece; of one that does not run only that."""
-    yield head("minibroker_info", "gauge", "Its version")
+def families(broker: Broker | None) -> Iterator[str]:
+    """Yield every family of the broker in small pieces; None stands for a broker that is down."""
+    yield head("minibroker_info", "gauge", "Version of minibroker")
     yield sample("minibroker_info", 1, labels(version=__version__))
-    yield gauge("minibroker_up", "1: it is running", node.is_running)
-    if node.is_running:
-        broker = node.app
+    yield gauge("minibroker_up", "1 while the broker runs", broker is not None)
+    if broker is not None:
         yield from _requests(broker)
         yield from _connections(broker)
         yield from _cluster(broker)
@@ -136,7 +134,7 @@ def _logs(broker: Broker) -> Iterator[str]:
         yield head(name, "gauge", text)
         for place in places:
             log = logs.get(place)
-            if log is not None:  # not deleted meanwhile; names of topics need no escaping
+            if log is not None:  # not deleted meanwhile; topic names need no escaping
                 labelled = f'{{topic="{place.topic}",partition="{place.partition}"}}'
                 yield sample(name, of_log(log), labelled)
     yield gauge(
@@ -170,7 +168,7 @@ def _groups(broker: Broker) -> Iterator[str]:
 
 
 def _cleaner(broker: Broker) -> Iterator[str]:
-    """All zero as long as nothing was to be compacted and there is no cleaner."""
+    """Yield the families of the cleaner; all are zero while there is no cleaner."""
     cleaner = broker.housekeeping.compaction.cleaner
     now_ms = broker.clock.now_ms()
     metrics = CleanerMetrics(now_ms) if cleaner is None else cleaner.metrics

@@ -1,7 +1,7 @@
-"""The health check: says whether a client would succeed now, and if not, why not.
+"""The health check: whether a client would succeed now, with the reasons if not.
 
-Ready: started and not killed or paused, the listeners accept, a controller is known, every
-coordinator that has something to go on with has loaded it, no log directory is offline.
+Ready means: the broker is started and not killed or paused, the listeners accept, a controller is
+known, every coordinator has loaded its partitions, and no log directory is offline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def reasons_not_ready(node: Node) -> list[str]:
-    """Sentences; empty: ready."""
+    """Return a sentence per reason; an empty list means ready."""
     if not node.is_running:
         killed = any(fault.broker == "killed" for fault in node.faults)
         return ["the broker is killed by a fault" if killed else "the broker is starting"]

@@ -1,9 +1,10 @@
 """HTTP/1.1 for the control API: h11 over asyncio streams, on the broker's loop.
 
-    connection ─► Request (bounded in size and time) ─► handler ─► Response
+    connection ─► HttpRequest (bounded in size and time) ─► handler ─► Response
 
-One request at a time per connection, kept alive between them. Who sends too much gets 413, who is
-too slow 408, who speaks no HTTP 400, one connection too many 503; none of them disturbs the broker.
+A connection has one request at a time and stays open between requests. A body that is too large
+gets 413, a slow request 408, bad HTTP 400, and a connection above the limit 503. None of them
+disturbs the broker.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ logger = logging.getLogger(__name__)
 HEADER_BYTES_MAX: Final = 16 << 10
 BODY_BYTES_MAX: Final = 64 << 10
 REQUEST_TIMEOUT_S: Final = 10.0
-"""From its first byte to its last; an answer has as long to be taken."""
+"""Longest time from the first byte of a request to its last, and for taking an answer."""
 IDLE_TIMEOUT_S: Final = 60.0
 CONNECTIONS_MAX: Final = 64
 PIECE_BYTES: Final = 64 << 10
-"""Largest piece of an answer that is sent at once; the broker serves between two pieces."""
+"""Largest piece of an answer that is sent at once; the loop is free between two pieces."""
 _READ_BYTES: Final = 16 << 10
 JSON: Final = "application/json"
 
 
-class Request(NamedTuple):
-    """One request, read whole."""
+class HttpRequest(NamedTuple):
+    """A request, read whole."""
 
     method: str
     path: str
@@ -46,7 +47,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """One answer, written whole."""
+    """An answer, written whole."""
 
     status: int
     body: bytes | bytearray
@@ -65,33 +66,33 @@ class HttpError(Exception):
         self.headers = headers
 
     def response(self) -> Response:
-        """As JSON: `{"error": …}`."""
+        """Return it as JSON: `{"error": …}`."""
         return json_response({"error": str(self)}, self.status)._replace(headers=self.headers)
 
 
 def json_response(value: Any, status: int = HTTPStatus.OK) -> Response:
-    """A value as JSON, one line."""
+    """Return a value as a line of JSON."""
     return Response(status, json.dumps(value).encode() + b"\n")
 
 
 class HttpServer:
-    """Belongs to the loop; `listen`, then `close`."""
+    """Serves HTTP: `listen`, then `close`. The loop owns it."""
 
-    def __init__(self, handle: Callable[[Request], Awaitable[Response]]) -> None:
+    def __init__(self, handle: Callable[[HttpRequest], Awaitable[Response]]) -> None:
         """`handle` may raise HttpError."""
         self._handle = handle
         self._server: asyncio.Server
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str, port: int) -> int:
-        """Bind and serve; the port. Raises OSError."""
+        """Bind and serve; return the port. Raises OSError."""
         self._server = await asyncio.start_server(
             self._serve, host, port, limit=HEADER_BYTES_MAX, backlog=CONNECTIONS_MAX
         )
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Serve nobody any more."""
+        """Stop to serve and close all connections."""
         self._server.close()
         for task in self._tasks:
             task.cancel()
@@ -119,7 +120,7 @@ class HttpServer:
             writer.transport.abort()
 
     async def _serve_one(self, connection: _Connection) -> bool:
-        """Answer one request; whether another may follow."""
+        """Answer one request; return whether another may follow."""
         try:
             request = await connection.receive()
             if request is None:
@@ -134,7 +135,7 @@ class HttpServer:
                 HTTPStatus.REQUEST_TIMEOUT,
                 f"the request did not arrive within {REQUEST_TIMEOUT_S:g} s",
             ).response()
-        except Exception:  # a bug of ours; the broker and this connection go on
+        except Exception:  # a bug of minibroker; the broker and this connection continue
             logger.exception("the control API failed")
             response = HttpError(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "minibroker failed: its log says how"
@@ -143,7 +144,7 @@ class HttpServer:
 
 
 class _Connection:
-    """One client's connection."""
+    """The connection of a client. The loop owns it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -152,12 +153,12 @@ class _Connection:
         self._is_head = False
 
     def begin_next(self) -> None:
-        """Be ready for the next request."""
+        """Prepare for the next request."""
         self._http.start_next_cycle()
 
-    async def receive(self) -> Request | None:
-        """The next request; None: the client left. Raises HttpError, h11.RemoteProtocolError,
-        TimeoutError.
+    async def receive(self) -> HttpRequest | None:
+        """Return the next request, None if the client left.
+        Raises HttpError, h11.RemoteProtocolError, TimeoutError.
         """
         if not self._http.trailing_data[0]:
             try:
@@ -183,7 +184,7 @@ class _Connection:
         target = urlsplit(head.target.decode("ascii"))
         method = head.method.decode("ascii")
         self._is_head = method == "HEAD"
-        return Request(
+        return HttpRequest(
             "GET" if self._is_head else method,
             unquote(target.path),
             dict(parse_qsl(target.query, keep_blank_values=True)),
@@ -200,8 +201,8 @@ class _Connection:
         return event
 
     async def send(self, response: Response) -> bool:
-        """Write the answer; whether the connection can go on. Raises ConnectionError,
-        TimeoutError.
+        """Write the answer; return whether the connection can continue.
+        Raises ConnectionError, TimeoutError.
         """
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return False

@@ -1,6 +1,6 @@
 """Long answers, put together in slices.
 
-Of 10,000 partitions the text takes 50 ms; what a request of a client waits for it is one slice.
+The text of 10,000 partitions takes 50 ms. A request of a client waits for one slice of it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SLICE_S: Final = 50e-6
-"""Less than a request takes."""
+"""Seconds of a slice: less than a request takes."""
 
 
 class Slices:
-    """One per control API: one text at a time, so that many take no more memory; others wait."""
+    """Joins one text at a time, so that many texts need no more memory; the others wait."""
 
     def __init__(self) -> None:
         self._one_at_a_time = asyncio.Lock()
 
     async def join(self, pieces: Iterable[str]) -> bytearray:
-        """All pieces as UTF-8. Each has to be made in less than a slice."""
+        """Return all pieces as UTF-8. Making a piece has to take less than a slice."""
         async with self._one_at_a_time:
             text = bytearray()
             turn = TimeSlice(SLICE_S)

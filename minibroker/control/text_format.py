@@ -7,8 +7,8 @@ digit is `_`; further key properties are labels. So
     kafka.network:type=RequestMetrics,name=TotalTimeMs,request=Produce
     kafka_network_requestmetrics_totaltimems{request="Produce",quantile="0.99"}
 
-What only counts up ends in `_total`, as Prometheus wants it. Histograms are summaries: quantiles of
-all since the start, `_count` and `_sum` (in ms where Kafka's name says so).
+A counter ends in `_total`, as Prometheus requires. A histogram is a summary: quantiles since the
+start, `_count`, and `_sum` (in ms if Kafka's name says so).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 _summaries: WeakKeyDictionary[TimeSum, tuple[int, str]] = WeakKeyDictionary()
-"""Count and text of what was shown; most APIs are idle between two scrapes."""
+"""Count and text of the last scrape; most APIs are idle between two scrapes."""
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 @cache
 def metric_name(domain: str, type_name: str, name: str = "") -> str:
-    """By the rule above."""
+    """Return the name by the rule above."""
     parts = [domain, type_name, *([name] if name else [])]
     return re.sub(r"[^a-z0-9]", "_", "_".join(parts).lower())
 
 
 def head(name: str, kind: str, text: str) -> str:
-    """Before the samples of a family; `kind`: `gauge`, `counter` or `summary`."""
+    """Return the lines before the samples of a family; `kind`: `gauge`, `counter` or `summary`."""
     return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
 
 
@@ -46,22 +46,22 @@ def labels(**named: str) -> str:
 
 
 def sample(name: str, value: float, labelled: str = "") -> str:
-    """One line; `labelled` is what `labels` made."""
+    """Return the line of a sample; `labelled` is a result of `labels`."""
     return f"{name}{labelled} {float(value)!r}\n"
 
 
 def gauge(name: str, text: str, value: float) -> str:
-    """A family of one sample."""
+    """Return a family with one sample."""
     return head(name, "gauge", text) + sample(name, value)
 
 
 def counter(name: str, text: str, value: float) -> str:
-    """A family of one sample; `_total` is added to its name."""
+    """Return a family with one sample; `_total` is added to its name."""
     return head(f"{name}_total", "counter", text) + sample(f"{name}_total", value)
 
 
 def summary(name: str, api_name: str, times: TimeSum) -> str:
-    """All samples of the times of one API: the text of last time while nothing was added."""
+    """Return all samples of the times of an API; the last text again if nothing was added."""
     count, text = _summaries.get(times, (-1, ""))
     if count != times.count:
         values = (*times.quantiles_ms(QUANTILES), times.count, times.total_us / 1000)

@@ -1,6 +1,6 @@
 """Topics, groups and requests as the control API shows them: JSON, piece by piece.
 
-Lists may be long, of partitions and of commits as well: `slices` lets the broker serve in between.
+Lists of partitions and commits may be long; `slices` lets the broker serve between two pieces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_byte
 
 
 def topics_of(broker: Broker) -> Iterator[str]:
-    """Every topic with its partitions, by name; offsets are -1 where another broker leads."""
+    """Yield every topic with its partitions, by name; offsets are -1 if another broker leads."""
     topics = broker.cluster.image.topics
     found = (topics.get(name) for name in sorted(topics))
     yield from _array(_topic(broker, topic) for topic in found if topic is not None)
@@ -52,7 +52,7 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> str:
 
 
 def groups_of(broker: Broker) -> Iterator[str]:
-    """Every group coordinated here with what it committed, by name."""
+    """Yield every group of this coordinator with its committed offsets, by name."""
     is_used = OFFSETS_TOPIC in broker.cluster.image.topics
     shards = {
         group_id: shard
@@ -78,7 +78,7 @@ def _group(shard: GroupShard, group_id: str) -> Iterator[str]:
 
 
 def _array(items: Iterable[Iterable[str]]) -> Iterator[str]:
-    """A JSON array out of items that come in pieces themselves."""
+    """Yield a JSON array of items that come in pieces themselves."""
     yield "["
     for number, item in enumerate(items):
         if number:
@@ -88,9 +88,8 @@ def _array(items: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def requests_of(node: Node, query: dict[str, str]) -> Iterator[str]:
-    """The last requests, oldest first, a JSON object per line. Raises HttpError(400).
-
-    `limit`: so many at most; `api` and `client_id`: only these.
+    """Yield the last requests, oldest first, as a JSON object per line. Raises HttpError(400).
+    `limit` is the most that are shown; `api` and `client_id` select requests.
     """
     unknown = sorted(set(query) - {"limit", "api", "client_id"})
     if unknown:

@@ -13,50 +13,37 @@ Source: Kafka 3.9 GroupCoordinator; 4.4 GroupCoordinatorService.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, cast
 
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.membership import ClassicMembership, settings_of
-from minibroker.groups.classic.stored import value_version_for
-from minibroker.groups.group import CONSUMER
+from minibroker.groups.classic.group import ClassicGroup
+from minibroker.groups.group import CLASSIC, CONSUMER
+from minibroker.groups.members import Surroundings, make_members
 from minibroker.groups.offset_runs import decode_runs
 from minibroker.groups.records import decode_records, offset_version_for
 from minibroker.groups.shard import GroupShard
-from minibroker.partitions.journal import Journal
-from minibroker.records.control import parse_marker
+from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
 from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator
 
     from minibroker.clock import Clock
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import TopicImage
     from minibroker.config.broker import BrokerConfig
-    from minibroker.groups.consumer.membership import ConsumerMembership, RunThen
+    from minibroker.groups.classic.membership import ClassicMembership
+    from minibroker.groups.consumer.membership import ConsumerMembership
     from minibroker.groups.group import Group
-    from minibroker.groups.records import GroupEntry
+    from minibroker.groups.members import Members, RunThen
     from minibroker.partitions.manager import PartitionManager
-    from minibroker.records.batch import BatchHeader
-    from minibroker.records.record import Record
     from minibroker.timers import Timers
 
 logger = logging.getLogger(__name__)
 
 MINUTE_MS: Final = 60_000
-COMMIT_VERSIONS: Final = 4
-
-
-class ShardFollower(Protocol):
-    """What manages members (classic, consumer): told when groups come and go as a whole."""
-
-    def on_shard_loaded(self, shard: GroupShard) -> None:
-        """All groups of the partition are as they were: their sessions run from now on."""
-
-    def on_shard_unloaded(self, shard: GroupShard) -> None:
-        """Another broker coordinates these groups: whoever waits here is sent there."""
 
 
 class GroupCoordinator:
@@ -65,16 +52,15 @@ class GroupCoordinator:
     __slots__ = (
         "_clock",
         "_cluster",
-        "_consumer",
-        "_followers",
+        "_members",
         "_offset_version",
+        "_route_listeners",
         "_run_then",
-        "_shards",
+        "_runtime",
         "_timers",
-        "classic",
-        "commit_routes",
         "config",
         "journal",
+        "protocols",
     )
 
     def __init__(
@@ -88,40 +74,31 @@ class GroupCoordinator:
         run_later: Callable[[Callable[[], None]], None],
         run_then: RunThen,
     ) -> None:
-        """`config`: what groups go by cannot be changed while the broker runs."""
+        """`config` is that of the start: settings of groups do not change while the broker runs."""
         self.config = config
+        self.protocols = frozenset(config.words("group.coordinator.rebalance.protocols"))
+        """Those that members may speak, by the types of groups."""
         self._run_then = run_then
-        self._consumer: ConsumerMembership | None = None
         self._clock = clock
         self._timers = timers
-        protocol = str(config.get("inter.broker.protocol.version"))
-        self._offset_version = offset_version_for(protocol)
-        self.classic = ClassicMembership(
-            clock=clock,
-            timers=timers,
-            settings=settings_of(config),
-            value_version=value_version_for(protocol),
-        )
-        """The members of the classic groups."""
-        self._followers: tuple[ShardFollower, ...] = (self.classic,)
-        self._shards: dict[int, GroupShard] = {}
-        """Of every partition that is loading or loaded."""
-        self.commit_routes: list[dict[bytes, Any]] = [{} for _ in range(COMMIT_VERSIONS)]
-        """Per OffsetCommit version from 7 on: who commits for which topic, as the request has it →
-        what that means. `handlers/offset_commit_fast` fills it; emptied whenever a topic or a
-        partition of `__consumer_offsets` comes, goes or changes."""
-        self.journal = Journal(
+        self._offset_version = offset_version_for(str(config.get("inter.broker.protocol.version")))
+        self._members: dict[str, Members] = {}
+        """By the name of the kind; made when the first group or member of it is met."""
+        self._route_listeners: list[Callable[[], None]] = []
+        """Told when a route may lead elsewhere (`handlers/offset_commit_fast`)."""
+        self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
             OFFSETS_TOPIC,
+            make_shard=self._make_shard,
             cluster=cluster,
             partitions=partitions,
             clock=clock,
             config=config,
             run_later=run_later,
-            listener=self,
             codec=config.offsets_topic_compression_codec,
             decode=decode_records,
             decode_batch=decode_runs,
         )
+        self.journal = self._runtime.journal
         self._cluster = cluster
 
     def start(self) -> None:
@@ -131,30 +108,34 @@ class GroupCoordinator:
         self._schedule_expiry()
 
     def close(self) -> None:
-        """The broker stops: whoever waits for a group is told, and no session ends any more."""
-        for shard in self._shards.values():
-            for follower in self._followers:
-                follower.on_shard_unloaded(shard)
+        """Answer waiting members and end all timers: the broker stops."""
+        for shard in self._runtime.active():
+            self.on_shard_unloaded(shard)
+
+    def members(self, kind: str) -> Members:
+        """Return the manager of the members of a kind of groups (`kinds`)."""
+        members = self._members.get(kind)
+        if members is None:
+            surroundings = Surroundings(
+                self._clock,
+                self._timers,
+                self.config,
+                self._cluster,
+                self._run_then,
+                self.members,
+            )
+            members = self._members[kind] = make_members(kind, surroundings)
+        return members
+
+    @property
+    def classic(self) -> ClassicMembership:
+        """The manager of the members of classic groups."""
+        return cast("ClassicMembership", self.members(CLASSIC))
 
     @property
     def consumer(self) -> ConsumerMembership:
-        """The members of the consumer groups (KIP-848); loaded with the first one."""
-        if self._consumer is None:
-            from minibroker.groups.consumer.membership import (  # noqa: PLC0415 see above
-                ConsumerMembership,
-            )
-
-            self._consumer = ConsumerMembership(
-                clock=self._clock,
-                timers=self._timers,
-                config=self.config,
-                cluster=self._cluster,
-                classic=self.classic,
-                run_then=self._run_then,
-            )
-            self._cluster.subscribe(self._consumer)
-            self._followers = (self.classic, self._consumer)
-        return self._consumer
+        """The manager of the members of consumer groups (KIP-848)."""
+        return cast("ConsumerMembership", self.members(CONSUMER))
 
     # Finding.
 
@@ -173,17 +154,38 @@ class GroupCoordinator:
         """Like `shard`, but without flushing the journal: for callers that only write."""
         if group_id is None or not (group_id or may_be_empty):
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
-        index = self.journal.partition_of(group_id)
-        self.journal.check_active(index)
-        return self._shards[index]
+        shard = self._runtime.get(self.journal.partition_of(group_id))
+        if group_id in shard.deleted_groups:
+            raise KafkaError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"group {group_id} is being deleted"
+            )
+        return shard
 
     def active_shards(self) -> list[GroupShard]:
-        """Every shard that is loaded."""
-        return [self._shards[index] for index in self.journal.active_indexes()]
+        """Return every shard that is loaded."""
+        return list(self._runtime.active())
 
     def find(self, group_id: str) -> Group | None:
-        """A group that is coordinated here. Raises as `shard`."""
+        """Return a group, None if there is none. Raises as `shard`."""
         return self.shard(group_id, may_be_empty=True).groups.get(group_id)
+
+    def delete_group(self, group_id: str) -> Iterator[int]:
+        """Delete a group with its offsets, in short steps; yields how many each step deleted.
+
+        Raises KafkaError as `shard`, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, and as
+        `GroupShard.write`.
+        """
+        shard = self.shard(group_id, may_be_empty=True)
+        group = shard.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        group.validate_delete()
+        self._forget_routes()  # the next request asks whether the group is being deleted
+        yield from shard.delete_group(group)
+
+    def visible(self, group_id: str) -> Awaitable[None] | None:
+        """Call `CoordinatorRuntime.visible` for the partition that keeps the group."""
+        return self._runtime.visible(self.journal.partition_of(group_id))
 
     # Transactions.
 
@@ -196,65 +198,45 @@ class GroupCoordinator:
         self.journal.flush()
 
         def complete() -> None:
-            shard = self._shards.get(index)
-            if shard is not None and self.journal.is_active(index):
+            shard = self._runtime.find(index)
+            if shard is not None:
                 shard.complete_transaction(producer_id, is_commit=is_commit)
 
         self.journal.when_told(index, complete)
 
-    # The journal (`JournalListener`).
+    # The shards (`ShardFollower`).
 
-    def on_batch(
-        self, index: int, header: BatchHeader, records: Sequence[GroupEntry | Record]
-    ) -> None:
-        shard = self._shards.get(index)
-        if shard is None:
-            shard = self._make_shard(index)
-        if header.is_control:
-            for record in records[:1]:
-                marker = parse_marker(record)  # type: ignore[arg-type]
-                if marker is not None:
-                    shard.complete_transaction(header.producer_id, is_commit=marker.is_commit)
-            return
-        producer_id = header.producer_id if header.is_transactional else -1
-        for entry in records:
-            shard.replay(entry, producer_id)  # type: ignore[arg-type]
+    def on_shard_loaded(self, shard: GroupShard) -> None:
+        """Begin the sessions of all members: the groups of the partition are loaded."""
+        for kind in {group.type_name for group in shard.groups.values()}:
+            self.members(kind)
+        for members in self._members.values():
+            members.on_shard_loaded(shard)
 
-    def on_loaded(self, index: int) -> None:
-        shard = self._shards.get(index)
-        if shard is None:
-            shard = self._make_shard(index)
-        for group_id in list(shard.offsets.group_ids()):
-            if group_id not in shard.groups:  # its tombstone stands alone: offsets outlive it
-                shard.create_simple_group(group_id)
-        if shard.groups:
-            logger.info(
-                "%s-%d is loaded: %d groups, %d committed offsets",
-                OFFSETS_TOPIC,
-                index,
-                len(shard.groups),
-                shard.offsets.committed_count,
-            )
-        if any(group.type_name == CONSUMER for group in shard.groups.values()):
-            _ = self.consumer
-        for follower in self._followers:
-            follower.on_shard_loaded(shard)
-
-    def on_unloaded(self, index: int) -> None:
+    def on_shard_unloaded(self, shard: GroupShard) -> None:
+        """Answer waiting members: another broker coordinates these groups, or this one stops."""
         self._forget_routes()
-        shard = self._shards.pop(index, None)
-        if shard is not None:
-            for follower in self._followers:
-                follower.on_shard_unloaded(shard)
+        for members in self._members.values():
+            members.on_shard_unloaded(shard)
+
+    def when_routes_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` from now on when a topic or a partition of `__consumer_offsets` comes,
+        goes or changes: what a group id or a topic's id means may be something else then."""
+        self._route_listeners.append(listener)
 
     def _forget_routes(self) -> None:
-        for routes in self.commit_routes:
-            routes.clear()
+        for listener in self._route_listeners:
+            listener()
 
     def _make_shard(self, index: int) -> GroupShard:
-        shard = GroupShard(index, self.journal, self._clock, offset_version=self._offset_version)
-        self._shards[index] = shard
-        return shard
+        return GroupShard(
+            index,
+            self._runtime,
+            self._clock,
+            make_simple_group=ClassicGroup,
+            offset_version=self._offset_version,
+            follower=self,
+        )
 
     # Expiry.
 
@@ -271,14 +253,14 @@ class GroupCoordinator:
         retention_ms = self.config.offsets_retention_minutes * MINUTE_MS
         count = 0
         for index in list(self.journal.active_indexes()):
-            shard = self._shards.get(index)
-            if shard is None or not self.journal.is_active(index):
+            shard = self._runtime.find(index)
+            if shard is None:
                 continue
             try:
                 for expired in shard.expire(retention_ms):
                     count += expired
                     yield
-                    if self._shards.get(index) is not shard:
+                    if self._runtime.find(index) is not shard:
                         break  # unloaded meanwhile
                     self.journal.flush()  # a step has to know every accepted commit
             except KafkaError as error:  # the next check tries again
@@ -289,26 +271,31 @@ class GroupCoordinator:
     # The cluster (`ClusterListener`).
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """What was committed for a topic goes with it."""
+        """Delete what was committed for the topic, in slices."""
         self._forget_routes()
-        if topic.name == OFFSETS_TOPIC:
-            return
-        self.journal.flush()
-        for shard in self.active_shards():
+        if topic.name != OFFSETS_TOPIC:
+            self.journal.flush()
+            run_in_slices(self._forget_topic(topic))
+
+    def _forget_topic(self, topic: TopicImage) -> Iterator[None]:
+        steps = [shard.forget_topic(topic.name, topic.topic_id) for shard in self.active_shards()]
+        for of_shard in steps:
             try:
-                shard.forget_topic(topic.name, topic.topic_id)
+                for _ in of_shard:
+                    yield
+                    self.journal.flush()  # a step has to know every accepted commit
             except KafkaError as error:  # they expire
                 logger.warning("cannot delete offsets of topic %s: %s", topic.name, error)
 
     def on_topic_created(self, topic: TopicImage) -> None:
-        """Nothing was committed for it yet."""
+        """Do nothing: nothing is committed for it yet."""
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Offsets can be committed for more partitions, or groups have moved to another one."""
+        """Forget the routes: there are more partitions, of a topic or of groups."""
         self._forget_routes()
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Who leads a topic does not matter to what is committed for it."""
+        """Do nothing: committed offsets do not depend on the leader of their topic."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """What groups go by is fixed at start."""
+        """Do nothing: the settings of groups are fixed at start."""

@@ -45,7 +45,7 @@ class Deadlines:
         return len(self._by_key)
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether a call for this key is to come."""
+        """Return whether a call for this key is to come."""
         return key in self._by_key
 
     def set(self, key: Hashable, delay_ms: float, callback: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What the kinds of groups have in common: the base of `ClassicGroup` and `ConsumerGroup`.
+"""The base of `ClassicGroup` and `ConsumerGroup`: the operations that all kinds of groups have.
 
 A group lives in the `GroupShard` of its `__consumer_offsets` partition (`shard.groups`, by id). The
 offset APIs, ListGroups and DeleteGroups meet it only through this class; membership is the kind's
@@ -31,10 +31,15 @@ class Group:
     __slots__ = ("group_id",)
 
     type_name: ClassVar[str]
-    """`CLASSIC` or `CONSUMER`, as ListGroups shows it."""
+    """A name of `kinds.KINDS`, as ListGroups shows it."""
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
+
+    @property
+    def serving_kind(self) -> str:
+        """The kind that answers JoinGroup, SyncGroup, Heartbeat and LeaveGroup for this group."""
+        raise NotImplementedError
 
     @property
     def protocol_type(self) -> str | None:
@@ -57,12 +62,13 @@ class Group:
         raise NotImplementedError
 
     def has_member(self, member_id: str) -> bool:
-        """Whether it is a member now."""
+        """Return whether it is a member now."""
         raise NotImplementedError
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether its members read `topic` now; its offsets are then neither deleted nor expired.
+        """Return whether its members read `topic` now.
 
+        Then the offsets of the topic neither expire nor are deleted.
         A group that uses the consumer protocol but cannot be understood counts as subscribed to
         everything, any other group as subscribed to nothing.
         """
@@ -77,7 +83,7 @@ class Group:
         is_transactional: bool,
         version: int,
     ) -> CommitPartitionValidator | None:
-        """Whether this commit is accepted; the result, if any, is asked for each partition.
+        """Accept or refuse a commit. Return a validator for each partition, None: all are accepted.
 
         `generation_or_epoch` is -1 and `member_id` "" for a consumer that manages its partitions
         itself. Raises KafkaError: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID,
@@ -110,5 +116,5 @@ class Group:
         raise NotImplementedError
 
     def is_in_state(self, states: frozenset[str]) -> bool:
-        """Whether a filter of ListGroups, all lower case, names the state."""
+        """Return whether a filter of ListGroups, all lower case, names the state."""
         return self.state_name.lower() in states

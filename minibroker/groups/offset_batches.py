@@ -86,5 +86,5 @@ class CommitTemplate:
 
 @lru_cache(TEMPLATES_KEPT)
 def template_of(group_id: str, topic: str, topic_id: bytes, count: int) -> CommitTemplate:
-    """As `CommitTemplate`, those used last kept."""
+    """Return a `CommitTemplate`; the ones used last are kept."""
     return CommitTemplate(group_id, topic, topic_id, count)

@@ -67,8 +67,10 @@ def decode_runs(data: memoryview, position: int, header: BatchHeader) -> list[Gr
 
 
 def _runs_in(body: bytes, count: int, base_offset: int) -> list[GroupEntry] | None:
-    """Of the records in `body`. Raises IndexError and StructError where it ends too soon,
-    CorruptionError for a key that is none."""
+    """Return the runs in `body`, None if it has anything else in it.
+
+    Raises IndexError and StructError where it ends too soon, CorruptionError for a damaged key.
+    """
     runs: list[GroupEntry] = []
     run: dict[int, CommittedOffset] = {}
     key_head, key_head_bytes = b"", 0

@@ -27,7 +27,7 @@ _NONE: Final[dict[str, dict[int, CommittedOffset]]] = {}
 
 
 class CommittedOffset(NamedTuple):
-    """What one group committed for one partition."""
+    """An offset that a group committed for a partition."""
 
     offset: int
     leader_epoch: int
@@ -39,10 +39,10 @@ class CommittedOffset(NamedTuple):
     topic_id: bytes = ZERO_TOPIC_ID
     """Zero: committed by name, and not known."""
     record_offset: int = -1
-    """Where it stands in `__consumer_offsets`."""
+    """Offset of its record in `__consumer_offsets`."""
 
     def is_expired(self, now_ms: int, base_ms: int, retention_ms: int) -> bool:
-        """Whether it may go; `base_ms` is from when retention counts."""
+        """Return whether it may expire; retention counts from `base_ms` on."""
         if self.expire_timestamp_ms != NO_EXPIRY:
             return now_ms >= self.expire_timestamp_ms
         return now_ms - base_ms >= retention_ms
@@ -73,44 +73,41 @@ class OffsetStore:
         return self._committed.get(group_id, _NONE)
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether an open transaction has written an offset for it."""
+        """Return whether an open transaction has written an offset for the partition."""
         return (topic, partition) in self._open.get(group_id, ())
 
     def has_pending_in(self, group_id: str) -> bool:
-        """Whether any open transaction has written an offset of the group."""
+        """Return whether any open transaction has written an offset of the group."""
         return group_id in self._open
 
     def group_ids(self) -> Iterator[str]:
-        """Every group that has an offset, committed or pending, once."""
+        """Yield every group that has an offset, committed or pending, once."""
         yield from self._committed
         for group_id in self._open:
             if group_id not in self._committed:
                 yield group_id
 
-    def keys_of(self, group_id: str) -> list[OffsetKey]:
-        """Everything a group has, committed or pending: what deleting it has to delete."""
-        keys = [
-            (group_id, topic, partition)
-            for topic, partitions in self.of_group(group_id).items()
-            for partition in partitions
-        ]
-        for topic, partition in self._open.get(group_id, ()):
-            if self.get(group_id, topic, partition) is None:
-                keys.append((group_id, topic, partition))
-        return keys
+    def pending_of(self, group_id: str) -> list[tuple[str, int]]:
+        """Return (topic, partition) of every offset that open transactions wrote for a group."""
+        return list(self._open.get(group_id, ()))
 
-    def keys_of_topic(self, topic: str, topic_id: bytes) -> list[OffsetKey]:
-        """What any group has of a topic that is gone; offsets of another topic id stay."""
-        keys: dict[OffsetKey, None] = {}
-        for group_id, topics in self._committed.items():
-            for partition, committed in topics.get(topic, {}).items():
-                if committed.topic_id in (ZERO_TOPIC_ID, topic_id):
-                    keys[group_id, topic, partition] = None
-        for pending in self._pending.values():
-            for key, committed in pending.items():
-                if key[1] == topic and committed.topic_id in (ZERO_TOPIC_ID, topic_id):
-                    keys[key] = None
-        return list(keys)
+    def all_of(self, group_id: str, topic: str, partition: int) -> list[CommittedOffset]:
+        """Return the committed offset and the pending ones of a group for one partition."""
+        key = group_id, topic, partition
+        committed = self.get(*key)
+        found = [] if committed is None else [committed]
+        producers = self._open.get(group_id, {}).get((topic, partition), ())
+        return found + [self._pending[producer_id][key] for producer_id in producers]
+
+    def partitions_of(self, group_id: str, topic: str) -> list[int]:
+        """Return the partitions of a topic that have an offset, committed or pending."""
+        committed = self._committed.get(group_id, _NONE).get(topic, {})
+        pending = [
+            partition
+            for name, partition in self._open.get(group_id, ())
+            if name == topic and partition not in committed
+        ]
+        return [*committed, *pending]
 
     # Replaying.
 

@@ -9,9 +9,10 @@ A record's key begins with an int16 that says what kind it is; its value with an
 | 3 to 8 | a consumer group, its members, targets | group, member …         | `consumer` |
 | 16     | a resolved regular expression          | group, expression       | `consumer` |
 
-A null value deletes (tombstone). Kinds that are not in the table (share and streams groups, which
-Kafka 4 keeps beside these) are skipped with a warning, as Kafka does; a *value* of an unknown
-version cannot be skipped without losing something, so it ends the load, as in Kafka.
+A null value deletes (tombstone). `kinds` says which records a kind of groups has. Kinds of records
+that are not in the table (share and streams groups, which Kafka 4 keeps beside these) are skipped
+with a warning, as Kafka does; a *value* of an unknown version cannot be skipped without losing
+something, so it ends the load, as in Kafka.
 
 Offsets are read and written by hand: a broker with a hundred thousand of them wants to start
 within a second, and every OffsetCommit writes some.
@@ -25,12 +26,12 @@ from __future__ import annotations
 import logging
 import re
 from functools import lru_cache
-from importlib import import_module
 from struct import Struct
 from struct import error as struct_error
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.errors import CorruptionError, ProtocolError
+from minibroker.groups.kinds import classes_of
 from minibroker.groups.offsets import NO_EXPIRY, CommittedOffset
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.stored.offset_commit import OffsetCommitValue
@@ -48,47 +49,9 @@ OFFSET_RUN: Final = -1
 """No kind of a record: many of kind 1, as `offset_runs` reads them."""
 OFFSET_COMMIT: Final = 1
 """Kinds 0 and 1 are the same; new ones are written as 1."""
-GROUP_METADATA: Final = 2
-CONSUMER_GROUP_METADATA: Final = 3
-CONSUMER_GROUP_PARTITION_METADATA: Final = 4
-CONSUMER_GROUP_MEMBER_METADATA: Final = 5
-CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: Final = 6
-CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: Final = 7
-CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: Final = 8
-CONSUMER_GROUP_REGULAR_EXPRESSION: Final = 16
-
-_KINDS: Final = {
-    GROUP_METADATA: ("group_metadata", "GroupMetadata"),
-    CONSUMER_GROUP_METADATA: ("consumer_group_metadata", "ConsumerGroupMetadata"),
-    CONSUMER_GROUP_PARTITION_METADATA: (
-        "consumer_group_partition_metadata",
-        "ConsumerGroupPartitionMetadata",
-    ),
-    CONSUMER_GROUP_MEMBER_METADATA: (
-        "consumer_group_member_metadata",
-        "ConsumerGroupMemberMetadata",
-    ),
-    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: (
-        "consumer_group_target_assignment_metadata",
-        "ConsumerGroupTargetAssignmentMetadata",
-    ),
-    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: (
-        "consumer_group_target_assignment_member",
-        "ConsumerGroupTargetAssignmentMember",
-    ),
-    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (
-        "consumer_group_current_member_assignment",
-        "ConsumerGroupCurrentMemberAssignment",
-    ),
-    CONSUMER_GROUP_REGULAR_EXPRESSION: (
-        "consumer_group_regular_expression",
-        "ConsumerGroupRegularExpression",
-    ),
-}
-"""Kind → generated module and the stem of its two classes; loaded when the first one is met."""
 
 EXPIRING_VERSION: Final = 1
-"""Of an offset's value: the only one with an explicit time of expiry."""
+"""Version of an offset's value: the only one with an explicit time of expiry."""
 USUAL_VERSION: Final = 3
 TOPIC_ID_VERSION: Final = 4
 _LEADER_EPOCHS_SINCE: Final = (2, 1)
@@ -137,13 +100,14 @@ def decode_records(header: BatchHeader, records: Sequence[Record]) -> Sequence[G
 def decode_record(
     key: bytes | None, value: bytes | None, record_offset: int = -1
 ) -> GroupEntry | None:
-    """What a record says; None for a kind that is not known. Raises CorruptionError."""
+    """Decode a record; None for a kind that is not known. Raises CorruptionError."""
     if key is None or len(key) < _SHORT.size:
         raise CorruptionError(f"record {record_offset} of a group has no key that says its kind")
     kind = _SHORT.unpack_from(key)[0]
     if kind in (0, OFFSET_COMMIT):
         return GroupEntry(kind, _offset_key(key), _offset_value(value, record_offset))
-    if kind not in _KINDS:
+    classes = classes_of(kind)
+    if classes is None:
         logger.warning(
             "record %d has a key of the unknown kind %d; it is ignored, it may be left from an"
             " upgrade that was taken back, or belong to a newer broker",
@@ -151,7 +115,7 @@ def decode_record(
             kind,
         )
         return None
-    key_class, value_class = _classes_of(kind)
+    key_class, value_class = classes
     try:
         return GroupEntry(
             kind,
@@ -160,13 +124,6 @@ def decode_record(
         )
     except ProtocolError as error:
         raise CorruptionError(f"record {record_offset} of a group: {error}") from error
-
-
-@lru_cache
-def _classes_of(kind: int) -> tuple[Any, Any]:
-    name, stem = _KINDS[kind]
-    module = import_module(f"minibroker.protocol.stored.{name}")
-    return getattr(module, f"{stem}Key"), getattr(module, f"{stem}Value")
 
 
 def _offset_key(key: bytes) -> OffsetKey:

@@ -1,24 +1,24 @@
-"""The groups of one partition of `__consumer_offsets`: what was loaded, what was appended since.
+"""The groups and offsets of one partition of `__consumer_offsets`.
 
-Every change of offsets and of what a group must not forget is a record first: `append` writes, and
-`replay` does to the state what loading the record will do to it after a restart. `commit_offsets`
-does both for OffsetCommit, one write for all that a socket read brought.
+Every change is a record first. `write` writes the record, changes the state as a load of the record
+does after a restart, and goes on when the record is visible.
+`commit_offsets` does so for OffsetCommit, one write for all that a socket read brought.
 
 Source: Kafka 4.4 GroupCoordinatorShard.
 """
 
 from __future__ import annotations
 
+import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.group import ClassicGroup
-from minibroker.groups.classic.stored import group_of
+from minibroker.groups.kinds import replay_of
 from minibroker.groups.offsets import NO_PRODUCER_ID, CommittedOffset, OffsetStore
 from minibroker.groups.records import (
-    GROUP_METADATA,
     OFFSET_COMMIT,
     OFFSET_RUN,
     USUAL_VERSION,
@@ -26,6 +26,8 @@ from minibroker.groups.records import (
     encode_offset_key,
     encode_offset_value,
 )
+from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.records.control import parse_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,65 +36,140 @@ if TYPE_CHECKING:
     from minibroker.groups.group import Group, GroupRecord
     from minibroker.groups.offsets import OffsetKey
     from minibroker.groups.records import GroupEntry
-    from minibroker.partitions.journal import Journal, Staged
+    from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
+    from minibroker.partitions.journal import Staged
+    from minibroker.records.batch import BatchHeader
+    from minibroker.records.record import Record
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 CHUNK_BYTES: Final = 256 * 1024
-"""Tombstones of many offsets are written in batches of about this size; `max.message.bytes` is
-1 MiB."""
+"""Tombstones are written in batches of at most about this size; `max.message.bytes` is 1 MiB."""
+DELETED_AT_ONCE: Final = 32
+"""Offsets that one step looks at and deletes, in one batch; one takes some 10 us."""
+LOOKED_AT_ONCE: Final = 256
+"""Groups, or pending offsets, that one step looks at where it deletes nothing."""
 
 
-EXPIRED_AT_ONCE: Final = 32
-"""Offsets that one step of `GroupShard.expire` looks at; deleting one takes some 10 us."""
+class ShardFollower(Protocol):
+    """A listener that is told when the groups of a whole partition come and go."""
+
+    def on_shard_loaded(self, shard: GroupShard) -> None:
+        """Begin the sessions of all members: the groups of the partition are loaded."""
+
+    def on_shard_unloaded(self, shard: GroupShard) -> None:
+        """Answer waiting members with NOT_COORDINATOR: this broker serves the groups no more."""
+
+
+def _nothing() -> None:
+    """Do nothing: nobody waits for the record."""
 
 
 class GroupShard:
-    """Made when its partition begins to load, dropped when this broker leads it no more."""
+    """The state of one partition, from the begin of its load until this broker leads it no more."""
 
-    __slots__ = ("_clock", "_journal", "_offset_version", "groups", "index", "offsets")
+    __slots__ = (
+        "_clock",
+        "_follower",
+        "_journal",
+        "_make_simple_group",
+        "_offset_version",
+        "_runtime",
+        "deleted_groups",
+        "groups",
+        "index",
+        "offsets",
+    )
 
-    def __init__(self, index: int, journal: Journal, clock: Clock, *, offset_version: int) -> None:
-        """`offset_version`: of new values of committed offsets."""
+    def __init__(
+        self,
+        index: int,
+        runtime: CoordinatorRuntime[GroupShard],
+        clock: Clock,
+        *,
+        make_simple_group: Callable[[str, int], Group],
+        offset_version: int,
+        follower: ShardFollower | None = None,
+    ) -> None:
+        """Make the shard of partition `index`, without a group.
+
+        Args:
+            make_simple_group: makes an empty group without a protocol, of its id and the time (wall
+                clock, ms).
+            offset_version: of new values of committed offsets.
+            follower: hears when the shard comes and goes.
+        """
         self.index = index
-        self._journal = journal
+        self._runtime = runtime
+        self._journal = runtime.journal
+        self._follower = follower
         self._clock = clock
+        self._make_simple_group = make_simple_group
         self._offset_version = offset_version
         self.groups: dict[str, Group] = {}
         """By group id."""
+        self.deleted_groups: set[str] = set()
+        """Ids of groups that are being deleted: their requests are refused meanwhile."""
         self.offsets = OffsetStore()
 
     @property
     def epoch(self) -> int:
-        """The leader epoch of the partition. Raises KafkaError when it is not led any more."""
+        """Return the leader epoch of the partition. Raises KafkaError if it is not led any more."""
         return self._journal.leader_epoch_of(self.index)
 
     # Writing.
 
-    def append(self, records: Sequence[GroupRecord], *, required_acks: int = -1) -> int:
-        """Write `records` as one batch; the offset of the first. The caller changes its state.
+    def write(
+        self,
+        records: Sequence[GroupRecord],
+        *,
+        then: Callable[[], None] = _nothing,
+        failed: Callable[[ErrorCode], None] | None = None,
+        apply: Callable[[], None] | None = None,
+        required_acks: int = -1,
+    ) -> None:
+        """Write `records` as one batch, do what they say, and `then` when they are visible.
 
-        Raises KafkaError, nothing is written then: COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR,
+        `apply` changes the state instead, where the caller knows more than the records say.
+        `failed` gets the code for clients where they never become visible.
+
+        Raises KafkaError, nothing has happened then: COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR,
         COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_SERVER_ERROR (larger than the topic allows).
         """
+
+        def replay(offset: int) -> None:
+            if apply is not None:
+                apply()
+                return
+            for record_offset, (key, value) in enumerate(records, offset):
+                entry = decode_record(key, value, record_offset)
+                assert entry is not None, "a record that this broker does not know itself"
+                self.replay(entry)
+
         try:
-            return self._journal.append(self.index, records, required_acks=required_acks)
+            self._runtime.write(
+                self.index,
+                records,
+                replay=replay,
+                then=then,
+                failed=failed,
+                required_acks=required_acks,
+            )
         except KafkaError as error:
             if error.code in _TOO_LARGE:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
             raise
 
-    def append_and_replay(self, records: Sequence[GroupRecord], *, required_acks: int = -1) -> None:
-        """Write `records` as one batch, then do what they say. Raises as `append`."""
-        offset = self.append(records, required_acks=required_acks)
-        for key, value in records:
-            entry = decode_record(key, value, offset)
-            assert entry is not None, "a record that this broker does not know itself"
-            self.replay(entry)
-            offset += 1
+    def when_visible(self, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
+        """Call `then` when all that was written so far is visible: mostly at once."""
+        self._journal.when_told(self.index, then, failed)
 
-    def delete(self, records: Iterable[GroupRecord]) -> None:
-        """Write tombstones, as many batches as it takes, and do what they say. Raises as `append`.
+    def _delete(self, records: Iterable[GroupRecord]) -> None:
+        """Write a few tombstones and do what they say; one batch unless their keys are very long.
 
-        Nobody waits for replicas: what is lost is found and deleted again.
+        Nobody waits for replicas: what is lost is found and deleted again. Raises as `write`.
         """
         chunk: list[GroupRecord] = []
         size_bytes = 0
@@ -100,10 +177,10 @@ class GroupShard:
             chunk.append(record)
             size_bytes += len(record[0])
             if size_bytes >= CHUNK_BYTES:
-                self.append_and_replay(chunk, required_acks=0)
+                self.write(chunk, required_acks=0)
                 chunk, size_bytes = [], 0
         if chunk:
-            self.append_and_replay(chunk, required_acks=0)
+            self.write(chunk, required_acks=0)
 
     def commit_offsets(
         self,
@@ -118,7 +195,7 @@ class GroupShard:
         That is before the answer leaves; where the disk refuses, `on_failed` is called instead.
         With a producer they are part of its transaction and count when that is committed.
 
-        Raises KafkaError as `append`; INVALID_COMMIT_OFFSET_SIZE for a batch that is too large.
+        Raises KafkaError as `write`; INVALID_COMMIT_OFFSET_SIZE for a batch that is too large.
         """
         version = self._offset_version
         records = [
@@ -143,13 +220,20 @@ class GroupShard:
 
     @property
     def takes_templates(self) -> bool:
-        """Whether `stage_batch` may have what `offset_batches` builds: uncompressed, the values of
-        the usual versions."""
+        """Return whether `stage_batch` may take a batch of `offset_batches`.
+
+        That is uncompressed and has values of the usual versions.
+        """
         return self._offset_version == USUAL_VERSION and not self._journal.is_compressed
 
+    @property
+    def is_replicated(self) -> bool:
+        """Return whether an answer has to wait until followers have what it is about."""
+        return self._journal.is_replicated(self.index)
+
     def stage_batch(self, batch: bytearray, now_ms: int, staged: Staged) -> None:
-        """Have a batch of committed offsets written; `staged` does what they say. Raises as
-        `append`, and for a batch that is too large KafkaError with the log's code."""
+        """Have a batch of committed offsets written; `staged` replays them. Raises as
+        `write`, and for a batch that is too large KafkaError with the log's code."""
         self._journal.stage_batch(self.index, batch, now_ms, staged)
 
     def _on_committed(
@@ -163,10 +247,45 @@ class GroupShard:
             value = CommittedOffset(*committed[:-1], record_offset)
             self.replay_offset(key, value, producer_id)
 
+    # Coming and going (`CoordinatorShard`).
+
+    def replay_batch(self, header: BatchHeader, records: Sequence[GroupEntry | Record]) -> None:
+        """Replay a batch of the journal; a marker commits or drops a producer's pending offsets."""
+        if header.is_control:
+            for record in records[:1]:
+                marker = parse_marker(record)  # type: ignore[arg-type]
+                if marker is not None:
+                    self.complete_transaction(header.producer_id, is_commit=marker.is_commit)
+            return
+        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+        for entry in records:
+            self.replay(entry, producer_id)  # type: ignore[arg-type]
+
+    def on_loaded(self) -> None:
+        """Make the groups that have offsets but no record of their own, then tell the follower."""
+        for group_id in list(self.offsets.group_ids()):
+            if group_id not in self.groups:  # its tombstone stands alone: offsets outlive it
+                self.create_simple_group(group_id)
+        if self.groups:
+            logger.info(
+                "%s-%d is loaded: %d groups, %d committed offsets",
+                OFFSETS_TOPIC,
+                self.index,
+                len(self.groups),
+                self.offsets.committed_count,
+            )
+        if self._follower is not None:
+            self._follower.on_shard_loaded(self)
+
+    def on_unloaded(self) -> None:
+        """Tell the follower."""
+        if self._follower is not None:
+            self._follower.on_shard_unloaded(self)
+
     # Replaying.
 
     def replay(self, entry: GroupEntry, producer_id: int = NO_PRODUCER_ID) -> None:
-        """Do what a record says: at load, and after it was written."""
+        """Change the state as a record says: at load, and after it was written."""
         if entry.kind == OFFSET_RUN:
             group_id, topic = entry.key
             if group_id not in self.groups:
@@ -174,61 +293,98 @@ class GroupShard:
             self.offsets.replay_run(group_id, topic, entry.value)
         elif entry.kind <= OFFSET_COMMIT:
             self.replay_offset(entry.key, entry.value, producer_id)
-        elif entry.kind == GROUP_METADATA:
-            group_id = entry.key.group
-            if entry.value is None:
-                self.groups.pop(group_id, None)
-            else:
-                self.groups[group_id] = group_of(group_id, entry.value)
-        else:
-            from minibroker.groups.consumer.replay import replay  # noqa: PLC0415 unless there is one
-
+        elif (replay := replay_of(entry.kind)) is not None:
             replay(self.groups, entry.kind, entry.key, entry.value)
 
     def replay_offset(
         self, key: OffsetKey, value: CommittedOffset | None, producer_id: int
     ) -> None:
-        """One committed offset, or its tombstone; a group that only stores offsets comes to be."""
+        """Put a committed offset, or remove it (None); make its group where there is none."""
         if value is not None and key[0] not in self.groups:
             self.create_simple_group(key[0])
         self.offsets.replay(key, value, producer_id)
 
     def create_simple_group(self, group_id: str) -> Group:
-        """An empty group without a protocol, as whoever only commits offsets has."""
-        group = self.groups[group_id] = ClassicGroup(group_id, self._clock.now_ms())
+        """Add an empty group without a protocol, for a client that only commits offsets."""
+        group = self.groups[group_id] = self._make_simple_group(group_id, self._clock.now_ms())
         return group
 
     def complete_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The marker of a producer stands in the partition: its pending offsets count, or not."""
+        """Commit or drop the pending offsets of a producer, whose marker is in the partition."""
         self.offsets.complete_transaction(producer_id, is_commit=is_commit)
 
-    # Deleting.
+    # Deleting, in short steps. Others may change the groups between two of them.
 
-    def tombstones_of(self, group_id: str) -> list[GroupRecord]:
-        """Deletes all offsets of a group, pending ones too; the group has its own tombstones."""
-        return [(encode_offset_key(*key), None) for key in self.offsets.keys_of(group_id)]
+    def delete_group(self, group: Group) -> Iterator[int]:
+        """Delete a group and all its offsets, those of open transactions too.
 
-    def forget_topic(self, topic: str, topic_id: bytes) -> int:
-        """A topic is gone, and with it what was committed for it; how many offsets. Raises as
-        `append`."""
-        keys = self.offsets.keys_of_topic(topic, topic_id)
-        self.delete((encode_offset_key(*key), None) for key in keys)
-        return len(keys)
+        Meanwhile the group is in `deleted_groups`. Yields the number of offsets that each step
+        deleted. Raises as `write`; then the group stays with the offsets that are left.
+        """
+        group_id = group.group_id
+        self.deleted_groups.add(group_id)
+        try:
+            for keys in self._keys_of_group(group_id):
+                self._check_served()
+                self._delete([(encode_offset_key(*key), None) for key in keys])
+                yield len(keys)
+            self._check_served()
+            self._delete(group.tombstones())
+        finally:
+            self.deleted_groups.discard(group_id)
+
+    def _keys_of_group(self, group_id: str) -> Iterator[list[OffsetKey]]:
+        """Everything that a group has, committed or pending, a few at a time."""
+        for topic, partitions in list(self.offsets.of_group(group_id).items()):
+            for indexes in _parts(list(partitions), DELETED_AT_ONCE):
+                yield [(group_id, topic, partition) for partition in indexes]
+        for pending in _parts(self.offsets.pending_of(group_id), DELETED_AT_ONCE):
+            yield [(group_id, topic, partition) for topic, partition in pending]
+
+    def forget_topic(self, topic: str, topic_id: bytes) -> Iterator[int]:
+        """Delete what was committed for a topic that is gone; offsets of another topic id stay.
+
+        So do offsets that are committed from now on: the name may belong to a new topic then.
+        Yields the number of offsets that each step deleted. Raises as `write`.
+        """
+        return self._forget_topic(topic, topic_id, self._journal.end_offset_of(self.index))
+
+    def _forget_topic(self, topic: str, topic_id: bytes, end_offset: int) -> Iterator[int]:
+        def is_gone(group_id: str, partition: int) -> bool:
+            found = self.offsets.all_of(group_id, topic, partition)
+            return any(
+                committed.topic_id in (ZERO_TOPIC_ID, topic_id) for committed in found
+            ) and all(committed.record_offset < end_offset for committed in found)
+
+        for group_ids in _parts(list(self.offsets.group_ids()), LOOKED_AT_ONCE):
+            for group_id in group_ids:
+                for indexes in _parts(self.offsets.partitions_of(group_id, topic), DELETED_AT_ONCE):
+                    self._check_served()
+                    keys = [
+                        encode_offset_key(group_id, topic, partition)
+                        for partition in indexes
+                        if is_gone(group_id, partition)
+                    ]
+                    self._delete([(key, None) for key in keys])
+                    yield len(keys)
+            yield 0
+
+    def _check_served(self) -> None:
+        """Raises KafkaError(NOT_COORDINATOR) where the partition was unloaded meanwhile."""
+        if self._runtime.find(self.index) is not self:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def expire(self, retention_ms: int) -> Iterator[int]:
         """Delete expired offsets and the groups that keep nothing, in short steps.
 
         An offset expires by `offsets.retention.minutes` (`retention_ms`) or at its explicit time.
         Each step decides and deletes, so commits may come between two of them. Yields the number
-        of offsets that the step deleted. Raises as `append`.
+        of offsets that the step deleted. Raises as `write`.
         """
         for group_id in list(self.groups):
             for topic, partitions in list(self.offsets.of_group(group_id).items()):
-                indexes = list(partitions)
-                for start in range(0, len(indexes), EXPIRED_AT_ONCE):
-                    yield self._expire_some(
-                        group_id, topic, indexes[start : start + EXPIRED_AT_ONCE], retention_ms
-                    )
+                for indexes in _parts(list(partitions), DELETED_AT_ONCE):
+                    yield self._expire_some(group_id, topic, indexes, retention_ms)
             self._delete_if_it_keeps_nothing(group_id)
             yield 0
 
@@ -252,7 +408,7 @@ class GroupShard:
                 self.offsets.has_pending(group_id, topic, partition)
             ):
                 records.append((encode_offset_key(group_id, topic, partition), None))
-        self.delete(records)
+        self._delete(records)
         return len(records)
 
     def _delete_if_it_keeps_nothing(self, group_id: str) -> None:
@@ -263,7 +419,13 @@ class GroupShard:
             and not self.offsets.of_group(group_id)
             and not self.offsets.has_pending_in(group_id)
         ):
-            self.delete(group.tombstones())
+            self._delete(group.tombstones())
 
 
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+
+def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Cut `items` into parts of `size`; the last may be smaller."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

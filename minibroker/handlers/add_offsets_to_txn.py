@@ -1,6 +1,6 @@
 """AddOffsetsToTxn: key 25, versions 0-4.
 
-Behaviour: the offsets of a group will be committed in this transaction (behaviour P7): the
+Behaviour: the offsets of a group will be committed in this transaction: the
 partition of `__consumer_offsets` that keeps the group joins it.
 Versions: 2 PRODUCER_FENCED; 3 flexible; 4 TRANSACTION_ABORTABLE (KIP-890).
 Differs from Kafka: nothing known.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.errors import KafkaError
 from minibroker.handlers.fenced_producers import known_code
+from minibroker.handlers.visible_answers import when_visible
 from minibroker.ids import TopicPartition
 from minibroker.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
@@ -20,13 +21,23 @@ from minibroker.protocol.messages.add_offsets_to_txn import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext
 
 _FIRST_WITH_FENCED = 2
 
 
-def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
+def handle(
+    context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse | Awaitable[AddOffsetsToTxnResponse]:
     """Add one partition. Only clients of the first protocol send this request."""
+
+    def refuse(code: ErrorCode) -> AddOffsetsToTxnResponse:
+        known = known_code(code, knows_fenced=context.version >= _FIRST_WITH_FENCED)
+        return AddOffsetsToTxnResponse(error_code=int(known))
+
     services = context.services
     index = services.groups.journal.partition_of(request.group_id)
     try:
@@ -38,6 +49,6 @@ def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffse
             client_version=0,
         )
     except KafkaError as error:
-        code = known_code(error.code, knows_fenced=context.version >= _FIRST_WITH_FENCED)
-        return AddOffsetsToTxnResponse(error_code=int(code))
-    return AddOffsetsToTxnResponse()
+        return refuse(error.code)
+    waiting = services.transactions.visible(request.transactional_id)
+    return when_visible(waiting, AddOffsetsToTxnResponse(), refuse)

@@ -1,6 +1,6 @@
 """AddPartitionsToTxn: key 24, versions 0-5.
 
-Behaviour: partitions join a transaction, which the first of them begins (behaviour P6). All of a
+Behaviour: partitions join a transaction, which the first of them begins. All of a
 transaction's partitions or none.
 Versions: 2 PRODUCER_FENCED; 3 flexible; 4 several transactions, verification only (KIP-890):
 brokers ask so, clients stay at 3; 5 TRANSACTION_ABORTABLE.
@@ -9,7 +9,7 @@ Differs from Kafka: nothing known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
@@ -26,6 +26,8 @@ from minibroker.protocol.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.cluster.image import MetadataImage
     from minibroker.handlers.context import RequestContext
 
@@ -35,20 +37,58 @@ _FIRST_BATCHED: Final = 4
 
 def handle(
     context: RequestContext, request: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse:
-    """Add to (or verify) each transaction of the request by itself."""
+) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
+    """Add to (or verify) each transaction of the request by itself.
+
+    Return an awaitable where a record has to be synced before its transaction counts as begun.
+    """
+    transactions = [_only_one(request)]
+    if context.version >= _FIRST_BATCHED:
+        transactions = request.transactions
+    added = []
+    waits = False
+    for transaction in transactions:
+        codes = _add(context, transaction)
+        waiting = None
+        if ErrorCode.NONE in codes.values():
+            waiting = context.services.transactions.visible(transaction.transactional_id)
+            waits = waits or waiting is not None
+        added.append(_Added(transaction, codes, waiting))
+    return _when_visible(context.version, added) if waits else _response(context.version, added)
+
+
+class _Added(NamedTuple):
+    """A transaction of the request, its codes, and the wait for its record if there is one."""
+
+    transaction: AddPartitionsToTxnTransaction
+    codes: dict[TopicPartition, ErrorCode]
+    waiting: Awaitable[None] | None
+
+
+async def _when_visible(version: int, added: list[_Added]) -> AddPartitionsToTxnResponse:
+    for _, codes, waiting in added:
+        if waiting is None:
+            continue
+        try:
+            await waiting
+        except KafkaError as error:
+            refused = known_code(error.code, knows_fenced=version >= _FIRST_WITH_FENCED)
+            codes |= {name: code or refused for name, code in codes.items()}
+    return _response(version, added)
+
+
+def _response(version: int, added: list[_Added]) -> AddPartitionsToTxnResponse:
     response = AddPartitionsToTxnResponse()
-    if context.version < _FIRST_BATCHED:
-        only = _only_one(request)
-        response.results_by_topic_v3_and_below = _results(only, _add(context, only))
-        return response
-    for transaction in request.transactions:
-        response.results_by_transaction.append(
-            AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id,
-                topic_results=_results(transaction, _add(context, transaction)),
+    for transaction, codes, _ in added:
+        results = _results(transaction, codes)
+        if version < _FIRST_BATCHED:
+            response.results_by_topic_v3_and_below = results
+        else:
+            response.results_by_transaction.append(
+                AddPartitionsToTxnResult(
+                    transactional_id=transaction.transactional_id, topic_results=results
+                )
             )
-        )
     return response
 
 

@@ -1,17 +1,15 @@
 """AlterClientQuotas: key 49, versions 0-1.
 
-Behaviour: sets and removes quotas of users, client ids, both together, and IPs; every entity is
-answered by itself, `validate_only` does all but the change. A change acts on live connections at
-once. An entity without a quota left goes from the tree.
+Behaviour: sets and removes the quotas of users, of client ids, of both together, and of IPs. Each
+entity gets its own result. `validate_only` does everything but the change. A change acts on open
+connections at once. An entity whose last quota is removed leaves the tree.
 Versions: 1 flexible. Source: KIP-546, KIP-612 (IPs).
-Differs from Kafka: values that are not above 0 are refused as in Kafka 4; 3.9 stores them. An
-entity or a key named twice: the later wins, as in 3.9; Kafka 4 refuses it.
+Differs from Kafka: a value of 0 or less is refused, as in Kafka 4; 3.9 stores it. If a request
+names an entity or a key twice, the later value wins, as in 3.9; Kafka 4 refuses it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
@@ -32,10 +30,10 @@ if TYPE_CHECKING:
 async def handle(
     context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    """One answer per entity, in order."""
+    """Return one result per entity, in the order of the request."""
     response = AlterClientQuotasResponse()
     for entry in request.entries:
-        entity: Entity = {one.entity_type: one.entity_name for one in entry.entity}
+        entity: Entity = {part.entity_type: part.entity_name for part in entry.entity}
         answer = ResponseEntryData(
             error_message=None,
             entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in parts(entity)],
@@ -53,17 +51,17 @@ async def _alter(
 ) -> None:
     node = node_of(entity)
     if entity.get(IP) is not None:
-        await _check_host(str(entity[IP]))
-    operations = [(one.key, None if one.remove else one.value) for one in entry.ops]
+        await _check_host(context, str(entity[IP]))
+    operations = [(op.key, None if op.remove else op.value) for op in entry.ops]
     changes = changes_of(operations, node.key_types)
     if not validate_only:
         await context.services.cluster.alter_config(node.entity_type, node.entity_name, changes)
 
 
-async def _check_host(name: str) -> None:
-    """Raises KafkaError if `name` is neither an address nor the name of a host."""
+async def _check_host(context: RequestContext, name: str) -> None:
+    """Raise KafkaError if `name` is neither an address nor a host name that resolves."""
     try:
-        await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        await context.services.resolver.addresses(name)
     except (OSError, UnicodeError) as error:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"{name} is not a valid IP or resolvable host."
@@ -73,15 +71,15 @@ async def _check_host(name: str) -> None:
 def error_response(
     request: AlterClientQuotasRequest, version: int, code: ErrorCode, detail: str | None
 ) -> AlterClientQuotasResponse:
-    """The code for every entity of the request."""
+    """Return the answer with this error code for every entity of the request."""
     return AlterClientQuotasResponse(
         entries=[
             ResponseEntryData(
                 error_code=int(code),
                 error_message=detail,
                 entity=[
-                    EntityData(entity_type=one.entity_type, entity_name=one.entity_name)
-                    for one in entry.entity
+                    EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
+                    for part in entry.entity
                 ],
             )
             for entry in request.entries

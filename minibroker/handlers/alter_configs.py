@@ -1,11 +1,11 @@
 """AlterConfigs: key 33, versions 0-2.
 
-Behaviour: the listed values replace all values the resource has of its own. Every resource is
-answered by itself; `validate_only` does all but the change.
-Versions: 1 the answer precedes the pause of a quota; 2 flexible.
-Differs from Kafka: client metrics and groups can be altered as in Kafka 4, though the metadata is
-ZooKeeper's; `listeners` and its protocols are read-only (they take effect at start), and so are
-settings of security that are not served (`config/unserved.py`).
+Behaviour: the listed values replace all values that the resource has of its own. Each resource gets
+its own result. `validate_only` does everything but the change.
+Versions: 1 a client over its quota is answered first and paused after; 2 flexible.
+Differs from Kafka: client metrics and groups can be altered as in Kafka 4, although the metadata is
+kept as in ZooKeeper. `listeners` and its protocols are read-only, because they take effect at start
+only. So are the security settings that are not served (`config/unserved.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from minibroker.handlers.config_resources import (
     check_names,
     check_resource,
     check_values,
-    current_values,
     entity_of,
     invalid_request,
     refuse_each,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """One answer per resource, in the order of the request."""
+    """Return one result per resource, in the order of the request."""
 
     def alter(resource: AlterConfigsResource) -> Awaitable[None]:
         return _alter(context.services, resource, validate_only=request.validate_only)
@@ -62,17 +61,19 @@ async def _alter(
         raise invalid_request(f"Unknown resource type {kind}")
     check_resource(services, kind, name)
     wanted = {config.name: config.value for config in resource.configs if config.value is not None}
-    check_values(services, kind, name, wanted)
-    changes = as_changes(current_values(services, kind, name), wanted)
-    check_min_insync_replicas(services, kind, name, changes)
-    if changes and not validate_only:
-        await services.cluster.alter_config(*entity_of(kind, name), changes)
+
+    def edit(current: dict[str, str]) -> dict[str, str]:
+        check_values(services, kind, name, wanted)
+        check_min_insync_replicas(services, kind, name, as_changes(current, wanted))
+        return wanted
+
+    await services.cluster.edit_config(*entity_of(kind, name), edit, validate_only=validate_only)
 
 
 def error_response(
     request: AlterConfigsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> AlterConfigsResponse:
-    """The code for every resource of the request."""
+    """Return the answer with this error code for every resource of the request."""
     return AlterConfigsResponse(
         responses=refuse_each(request.resources, AlterConfigsResourceResponse, code, detail)
     )

@@ -1,10 +1,11 @@
 """AlterPartitionReassignments: key 45, versions 0-1.
 
-Behaviour: moves partitions to other brokers, or takes a move back (null replicas); each partition
-is answered by itself, at once: ListPartitionReassignments tells what is still under way.
-Versions: 1 the number of replicas may be held fast (KIP-860). Source: KIP-455.
-Version 0 is answered as by 3.9, version 1 as by Kafka 4, which alone serves it: another order of
-the checks, and no leader epoch begins where nothing moves.
+Behaviour: moves partitions to other brokers, or cancels a move (null replicas). Each partition is
+answered at once with its own result; ListPartitionReassignments lists the moves that still run.
+Versions: 1 the request may forbid a change of the number of replicas (KIP-860). Source: KIP-455.
+Version 0 is answered as Kafka 3.9 answers it, version 1 as Kafka 4 does, because only Kafka 4
+serves it. The order of checks differs, and in version 1 a partition that does not move gets no new
+leader epoch.
 Differs from Kafka: see `cluster/reassignment.py`.
 """
 
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
 
 KAFKA_4_SINCE: Final = 1
-"""From this version on the answers are those of Kafka 4."""
+"""The first version that is answered as Kafka 4 answers it."""
 
 
 async def handle(
     context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """One result per partition, and per topic; in version 0 the last counts of one named twice."""
+    """Return one result per partition. In version 0 the last move of a partition that is named
+    twice counts.
+    """
     is_kafka_4 = context.version >= KAFKA_4_SINCE
     response = AlterPartitionReassignmentsResponse(
         error_message=None if is_kafka_4 and request.topics else "",
@@ -43,19 +46,22 @@ async def handle(
         response.error_code = int(ErrorCode.NOT_CONTROLLER)
         return response
     for topic in request.topics if is_kafka_4 else _each_once(request.topics):
-        results = [await _alter(context, request, topic.name, one) for one in topic.partitions]
+        results = [await _alter(context, request, topic.name, move) for move in topic.partitions]
         response.responses.append(ReassignableTopicResponse(name=topic.name, partitions=results))
     return response
 
 
 def _each_once(topics: list[ReassignableTopic]) -> list[ReassignableTopic]:
-    """Return the topics with the last of each partition's moves, without those that have none."""
+    """Return the topics with the last move of each partition; topics without partitions are left
+    out.
+    """
     moves: dict[str, dict[int, ReassignablePartition]] = {}
     for topic in topics:
-        for one in topic.partitions:
-            moves.setdefault(topic.name, {})[one.partition_index] = one
+        for move in topic.partitions:
+            moves.setdefault(topic.name, {})[move.partition_index] = move
     return [
-        ReassignableTopic(name=name, partitions=list(ones.values())) for name, ones in moves.items()
+        ReassignableTopic(name=name, partitions=list(of_topic.values()))
+        for name, of_topic in moves.items()
     ]
 
 
@@ -63,15 +69,15 @@ async def _alter(
     context: RequestContext,
     request: AlterPartitionReassignmentsRequest,
     name: str,
-    one: ReassignablePartition,
+    move: ReassignablePartition,
 ) -> ReassignablePartitionResponse:
-    index = one.partition_index
+    index = move.partition_index
     result = ReassignablePartitionResponse(partition_index=index, error_message=None)
     try:
         await context.services.cluster.reassignments.alter(
             name,
             index,
-            one.replicas,
+            move.replicas,
             may_change_count=request.allow_replication_factor_change,
             is_kafka_4=context.version >= KAFKA_4_SINCE,
         )

@@ -1,9 +1,9 @@
 """AlterReplicaLogDirs: key 34, versions 0-2.
 
 Behaviour: each partition is answered at once and moves to the named log directory in the
-background; it is served meanwhile (KIP-113). A partition named for two directories goes to the last
-one.
-Versions: 1 the answer precedes the pause of a quota; 2 flexible.
+background. Clients use it meanwhile (KIP-113). A partition that is named for two directories moves
+to the last of them.
+Versions: 1 a client over its quota is answered first and paused after; 2 flexible.
 Differs from Kafka: nothing known.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """One code per partition."""
+    """Begin the moves; return one error code per partition."""
     codes = {}
     for name, path in _destinations(request).items():
         code = ErrorCode.NONE
@@ -63,5 +63,5 @@ def _answer(codes: dict[TopicPartition, ErrorCode]) -> AlterReplicaLogDirsRespon
 def error_response(
     request: AlterReplicaLogDirsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> AlterReplicaLogDirsResponse:
-    """The code for every partition of the request."""
+    """Return the answer with this error code for every partition of the request."""
     return _answer(dict.fromkeys(_destinations(request), code))

@@ -1,8 +1,8 @@
 """AlterUserScramCredentials: key 51, version 0.
 
-Behaviour: sets and removes SCRAM credentials; each user is answered by itself and changed as a
-whole or not at all. The password never travels: the client salts it and sends the product.
-The credentials are stored where Kafka 3.9 keeps them, and are used once SASL is served.
+Behaviour: sets and removes SCRAM credentials. Each user gets its own result, and all changes of a
+user are made or none. The client sends the salted password, never the password. The credentials are
+stored where Kafka 3.9 stores them; no listener uses them while SASL is not served.
 Source: KIP-554; Kafka ZkAdminManager.alterUserScramCredentials.
 Differs from Kafka: both mechanisms of a user may be set at once, as in 3.9; Kafka 4 refuses it.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 async def handle(
     context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    """One result per user."""
+    """Return one result per user."""
     if not context.services.cluster.is_controller:
         return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, None)
     response = AlterUserScramCredentialsResponse()
@@ -51,17 +51,18 @@ async def handle(
 
 
 def _users(request: AlterUserScramCredentialsRequest) -> list[str]:
-    names = [one.name for one in request.upsertions] + [one.name for one in request.deletions]
-    return list(dict.fromkeys(names))
+    upserted = [upsertion.name for upsertion in request.upsertions]
+    deleted = [deletion.name for deletion in request.deletions]
+    return list(dict.fromkeys(upserted + deleted))
 
 
 async def _alter(
     context: RequestContext, request: AlterUserScramCredentialsRequest, name: str
 ) -> None:
-    """All changes of one user. Raises KafkaError for the first that cannot be."""
-    upsertions = [one for one in request.upsertions if one.name == name]
-    deletions = [one for one in request.deletions if one.name == name]
-    # The last fault found is the one told, and those of upsertions come last.
+    """Make all changes of one user. Raises KafkaError for the first change that is refused."""
+    upsertions = [change for change in request.upsertions if change.name == name]
+    deletions = [change for change in request.deletions if change.name == name]
+    # Kafka reports the fault that it finds last, and it looks at upsertions last.
     wanted: list[ScramCredentialUpsertion | ScramCredentialDeletion] = [*deletions, *upsertions]
     for change in reversed(wanted):
         _check(change)
@@ -73,16 +74,18 @@ async def _alter(
         )
     cluster = context.services.cluster
     stored = cluster.config_of("users", sanitize(name))
-    if any(MECHANISMS[one.mechanism] not in stored for one in deletions):
+    if any(MECHANISMS[deletion.mechanism] not in stored for deletion in deletions):
         raise KafkaError(
             ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
         )
-    changes: dict[str, str | None] = {MECHANISMS[one.mechanism]: None for one in deletions}
-    for one in upsertions:
-        if not one.salted_password:
+    changes: dict[str, str | None] = {
+        MECHANISMS[deletion.mechanism]: None for deletion in deletions
+    }
+    for upsertion in upsertions:
+        if not upsertion.salted_password:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the salted password is empty")
-        changes[MECHANISMS[one.mechanism]] = credential(
-            one.mechanism, one.salt, one.salted_password, one.iterations
+        changes[MECHANISMS[upsertion.mechanism]] = credential(
+            upsertion.mechanism, upsertion.salt, upsertion.salted_password, upsertion.iterations
         )
     await cluster.alter_config("users", sanitize(name), changes)
 
@@ -102,7 +105,7 @@ def _check(change: ScramCredentialUpsertion | ScramCredentialDeletion) -> None:
 def error_response(
     request: AlterUserScramCredentialsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> AlterUserScramCredentialsResponse:
-    """The code for every user of the request."""
+    """Return the answer with this error code for every user of the request."""
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResult(user=name, error_code=int(code), error_message=detail)

@@ -1,12 +1,12 @@
 """ApiVersions: key 18, versions 0-5.
 
-Behaviour: lists every served API with its version range; may come first on any connection and any
-number of times. The answer to an unsupported version is `unsupported_version` in the body of
-version 0 (KIP-511); `server/dispatch` asks for it.
+Behaviour: lists every served API with its range of versions. A client may send it at any time and
+any number of times. An unsupported version is answered with `unsupported_version`, in the body of
+version 0 (KIP-511); `server/dispatch` calls it.
 Versions: 1 throttle time; 3 flexible, client name and version, features; 4 features with minimum 0
-(KAFKA-17011); 5 cluster id and node id of whom the client means to reach (KIP-1242).
-Differs from Kafka: features are those of 4.x that this broker runs (`cluster/features.py`); Kafka
-3.9 with ZooKeeper has none, and so has a broker that passes for it.
+(KAFKA-17011); 5 id of the cluster and of the broker that the client expects (KIP-1242).
+Differs from Kafka: the features are those of 4.x that this broker has (`cluster/features.py`).
+Kafka 3.9 with ZooKeeper has none, and a broker that advertises that release lists none.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
 
 _SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-"""KIP-511: what a client's name and version may look like; metrics are named after them."""
+"""Allowed form of a client's software name and version (KIP-511); Kafka names metrics by them."""
 
 
 def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """The table of served versions, or one error."""
+    """Return the table of served versions, or an error."""
     version = context.version
     if version >= 3:
         if not (
@@ -66,7 +66,7 @@ def _add_features(response: ApiVersionsResponse, features: Features, version: in
     response.supported_features = [
         SupportedFeatureKey(name=name, min_version=low, max_version=high)
         for name, (low, high) in features.supported.items()
-        if low or version >= 4  # older clients stumble over a lowest level of 0
+        if low or version >= 4  # older clients fail on a lowest level of 0
     ]
     response.finalized_features_epoch = features.epoch
     response.finalized_features = [
@@ -76,7 +76,7 @@ def _add_features(response: ApiVersionsResponse, features: Features, version: in
 
 
 def unsupported_version(low: int, high: int) -> ApiVersionsResponse:
-    """Error 35 and the one range that the client needs to ask again."""
+    """Return error 35 with the versions of ApiVersions, which the client needs to ask again."""
     return ApiVersionsResponse(
         error_code=int(ErrorCode.UNSUPPORTED_VERSION),
         api_keys=[ApiVersion(api_key=API_VERSIONS, min_version=low, max_version=high)],

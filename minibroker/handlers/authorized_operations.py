@@ -1,4 +1,4 @@
-"""The bit fields "what this client may do"; without an authorizer that is everything.
+"""Bit fields of authorized operations: without an authorizer a client may do everything.
 
 Source: KIP-430; Kafka AclOperation (bit = code of the operation) and AclEntry (operations per
 resource).

@@ -1,6 +1,6 @@
-"""Broker loggers: the levels of this process's loggers, under log4j's names for levels.
+"""Broker loggers: reads and sets the levels of this process's loggers, by log4j's level names.
 
-Kept in no metadata: a restart forgets them, as in Kafka. `root` is the root logger.
+Levels are not stored: a restart forgets them, as in Kafka. `root` is the root logger.
 Source: Kafka RuntimeLoggerManager, Log4jController, LogLevelConfig.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from minibroker.config.alterations import Change
 
 ROOT: Final = "root"
-_TRACE: Final = 5  # Python has nothing below DEBUG
+_TRACE: Final = 5  # Python has no level below DEBUG
 _LEVELS: Final = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -29,11 +29,11 @@ _LEVELS: Final = {
     "DEBUG": logging.DEBUG,
     "TRACE": _TRACE,
 }
-_log: Final = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def levels() -> dict[str, str]:
-    """Every logger there is → the level that holds for it."""
+    """Return the effective level of every logger, by name."""
     known = logging.root.manager.loggerDict.items()
     names = [ROOT, *sorted(name for name, known_as in known if _is_logger(known_as))]
     return {name: _level_name(_logger(name).getEffectiveLevel()) for name in names}
@@ -42,7 +42,7 @@ def levels() -> dict[str, str]:
 def alter_levels(
     broker_id: int, resource_name: str, changes: Sequence[Change], *, validate_only: bool
 ) -> None:
-    """Set or unset levels; all are checked before the first one changes. Raises KafkaError."""
+    """Set and unset levels. Raises KafkaError before the first change if one is not allowed."""
     asked = int32_of(resource_name)
     if asked is None:
         raise _invalid(f"Node id must be an integer, but it is: {resource_name}")
@@ -55,10 +55,10 @@ def alter_levels(
     for name, operation, level in changes:
         if operation == SET and level is not None:
             _logger(name).setLevel(_LEVELS[level])
-            _log.warning("the log level of %s is now %s", name, level)
+            logger.warning("the log level of %s is now %s", name, level)
         else:
             _logger(name).setLevel(logging.NOTSET)
-            _log.warning("the log level of %s is its parent's now", name)
+            logger.warning("the log level of %s is now that of its parent", name)
 
 
 def _check(change: Change) -> None:
@@ -87,7 +87,7 @@ def _invalid(detail: str) -> KafkaError:
 
 
 def _is_logger(known_as: object) -> bool:
-    """Names that only lead to a logger (`a` where `a.b` was asked for) are none themselves."""
+    """Return False for a placeholder: Python keeps one for `a` where only `a.b` is a logger."""
     return isinstance(known_as, logging.Logger)
 
 
@@ -96,7 +96,7 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _level_name(level: int) -> str:
-    """The nearest of log4j's levels that lets no more through."""
+    """Return the nearest log4j level that lets no more messages through."""
     for name, value in _LEVELS.items():
         if level >= value:
             return name

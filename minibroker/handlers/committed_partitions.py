@@ -1,4 +1,4 @@
-"""What OffsetCommit, TxnOffsetCommit and OffsetDelete share: which partitions of a request exist.
+"""The partitions of OffsetCommit, TxnOffsetCommit and OffsetDelete requests that exist.
 
 Those that do not are answered first, the group coordinator's answers follow, and a topic has one
 entry in the response even when it has both.
@@ -123,8 +123,7 @@ def known_partitions(
 
 
 def is_too_long(metadata: str | None, units_max: int) -> bool:
-    """Whether committed metadata exceeds `offset.metadata.max.bytes`, which Kafka counts in UTF-16
-    code units."""
+    """Return whether metadata exceeds `offset.metadata.max.bytes`, counted in UTF-16 code units."""
     if metadata is None or len(metadata) * 2 <= units_max:
         return False
     return len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > units_max

@@ -1,4 +1,4 @@
-"""What the four config APIs share: kinds of resources, where each is kept, what may be set on it.
+"""Parts of the four config APIs: the kinds of resources, where each is kept, which values it takes.
 
     type  resource         kept in the tree under          its own values are described as
     2     topic            /config/topics/NAME             1
@@ -34,8 +34,8 @@ CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
 _KNOWN_SINCE: Final = {BROKER_LOGGER: (2, 4), CLIENT_METRICS: (4, 0), GROUP: (4, 0)}
-"""Kind → the release whose brokers have it. Kafka 3.7 to 3.9 have client metrics and groups too,
-but not with ZooKeeper, which these releases stand for here."""
+"""Kind → first release whose brokers have it. Kafka 3.7 to 3.9 have client metrics and groups with
+KRaft only; here these releases stand for Kafka with ZooKeeper."""
 
 _INT32_DIGITS_MAX: Final = 10
 _ENTITY_TYPES: Final = {
@@ -47,14 +47,14 @@ _ENTITY_TYPES: Final = {
 
 
 def invalid_request(detail: str) -> KafkaError:
-    """The error to raise for a request that makes no sense, with the reason."""
+    """Return the INVALID_REQUEST error with this reason."""
     return KafkaError(ErrorCode.INVALID_REQUEST, detail)
 
 
 def is_known_kind(services: Services, resource_type: int) -> bool:
-    """Return whether the release that this broker passes for has such resources.
+    """Return whether the advertised Kafka release has this kind of resource.
 
-    That is `minibroker.advertised.kafka.version`; without it every kind is known.
+    Without `minibroker.advertised.kafka.version` every kind is known.
     """
     release = services.config.advertised_kafka_version
     if release is None:
@@ -63,19 +63,19 @@ def is_known_kind(services: Services, resource_type: int) -> bool:
 
 
 def entity_of(resource_type: int, resource_name: str) -> tuple[str, str]:
-    """A kept resource → entity type and name in the tree."""
+    """Return entity type and entity name in the tree of a resource that is kept there."""
     if resource_type == BROKER and not resource_name:
         return "brokers", DEFAULT_ENTITY
     return _ENTITY_TYPES[resource_type], sanitize(resource_name)
 
 
 def current_values(services: Services, resource_type: int, resource_name: str) -> dict[str, str]:
-    """A kept resource's own values, as the tree has them."""
+    """Return a copy of the resource's own values in the tree."""
     return dict(services.cluster.config_of(*entity_of(resource_type, resource_name)))
 
 
 def check_names(names: Iterable[str], without_value: Iterable[str]) -> None:
-    """A key stands once, and has a value where it needs one. Raises INVALID_REQUEST."""
+    """Raise INVALID_REQUEST if a key is named twice, or if one of `without_value` needs a value."""
     listed = list(names)
     if len(set(listed)) != len(listed):
         raise invalid_request("Error due to duplicate config keys")
@@ -85,7 +85,7 @@ def check_names(names: Iterable[str], without_value: Iterable[str]) -> None:
 
 
 def check_resource(services: Services, resource_type: int, resource_name: str) -> None:
-    """May this resource be altered here at all? Raises KafkaError."""
+    """Raise KafkaError if this broker cannot alter the resource."""
     if resource_type == BROKER:
         if resource_name:
             check_broker_id(services, resource_name, "Node id must be an integer, but it is: ")
@@ -112,7 +112,7 @@ def check_resource(services: Services, resource_type: int, resource_name: str) -
 
 
 def check_broker_id(services: Services, text: str, complaint: str) -> None:
-    """A broker resource of this API is this broker. Raises INVALID_REQUEST."""
+    """Raise INVALID_REQUEST if `text` is not the id of this broker."""
     broker_id = services.config.broker_id
     asked = int32_of(text)
     if asked is None:
@@ -122,7 +122,7 @@ def check_broker_id(services: Services, text: str, complaint: str) -> None:
 
 
 def int32_of(text: str) -> int | None:
-    """The number that Java's Integer.valueOf reads; None for what is none, or does not fit."""
+    """Return the number that Java's Integer.valueOf reads, None if it would fail."""
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not digits.isdecimal() or len(digits.lstrip("0")) > _INT32_DIGITS_MAX:
         return None
@@ -133,9 +133,9 @@ def int32_of(text: str) -> int | None:
 def check_values(
     services: Services, resource_type: int, resource_name: str, values: Mapping[str, str]
 ) -> None:
-    """Would these be good as all the resource's own values? Raises KafkaError.
+    """Raise KafkaError if these may not be all the resource's own values.
 
-    Kafka refuses a broker's bad value as INVALID_REQUEST (KAFKA-13609), a topic's as
+    Kafka refuses a bad value of a broker with INVALID_REQUEST (KAFKA-13609), one of a topic with
     INVALID_CONFIG.
     """
     broker = services.dynamic.broker
@@ -158,10 +158,11 @@ def check_values(
 def check_min_insync_replicas(
     services: Services, resource_type: int, resource_name: str, changes: Mapping[str, str | None]
 ) -> None:
-    """Check changes (None takes a value away) while eligible leader replicas are in force.
+    """Raise INVALID_CONFIG for a change of `min.insync.replicas` that eligible leader replicas
+    forbid.
 
-    Then `min.insync.replicas` is the cluster's, never a broker's. Raises INVALID_CONFIG.
-    Source: Kafka ConfigurationControlManager.
+    While that feature is in force, only the whole cluster has the setting, and keeps it. A change
+    to None removes the value. Source: Kafka ConfigurationControlManager.
     """
     if resource_type != BROKER or MIN_INSYNC_REPLICAS not in changes:
         return
@@ -194,7 +195,7 @@ def _check_client_metrics(values: Mapping[str, str]) -> None:
 
 
 def repeated(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
-    """(type, name) of the resources that one request names more than once."""
+    """Return the (type, name) of each resource that occurs more than once."""
     seen: set[tuple[int, str]] = set()
     twice: set[tuple[int, str]] = set()
     for resource in resources:
@@ -208,13 +209,14 @@ REPEATED_DETAIL: Final = "Each resource must appear at most once."
 async def answer_each(
     resources: Iterable[Any], answer_class: Any, alter: Callable[[Any], Awaitable[None]]
 ) -> list[Any]:
-    """Alter one resource after the other; one answer each, in the order of the request.
+    """Alter the resources one after the other; return one result each, in the order of the request.
 
-    `resources` and `answer_class` are an API's own AlterConfigsResource and its answer, which have
-    the same fields in AlterConfigs and IncrementalAlterConfigs. A resource named twice is refused.
+    `resources` and `answer_class` are the classes AlterConfigsResource and its response of
+    AlterConfigs or of IncrementalAlterConfigs; both have the same fields. A resource that is named
+    twice is refused.
     """
     resources = list(resources)
-    twice = repeated((one.resource_type, one.resource_name) for one in resources)
+    twice = repeated((resource.resource_type, resource.resource_name) for resource in resources)
     answers = []
     for resource in resources:
         code, message = 0, None
@@ -231,7 +233,7 @@ async def answer_each(
 def refuse_each(
     resources: Iterable[Any], answer_class: Any, code: ErrorCode, detail: str | None
 ) -> list[Any]:
-    """The same error for every resource of a request; classes as for `answer_each`."""
+    """Return the same error for every resource of a request; see `answer_each` for the classes."""
     return [_answer(answer_class, resource, int(code), detail) for resource in resources]
 
 

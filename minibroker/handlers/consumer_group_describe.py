@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.cluster.features import GROUP_VERSION
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.consumer.group import ConsumerGroup
 from minibroker.groups.consumer.member import without_epochs
 from minibroker.groups.consumer.membership import assignors_of
 from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
+from minibroker.handlers.group_members import serves_consumer_protocol
 from minibroker.protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeResponse,
@@ -28,7 +28,7 @@ from minibroker.protocol.messages.consumer_group_describe import (
 if TYPE_CHECKING:
     from minibroker.groups.consumer.assignor import Assignment as Partitions
     from minibroker.groups.consumer.member import Member as GroupMember
-    from minibroker.groups.consumer.topics import Topics
+    from minibroker.groups.consumer.topics import ImageTopics
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 
@@ -39,7 +39,7 @@ def handle(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """One entry per group asked, in order."""
-    if not context.services.features.level(GROUP_VERSION):
+    if not serves_consumer_protocol(context):
         return error_response(request, context.version, ErrorCode.UNSUPPORTED_VERSION, None)
     described = [_describe(context, group_id) for group_id in request.group_ids]
     if request.include_authorized_operations:
@@ -80,7 +80,7 @@ def _describe(context: RequestContext, group_id: str) -> DescribedGroup:
     )
 
 
-def _member(member: GroupMember, target: Partitions, topics: Topics) -> Member:
+def _member(member: GroupMember, target: Partitions, topics: ImageTopics) -> Member:
     # What it has to give up is its own until it has done so.
     owned: dict[bytes, list[int]] = {
         topic_id: list(partitions)
@@ -105,7 +105,7 @@ def _member(member: GroupMember, target: Partitions, topics: Topics) -> Member:
     )
 
 
-def _assignment(partitions_of: dict[bytes, list[int]], topics: Topics) -> Assignment:
+def _assignment(partitions_of: dict[bytes, list[int]], topics: ImageTopics) -> Assignment:
     """Topics that are gone are left out."""
     named = [
         (topic_id, name, partitions)

@@ -9,13 +9,12 @@ that repeats more than a thousand times in all is refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from minibroker.cluster.features import GROUP_VERSION
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.consumer.heartbeat import Heartbeat
-from minibroker.handlers.group_members import client_host
+from minibroker.handlers.group_members import AnswerWaiter, client_host, serves_consumer_protocol
 from minibroker.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
@@ -23,24 +22,33 @@ from minibroker.protocol.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
+    from minibroker.groups.consumer.heartbeat import HeartbeatAnswer
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
-def handle(
-    context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse:
-    """Always answered at once; UNSUPPORTED_VERSION when `group.version` is 0."""
-    if not context.services.features.level(GROUP_VERSION):
+def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
+    """The response, or a future of it until what it tells is visible.
+
+    UNSUPPORTED_VERSION where the protocol is not served.
+    """
+    if not serves_consumer_protocol(context):
         return ConsumerGroupHeartbeatResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
     heartbeat = _heartbeat(context, request)
     groups = context.services.groups
+    waiter = AnswerWaiter(_response)
     try:
         groups.consumer.check(heartbeat)
-        answer = groups.consumer.beat(groups.shard(request.group_id), heartbeat)
+        groups.consumer.beat(groups.shard(request.group_id), heartbeat, waiter)
     except KafkaError as error:
+        return _response(error)
+    return waiter.outcome()
+
+
+def _response(answer: HeartbeatAnswer | KafkaError) -> ConsumerGroupHeartbeatResponse:
+    if isinstance(answer, KafkaError):
         return ConsumerGroupHeartbeatResponse(
-            error_code=int(error.code), error_message=error.detail
+            error_code=int(answer.code), error_message=answer.detail
         )
     assignment = None
     if answer.assignment is not None:
@@ -73,6 +81,8 @@ def _heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) 
         None if names is None else frozenset(names),
         request.subscribed_topic_regex,
         request.server_assignor,
-        None if owned is None else {one.topic_id: one.partitions for one in owned},
+        None
+        if owned is None
+        else {partition.topic_id: partition.partitions for partition in owned},
         context.version,
     )

@@ -1,8 +1,8 @@
-"""What a handler is given: who asks (`RequestContext`) and what it may use (`Services`).
+"""The arguments of a handler: `RequestContext`, the client, and in it `Services`, the broker.
 
-One `RequestContext` lives as long as its connection. A connection has one request in hand at a
-time, so the fields of the request are overwritten in place; a handler that waits finds them
-unchanged when it goes on, because its connection is not read meanwhile.
+A `RequestContext` lives as long as its connection. A connection handles one request at a time, so
+the fields of the request are overwritten in place. A handler that waits finds them unchanged when
+it continues, because its connection is not read meanwhile. The loop owns both classes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.coordinators import Coordinators
     from minibroker.groups.coordinator import GroupCoordinator
+    from minibroker.handlers.offset_commit_routes import CommitRoutes
+    from minibroker.handlers.produce_routes import ProduceRoutes
     from minibroker.metrics import Metrics
     from minibroker.partitions.fetch_session import FetchSessionCache
     from minibroker.partitions.log_moves import LogMoves
     from minibroker.partitions.manager import PartitionManager
     from minibroker.quotas.manager import Client, QuotaManager
+    from minibroker.resolver import Resolver
     from minibroker.timers import Timers
     from minibroker.transactions.coordinator import TransactionCoordinator
 
@@ -31,20 +34,23 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Services:
-    """The parts of the broker that handlers may use; filled once by `app.py`."""
+    """The parts of the broker that handlers use. Constant after construction but for two fields."""
 
     __slots__ = (
         "_coordinators",
         "advertised_apis",
         "clock",
         "cluster",
+        "commit_routes",
         "dynamic",
         "features",
         "fetch_sessions",
         "log_moves",
         "metrics",
         "partitions",
+        "produce_routes",
         "quotas",
+        "resolver",
         "supported_apis",
         "timers",
     )
@@ -61,6 +67,7 @@ class Services:
         metrics: Metrics,
         partitions: PartitionManager,
         quotas: QuotaManager,
+        resolver: Resolver,
         timers: Timers,
         coordinators: Coordinators,
         supported_apis: dict[int, tuple[int, int]],
@@ -69,37 +76,43 @@ class Services:
         self._coordinators = coordinators
         self.clock = clock
         self.cluster = cluster
+        self.commit_routes: CommitRoutes | None = None
+        """The first OffsetCommit request makes it (`offset_commit_fast`)."""
         self.dynamic = dynamic
         self.features = features
         self.fetch_sessions = fetch_sessions
         self.log_moves = log_moves
         self.metrics = metrics
         self.partitions = partitions
+        self.produce_routes: ProduceRoutes | None = None
+        """The first Produce request makes it (`produce_fast`)."""
         self.quotas = quotas
+        self.resolver = resolver
         self.timers = timers
         self.supported_apis = supported_apis
         """API key → (lowest, highest version) that this broker serves."""
         self.advertised_apis = supported_apis if advertised_apis is None else advertised_apis
-        """The same as ApiVersions tells it: differs only where a pinned Kafka release did."""
+        """The ranges that ApiVersions lists: the same, unless an advertised release lists others.
+        """
 
     @property
     def groups(self) -> GroupCoordinator:
-        """The group coordinator; made when it is first asked for."""
+        """Return the group coordinator; the first call makes it."""
         return self._coordinators.groups
 
     @property
     def transactions(self) -> TransactionCoordinator:
-        """The transaction coordinator; made when it is first asked for."""
+        """Return the transaction coordinator; the first call makes it."""
         return self._coordinators.transactions
 
     @property
     def config(self) -> BrokerConfig:
-        """The broker's settings as they are now, dynamic changes included."""
+        """Return the broker's current settings, dynamic changes included."""
         return self.dynamic.broker
 
 
 class RequestContext:
-    """One connection's identity, and the header of the request that it has in hand."""
+    """The identity of a connection, and the header of the request that it handles now."""
 
     __slots__ = (
         "api_key",
@@ -129,9 +142,11 @@ class RequestContext:
         self.client_address = client_address
         self.principal = principal
         self.close_connection = close_connection
-        """Ends the connection after what is already answered; the argument says why."""
+        """Closes the connection once the finished answers are sent; the argument is the reason."""
+        # Of the client, told by ApiVersions.
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
+        # Of the request in hand; `server/dispatch` sets them before the handler runs.
         self.api_key = -1
         self.version = -1
         self.correlation_id = 0
@@ -139,5 +154,5 @@ class RequestContext:
 
     @property
     def quota_client(self) -> Client:
-        """Who is charged for the request in hand."""
+        """Return the client that is charged for the request in hand."""
         return self.principal, self.client_id or ""

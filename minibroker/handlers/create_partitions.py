@@ -1,11 +1,10 @@
 """CreatePartitions: key 37, versions 0-3.
 
-Behaviour: grows topics; each topic of the request stands for itself. The new partitions have
+Behaviour: adds partitions to topics. Each topic gets its own result. The new partitions have
 leaders before the answer leaves. A request for more partitions than `cluster/creation_limits`
-allows is refused as a whole, in every version, as by Kafka 4.4.
+allows is refused as a whole in every version, as in Kafka 4.4.
 Versions: 2 flexible; 3 THROTTLING_QUOTA_EXCEEDED (KIP-599).
-Differs from Kafka: the order of results is that of the request; Kafka's is that of a hash map. A
-topic that Kafka gave several replicas does not grow (`cluster.assignment.check_one_replica`).
+Differs from Kafka: the results have the order of the request; Kafka's have the order of a hash map.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ async def handle(
 
 
 def _added_count(context: RequestContext, topics: list[CreatePartitionsTopic]) -> int:
-    """Return how many partitions these topics are to grow by, those that exist, together."""
+    """Return how many partitions these topics would get together; unknown topics do not count."""
     known = context.services.cluster.image.topics
     return sum(
         max(0, topic.count - len(known[topic.name].partitions))
@@ -96,7 +95,7 @@ async def _grow(
 def error_response(
     request: CreatePartitionsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> CreatePartitionsResponse:
-    """The code for every topic of the request."""
+    """Return the answer with this error code for every topic of the request."""
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(name=topic.name, error_code=int(code), error_message=detail)

@@ -1,13 +1,12 @@
 """CreateTopics: key 19, versions 0-7.
 
-Behaviour: every topic of the request stands for itself; a created one has its leaders before the
-answer leaves, and the answer (from version 5 on) tells its configuration. A request that would
-create more than `cluster/creation_limits` allows is refused as a whole, in every version: Kafka 4.4
-does so, Kafka 3.9 creates as many as it can and stops answering.
+Behaviour: each topic gets its own result. A created topic has its leaders before the answer leaves.
+From version 5 on the answer holds its configuration. A request that would create more than
+`cluster/creation_limits` allows is refused as a whole in every version. Kafka 4.4 does so; Kafka
+3.9 creates as many as it can and stops answering.
 Versions: 1 validate only, error messages; 4 defaults by -1 (KIP-464); 5 flexible, configuration in
 the answer (KIP-525): a list, never null, as Java's client fails on null; 6
 THROTTLING_QUOTA_EXCEEDED; 7 topic id.
-Differs from Kafka: more replicas than one are refused (`cluster.assignment.check_one_replica`).
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
 def _check_size(services: Services, topics: list[CreatableTopic]) -> None:
     """Raise KafkaError POLICY_VIOLATION for a request that would create too much.
 
-    `topics`: those whose name stands in the request once. Kafka counts partitions of topics that
-    exist already, too, and records only of topics that pass all other checks; here a topic counts
+    `topics` are those whose name occurs once. Kafka also counts the partitions of topics that exist
+    already, and counts records only of topics that pass all other checks. Here every topic counts
     that does not exist yet.
     """
     partitions = records = 0
@@ -87,7 +86,7 @@ def _check_size(services: Services, topics: list[CreatableTopic]) -> None:
 
 
 def _partition_count(services: Services, topic: CreatableTopic) -> int:
-    """Return how many partitions a topic without an assignment is to have; may be negative."""
+    """Return the number of partitions of a topic without an assignment; it may be negative."""
     if topic.num_partitions == _DEFAULT:
         return services.config.num_partitions
     return topic.num_partitions
@@ -98,7 +97,7 @@ def _failed(name: str, code: int, detail: str | None) -> CreatableTopicResult:
 
 
 def _check(context: RequestContext, name: str, named_count: int) -> None:
-    """What Kafka refuses before it looks at the topic itself."""
+    """Raise KafkaError for a refusal that Kafka decides before it looks at the topic itself."""
     if not context.services.cluster.is_controller:
         raise KafkaError(ErrorCode.NOT_CONTROLLER)
     if name == _METADATA_TOPIC:
@@ -116,7 +115,7 @@ async def _create(
     result: CreatableTopicResult,
     mutations: Mutations,
 ) -> None:
-    """Make the topic, or find out whether it could be made, and tell of it in `result`.
+    """Create the topic, or check whether it could be created; write the outcome into `result`.
 
     Raises KafkaError, in Kafka's order of checks, and CoordinationError.
     """
@@ -149,7 +148,7 @@ async def _create(
 
 
 def _wanted_configs(topic: CreatableTopic) -> dict[str, str]:
-    """The topic's own configuration. Raises INVALID_CONFIG."""
+    """Return the topic's own configuration. Raises INVALID_CONFIG."""
     without_value = [entry.name for entry in topic.configs if entry.value is None]
     if without_value:
         raise KafkaError(
@@ -160,7 +159,7 @@ def _wanted_configs(topic: CreatableTopic) -> dict[str, str]:
 
 
 def _wanted_assignment(topic: CreatableTopic) -> dict[int, list[int]] | None:
-    """Partition → brokers, None where the broker may choose.
+    """Return partition → brokers, None if the broker may choose.
 
     Raises INVALID_REQUEST, INVALID_REPLICA_ASSIGNMENT.
     """
@@ -172,7 +171,9 @@ def _wanted_assignment(topic: CreatableTopic) -> dict[int, list[int]] | None:
             "Both numPartitions or replicationFactor and replicasAssignments were set."
             " Both cannot be used at the same time.",
         )
-    assignment = {one.partition_index: list(one.broker_ids) for one in topic.assignments}
+    assignment = {
+        partition.partition_index: list(partition.broker_ids) for partition in topic.assignments
+    }
     if len(assignment) != len(topic.assignments):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition is assigned more than once"
@@ -181,7 +182,7 @@ def _wanted_assignment(topic: CreatableTopic) -> dict[int, list[int]] | None:
 
 
 def _described(services: Services, configs: dict[str, str]) -> list[CreatableTopicConfigs]:
-    """All values that hold for a topic with this configuration of its own."""
+    """Return every effective setting of a topic with this configuration of its own."""
     return [
         CreatableTopicConfigs(
             name=entry.name,
@@ -197,7 +198,7 @@ def _described(services: Services, configs: dict[str, str]) -> list[CreatableTop
 def error_response(
     request: CreateTopicsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> CreateTopicsResponse:
-    """The code for every topic of the request."""
+    """Return the answer with this error code for every topic of the request."""
     return CreateTopicsResponse(
         topics=[_failed(topic.name, int(code), detail) for topic in request.topics]
     )

@@ -10,45 +10,85 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from minibroker.slices import complete_in_slices
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
+    from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.delete_groups import DeleteGroupsRequest
+
+    Waits = list[tuple[DeletableGroupResult, Awaitable[None]]]
 
 logger = logging.getLogger(__name__)
 
 
-def handle(context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    """One result per group; a group that is named twice is deleted once."""
+def handle(
+    context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
+    """Return one result per group, a future of them where a group has many offsets.
+
+    A group that is named twice is deleted once.
+    """
     response = DeleteGroupsResponse()
-    for group_id in dict.fromkeys(request.groups_names):
-        result = DeletableGroupResult(group_id=group_id)
-        response.results.append(result)
+    deletion = complete_in_slices(_delete_groups(context, request, response))
+    if deletion is not None:
+        return _when_deleted(context, deletion, response)
+    waits = _waits(context, response)
+    return _when_visible(waits, response) if waits else response
+
+
+async def _when_deleted(
+    context: RequestContext, deletion: Awaitable[None], response: DeleteGroupsResponse
+) -> DeleteGroupsResponse:
+    await deletion
+    return await _when_visible(_waits(context, response), response)
+
+
+def _waits(context: RequestContext, response: DeleteGroupsResponse) -> Waits:
+    """Return the deleted groups whose tombstones have to be synced first."""
+    waits = []
+    for result in response.results:
+        if not result.error_code:
+            waiting = context.services.groups.visible(result.group_id)
+            if waiting is not None:
+                waits.append((result, waiting))
+    return waits
+
+
+async def _when_visible(waits: Waits, response: DeleteGroupsResponse) -> DeleteGroupsResponse:
+    for result, waiting in waits:
         try:
-            _delete(context, group_id)
+            await waiting
         except KafkaError as error:
             result.error_code = int(error.code)
     return response
 
 
-def _delete(context: RequestContext, group_id: str) -> None:
-    shard = context.services.groups.shard(group_id, may_be_empty=True)
-    group = shard.groups.get(group_id)
-    if group is None:
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-    group.validate_delete()
-    offsets = shard.tombstones_of(group_id)
-    shard.delete([*offsets, *group.tombstones()])
-    logger.info("group %s and its %d offsets are deleted", group_id, len(offsets))
+def _delete_groups(
+    context: RequestContext, request: DeleteGroupsRequest, response: DeleteGroupsResponse
+) -> Iterator[None]:
+    for group_id in dict.fromkeys(request.groups_names):
+        result = DeletableGroupResult(group_id=group_id)
+        response.results.append(result)
+        count = 0
+        try:
+            for deleted in context.services.groups.delete_group(group_id):
+                count += deleted
+                yield
+        except KafkaError as error:
+            result.error_code = int(error.code)
+        else:
+            logger.info("group %s and its %d offsets are deleted", group_id, count)
 
 
 def error_response(
     request: DeleteGroupsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> DeleteGroupsResponse:
-    """The code for every group of the request."""
+    """Return the answer with this error code for every group of the request."""
     return DeleteGroupsResponse(
         results=[
             DeletableGroupResult(group_id=group_id, error_code=int(code))

@@ -1,11 +1,11 @@
 """DeleteRecords: key 21, versions 0-2.
 
-Behaviour: each partition starts at the given offset from now on (-1: its high watermark); what lies
-below is not readable any more, its segments go with the next retention check. The answer names the
-low watermark, where the partition starts.
-Versions: 1 throttled clients are told after the answer; 2 flexible.
-Differs from Kafka: nobody follows a partition that is led here, so an answer never waits until
-followers have deleted as much, and `timeout_ms` is not used.
+Behaviour: moves the log start offset of each partition to the given offset (-1: its high
+watermark). Clients cannot read older records from then on; the next retention check removes their
+segments. The answer holds the low watermark, which is the new log start offset.
+Versions: 1 a client over its quota is answered first and paused after; 2 flexible.
+Differs from Kafka: a partition has no followers here, so no answer waits for their deletion, and
+`timeout_ms` is not used.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ INVALID_LOW_WATERMARK = -1
 
 
 def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """One result per partition, in the order of the request; of one named twice the last offset
-    counts, as in Kafka.
+    """Return one result per partition, in the order of the request. If a partition is named twice,
+    its last offset counts, as in Kafka.
     """
     response = DeleteRecordsResponse()
     for name, offsets in _offsets_by_topic(request).items():
@@ -49,7 +49,7 @@ def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteReco
 
 
 def _offsets_by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:
-    """Topic → partition → offset."""
+    """Return topic → partition → wanted offset."""
     found: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         for part in topic.partitions:
@@ -58,7 +58,9 @@ def _offsets_by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]
 
 
 def _delete(context: RequestContext, name: str, index: int, offset: int) -> int:
-    """The low watermark. Raises KafkaError, in Kafka's order of checks."""
+    """Move the log start offset; return the low watermark. Raises KafkaError, in Kafka's order of
+    checks.
+    """
     services = context.services
     known = services.cluster.image.topics.get(name)
     if known is None or not 0 <= index < len(known.partitions):
@@ -73,7 +75,7 @@ def _delete(context: RequestContext, name: str, index: int, offset: int) -> int:
 def error_response(
     request: DeleteRecordsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> DeleteRecordsResponse:
-    """The code for every partition of the request."""
+    """Return the answer with this error code for every partition of the request."""
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(

@@ -1,11 +1,11 @@
 """DeleteTopics: key 20, versions 0-6.
 
-Behaviour: before the answer goes out the topic is marked, its logs are renamed, durably, and it
-leaves the metadata; the files follow on a worker after `file.delete.delay.ms`. A crash in between
-leaves the mark, and the next start goes on.
-Versions: 1 throttle time; 3 TOPIC_DELETION_DISABLED; 4 flexible; 5 error messages; 6 topic ids.
-A topic asked for twice, or by name and id at once, is refused for itself alone (as KRaft does;
-with ZooKeeper Kafka refused the whole request).
+Behaviour: before the answer leaves, the topic gets a deletion mark, its logs are renamed and
+synced, and it leaves the metadata. A worker removes the files after `file.delete.delay.ms`. After a
+crash in between the mark is still there, and the next start completes the deletion.
+Versions: 1 throttle time; 3 TOPIC_DELETION_DISABLED; 4 flexible; 5 error messages; 6 topic ids. A
+topic that is named twice, or by name and id at once, is refused alone, as KRaft does it. Kafka with
+ZooKeeper refuses the whole request.
 Differs from Kafka: nothing known.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """One result per topic asked, in order."""
+    """Return one result per topic, in the order of the request."""
     topics = _asked(request, context.version)
     services = context.services
     refused = ErrorCode.NONE
@@ -70,7 +70,7 @@ def _asked(request: DeleteTopicsRequest, version: int) -> list[DeleteTopicState]
 
 
 def _name_of(context: RequestContext, topic: DeleteTopicState) -> str | bytes:
-    """What the topic is, however it is asked for: its name, or the id that no topic has."""
+    """Return the topic's name, or the id that no topic has."""
     if topic.name is not None:
         return topic.name
     known = context.services.cluster.image.topic_by_id.get(topic.topic_id)
@@ -107,7 +107,7 @@ async def _delete(
     try:
         await cluster.delete_topic(name)
     except (CoordinationError, StorageError) as error:
-        # Begun and not done: as Kafka, whose answer does not wait for ever.
+        # The deletion has begun and is not complete. Kafka's answer does not wait for it either.
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
     if timeout_ms <= 0:
         # Kafka starts the deletion and does not wait for it.
@@ -117,7 +117,7 @@ async def _delete(
 def error_response(
     request: DeleteTopicsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> DeleteTopicsResponse:
-    """The code for every topic of the request."""
+    """Return the answer with this error code for every topic of the request."""
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=int(code))

@@ -1,9 +1,9 @@
 """DescribeClientQuotas: key 48, versions 0-1.
 
-Behaviour: answers the quotas of the entities that the filter lets through, by exact name, default
-entity or any; from the metadata image, so at once.
+Behaviour: returns the quotas of every entity that matches the filter: an exact name, the default
+entity, or any. The answer comes from the metadata image, at once.
 Versions: 1 flexible. Source: KIP-546.
-Differs from Kafka: nothing known; errors are worded as 3.9's.
+Differs from Kafka: nothing known. The error messages are those of 3.9.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    """One entry per entity that has quotas and matches."""
+    """Return one entry per matching entity that has quotas."""
     components = [
-        Component(one.entity_type, one.match_type, one.match) for one in request.components
+        Component(part.entity_type, part.match_type, part.match) for part in request.components
     ]
     configs = context.services.cluster.image.configs
     return DescribeClientQuotasResponse(
@@ -48,5 +48,5 @@ def handle(
 def error_response(
     request: DescribeClientQuotasRequest, version: int, code: ErrorCode, detail: str | None
 ) -> DescribeClientQuotasResponse:
-    """The code, and no list of entries at all."""
+    """Return the error code without any list of entries."""
     return DescribeClientQuotasResponse(error_code=int(code), error_message=detail, entries=None)

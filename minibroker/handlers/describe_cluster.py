@@ -1,6 +1,6 @@
 """DescribeCluster: key 60, versions 0-2.
 
-Behaviour: cluster id, controller and brokers, as Metadata tells them, without topics.
+Behaviour: returns cluster id, controller and brokers, like Metadata without topics.
 Versions: 1 endpoint type (1 brokers, 2 controllers; KIP-919); 2 fenced brokers (KIP-1073).
 Differs from Kafka: nothing known.
 """
@@ -26,7 +26,7 @@ _CONTROLLERS: Final = 2
 
 
 def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """Answer from the image; only brokers that have the client's listener are listed."""
+    """Return the answer from the image; it lists only brokers that have the client's listener."""
     if request.endpoint_type != _BROKERS:
         if request.endpoint_type == _CONTROLLERS:
             return DescribeClusterResponse(

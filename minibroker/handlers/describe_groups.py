@@ -9,37 +9,67 @@ Differs from Kafka: groups are answered in the order asked; 4.x sorts them by pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, cut_detail
 from minibroker.groups.classic.group import ClassicGroup, State
 from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
+from minibroker.handlers.encoded_struct import EncodedStruct
 from minibroker.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsResponse,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
 
 _STATIC_MEMBERS_SINCE = 4
 _NOT_FOUND_SINCE = 6
+_AT_ONCE_MAX = 16
+"""Groups that are described without a pause."""
 
 
-def handle(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    """One entry per group asked, in order."""
-    described = [_describe(context, group_id) for group_id in request.groups]
-    if request.include_authorized_operations:
-        for group in described:
-            if not group.error_code:
-                group.authorized_operations = GROUP_OPERATIONS
-    return DescribeGroupsResponse(groups=described)
+def handle(
+    context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
+    """Return one entry per group asked, in order; many are described in slices."""
+    if len(request.groups) > _AT_ONCE_MAX:
+        return _describe_in_slices(context, request)
+    groups = [_describe(context, request, group_id) for group_id in request.groups]
+    return DescribeGroupsResponse(groups=groups)
 
 
-def _describe(context: RequestContext, group_id: str) -> DescribedGroup:
+async def _describe_in_slices(
+    context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse:
+    """Return the answer about many groups. A group that is asked for again has the same bytes."""
+    described: dict[str, EncodedStruct] = {}
+    turn = TimeSlice()
+    for group_id in dict.fromkeys(request.groups):
+        found = _describe(context, request, group_id)
+        described[group_id] = EncodedStruct(found, context.version, found.error_code)
+        if turn.is_over:
+            await turn.pause()
+    groups: list[Any] = [described[group_id] for group_id in request.groups]
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _describe(
+    context: RequestContext, request: DescribeGroupsRequest, group_id: str
+) -> DescribedGroup:
+    described = _describe_group(context, group_id)
+    if request.include_authorized_operations and not described.error_code:
+        described.authorized_operations = GROUP_OPERATIONS
+    return described
+
+
+def _describe_group(context: RequestContext, group_id: str) -> DescribedGroup:
     try:
         group = context.services.groups.find(group_id)
     except KafkaError as error:
@@ -75,7 +105,7 @@ def _describe(context: RequestContext, group_id: str) -> DescribedGroup:
 def error_response(
     request: DescribeGroupsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> DescribeGroupsResponse:
-    """The code for every group of the request."""
+    """Return the answer with this error code for every group of the request."""
     return DescribeGroupsResponse(
         groups=[
             DescribedGroup(group_id=group_id, error_code=int(code)) for group_id in request.groups

@@ -1,10 +1,10 @@
 """DescribeLogDirs: key 35, versions 0-5.
 
-Behaviour: for every log directory the partitions in it and their sizes (sum of the `.log` files,
-row R6), copies of partitions that move to it, and the room of its file system.
+Behaviour: returns for each log directory its partitions with their sizes (the sum of the `.log`
+files), the copies of partitions that move to it, and the total and free bytes of its file system.
 Versions: 2 flexible; 3 top-level error; 4 total and usable bytes (KIP-827); 5 cordoned directories.
 A failed directory is KAFKA_STORAGE_ERROR and nothing else.
-Differs from Kafka: nothing known. Consoles call a broker offline that does not answer this.
+Differs from Kafka: nothing known. Web consoles show a broker as offline if it does not answer this.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from minibroker.protocol.messages.describe_log_dirs import (
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
-    from minibroker.partitions.directories import LogDirectoryView
+    from minibroker.partitions.log_directory_view import LogDirectoryView
     from minibroker.partitions.log_moves import LogMoves
 
 
 def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    """One result per configured directory, in the order of `log.dirs`."""
+    """Return one result per configured directory, in the order of `log.dirs`."""
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}

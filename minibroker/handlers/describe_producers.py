@@ -1,17 +1,19 @@
 """DescribeProducers: key 61, version 0.
 
-Behaviour: the producers that a partition knows, and where the open transaction of each began:
-hanging transactions are found with it (KIP-664, `kafka-transactions.sh find-hanging`).
+Behaviour: returns the producers of a partition and the first offset of each open transaction. Tools
+find hanging transactions with it (KIP-664, `kafka-transactions.sh find-hanging`).
 Differs from Kafka: nothing known.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minibroker.cluster.topics import check_topic_name
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.partitions.cold_reads import ColdError, answer_resident
 from minibroker.protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -21,12 +23,25 @@ from minibroker.protocol.messages.describe_producers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.handlers.context import RequestContext, Services
     from minibroker.partitions.partition import Partition
 
 
-def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    """Look at each partition of the request."""
+def handle(
+    context: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse | Awaitable[DescribeProducersResponse]:
+    """Return one result per partition, in the order of the request; an awaitable where producers
+    have to be loaded first.
+    """
+    return answer_resident(partial(_describe_all, context, request))
+
+
+def _describe_all(
+    context: RequestContext, request: DescribeProducersRequest, cold: list[ColdError] | None
+) -> DescribeProducersResponse:
+    """Return the answer; `cold` as for `answer_resident`."""
     services = context.services
     response = DescribeProducersResponse()
     for topic in request.topics:
@@ -41,14 +56,20 @@ def handle(context: RequestContext, request: DescribeProducersRequest) -> Descri
                 found.error_message = refusal.detail
                 continue
             try:
-                found.active_producers = _producers(services.partitions.get(topic.name, index))
+                partition = services.partitions.get(topic.name, index)
+                if cold is not None:
+                    partition.require_producers()
+                found.active_producers = _producers(partition)
+            except ColdError as error:
+                assert cold is not None
+                cold.append(error)
             except KafkaError as error:
                 found.error_code = int(error.code)
     return response
 
 
 def _check(services: Services, topic: str) -> KafkaError | None:
-    """What is wrong with the topic as a whole."""
+    """Return the error of the topic as a whole, None if it has none."""
     try:
         check_topic_name(topic)
     except KafkaError as error:
@@ -78,7 +99,7 @@ def _producers(partition: Partition) -> list[ProducerState]:
 def error_response(
     request: DescribeProducersRequest, _version: int, code: ErrorCode, detail: str | None
 ) -> DescribeProducersResponse:
-    """One error for every partition."""
+    """Return the answer with this error code for every partition of the request."""
     return DescribeProducersResponse(
         topics=[
             TopicResponse(

@@ -1,13 +1,13 @@
 """DescribeQuorum: key 55, versions 0-2.
 
-Behaviour: who keeps the metadata of `__cluster_metadata-0`. Here it is one: this broker, whose tree
-nobody else changes. It is told as a quorum of one voter that has everything: the epoch is the
-controller's, an offset is the number of the tree's last change. Anything but exactly that one
-partition is not hosted. With ZooKeeper there is no such quorum, and the API is not advertised, as
-Kafka 3.9 does.
+Behaviour: describes the quorum that keeps the metadata in `__cluster_metadata-0`. Here it has one
+voter, this broker, because no other process changes its tree. The leader epoch is the epoch of the
+controller, and the end offset is the number of the tree's last change. A request for any other
+partition is answered with UNKNOWN_TOPIC_OR_PARTITION. With ZooKeeper there is no such quorum, and
+the API is not advertised, as in Kafka 3.9.
 Versions: 1 times of fetches (KIP-836); 2 messages, directory ids, addresses of voters (KIP-853).
-Differs from Kafka: there is no `__cluster_metadata` to fetch, and the voter's address is that of
-the client's listener, for there is none for controllers.
+Differs from Kafka: a client cannot fetch `__cluster_metadata`, and the address of the voter is the
+one on the client's listener, because there is no listener for controllers.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _NOT_HOSTED: Final = "This server does not host this topic-partition."
 
 
 def handle(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    """The quorum of one, or one error for each partition that was asked for."""
+    """Return the quorum of this broker, or an error for each partition of the request."""
     asked = [
-        (topic.topic_name, one.partition_index)
+        (topic.topic_name, partition.partition_index)
         for topic in request.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     ]
     if asked != [(METADATA_TOPIC, 0)] or len(request.topics) != 1:
         return _not_hosted(request)
@@ -75,11 +75,11 @@ def _not_hosted(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
                 topic_name=topic.topic_name,
                 partitions=[
                     ResponsePartitionData(
-                        partition_index=one.partition_index,
+                        partition_index=partition.partition_index,
                         error_code=int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
                         error_message=_NOT_HOSTED,
                     )
-                    for one in topic.partitions
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics

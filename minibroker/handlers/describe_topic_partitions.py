@@ -1,10 +1,10 @@
 """DescribeTopicPartitions: key 75, version 0.
 
-Behaviour: partitions of topics in pages (KIP-966): sorted by name from the cursor on, at most
-`response_partition_limit` (and `max.request.partition.size.limit`) in one answer, with a cursor
-where the next page begins.
-Differs from Kafka: nothing known. Eligible leader replicas are empty lists, not null: the Java
-admin client fails on null.
+Behaviour: returns the partitions of topics in pages (KIP-966). A page begins at the cursor, in the
+order of topic names, and has at most `response_partition_limit` partitions (and at most
+`max.request.partition.size.limit`). It ends with a cursor if more partitions follow.
+Differs from Kafka: nothing known. Eligible leader replicas are empty lists, not null, because the
+Java admin client fails on null.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """One page. Raises KafkaError(INVALID_REQUEST) for a cursor that fits nothing."""
+    """Return one page. Raises KafkaError(INVALID_REQUEST) for a cursor without a place in
+    the list.
+    """
     topics = context.services.cluster.image.topics
     fetch_all = not request.topics
     cursor = request.cursor
@@ -119,7 +121,7 @@ def _partition(
 def error_response(
     request: DescribeTopicPartitionsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> DescribeTopicPartitionsResponse:
-    """The code for every topic of the request."""
+    """Return the answer with this error code for every topic of the request."""
     return DescribeTopicPartitionsResponse(
         topics=[
             DescribeTopicPartitionsResponseTopic(name=topic.name, error_code=int(code))

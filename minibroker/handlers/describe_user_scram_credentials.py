@@ -1,7 +1,8 @@
 """DescribeUserScramCredentials: key 50, version 0.
 
-Behaviour: which SCRAM mechanisms a user has a credential for and with how many iterations; all
-users that have one when none is asked for. The keys themselves are told to nobody.
+Behaviour: returns the SCRAM mechanisms for which a user has a credential, with the number of
+iterations. A request without users asks for every user that has a credential. The answer never
+holds the keys.
 Source: KIP-554; Kafka ZkAdminManager.describeUserScramCredentials.
 Differs from Kafka: nothing known.
 """
@@ -31,19 +32,21 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    """One result per user, in the order asked for; all of them by name."""
+    """Return one result per user, in the order of the request, or sorted by name if it
+    names none.
+    """
     configs = context.services.cluster.image.configs.get("users", {})
     results = []
     if not request.users:
         for stored, config in configs.items():
             if stored == DEFAULT_ENTITY or "/" in stored:
-                continue  # quotas of everybody else, or of a user's clients
+                continue  # the default user, or a client of a user: these have quotas only
             result = _described(desanitize(stored), config)
             if result is not None:
                 results.append(result)
         results.sort(key=lambda result: result.user)
     else:
-        asked = Counter(one.name for one in request.users)
+        asked = Counter(user.name for user in request.users)
         results = [
             _asked_for(name, count, configs.get(sanitize(name), {}))
             for name, count in asked.items()
@@ -71,7 +74,7 @@ def _asked_for(
 
 
 def _described(name: str, config: Mapping[str, str]) -> DescribeUserScramCredentialsResult | None:
-    """The credentials of one user, None when there is none."""
+    """Return the credentials of one user, None if it has none."""
     found = {code: config[key] for code, key in MECHANISMS.items() if key in config}
     if not found:
         return None

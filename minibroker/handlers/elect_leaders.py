@@ -1,11 +1,11 @@
 """ElectLeaders: key 43, versions 0-2.
 
-Behaviour: gives partitions their preferred (first) replica as leader, or, when they have none, any
-live one (unclean). Every partition is answered by itself; when all partitions are asked for, only
-those are told where something was done or went wrong.
+Behaviour: makes the preferred (first) replica the leader of a partition. An unclean election makes
+any live replica the leader of a partition that has none. Each partition gets its own result. If the
+request asks for all partitions, the answer leaves out those that needed no election.
 Versions: 1 kind of election, error of the whole request; 2 flexible. Source: KIP-183, KIP-460.
-Differs from Kafka: a kind of election that does not exist is INVALID_REQUEST, as in Kafka 4; the
-time-out never runs out, as a new leader is there before the answer leaves.
+Differs from Kafka: an unknown kind of election is INVALID_REQUEST, as in Kafka 4. The time-out is
+not used, because a new leader is elected before the answer leaves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KINDS: Final = (_PREFERRED, _UNCLEAN)
 
 
 async def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    """One result per partition, topic by topic."""
+    """Return one result per partition, topic by topic."""
     kind = request.election_type if context.version >= 1 else _PREFERRED
     if kind not in _KINDS:
         detail = f"Unknown election type {kind}"
@@ -43,8 +43,8 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Elect
         results = []
         for index in indexes:
             result = await _elect(context, name, index, unclean=kind == _UNCLEAN)
-            is_told = result.error_code != ErrorCode.ELECTION_NOT_NEEDED
-            if is_told or request.topic_partitions is not None:
+            is_answered = result.error_code != ErrorCode.ELECTION_NOT_NEEDED
+            if is_answered or request.topic_partitions is not None:
                 results.append(result)
             if turn.is_over:
                 await turn.pause()
@@ -85,7 +85,9 @@ async def _elect(
 def error_response(
     request: ElectLeadersRequest, version: int, code: ErrorCode, detail: str | None
 ) -> ElectLeadersResponse:
-    """The code for the request (from version 1 on) and for every partition of it."""
+    """Return the answer with this error code for every partition, and at the top from
+    version 1 on.
+    """
     return ElectLeadersResponse(
         error_code=int(code) if version >= 1 else 0,
         replica_election_results=[

@@ -1,6 +1,6 @@
 """EndTxn: key 26, versions 0-5.
 
-Behaviour: the transaction is committed or aborted (behaviour P6). The answer leaves when the
+Behaviour: the transaction is committed or aborted. The answer leaves when the
 decision is in `__transaction_state`; the markers follow, and until every partition has one the
 producer gets CONCURRENT_TRANSACTIONS for its next request.
 Versions: 2 PRODUCER_FENCED; 3 flexible; 5 every end raises the epoch, which the answer tells
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from minibroker.errors import KafkaError
 from minibroker.handlers.fenced_producers import known_code
+from minibroker.handlers.visible_answers import when_visible
 from minibroker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext
 
 _FIRST_WITH_FENCED = 2
@@ -30,8 +32,24 @@ def handle(
 ) -> EndTxnResponse | Awaitable[EndTxnResponse]:
     """Decide at once, or when a new producer id was fetched (the epochs are used up)."""
     version = context.version
+    coordinator = context.services.transactions
+
+    def refuse(code: ErrorCode) -> EndTxnResponse:
+        known = known_code(code, knows_fenced=version >= _FIRST_WITH_FENCED)
+        return EndTxnResponse(error_code=int(known))
+
+    async def end_later(ended: Awaitable[tuple[int, int]]) -> EndTxnResponse:
+        try:
+            producer_id, producer_epoch = await ended
+            waiting = coordinator.visible(request.transactional_id)
+            if waiting is not None:
+                await waiting
+        except KafkaError as error:
+            return refuse(error.code)
+        return EndTxnResponse(producer_id=producer_id, producer_epoch=producer_epoch)
+
     try:
-        ended = context.services.transactions.end(
+        ended = coordinator.end(
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,
@@ -39,24 +57,9 @@ def handle(
             client_version=2 if version >= _FIRST_WITH_EPOCH_BUMP else 0,
         )
     except KafkaError as error:
-        return _refused(error, version)
-    if isinstance(ended, tuple):
-        return _answer(ended)
-    return _when_ended(ended, version)
-
-
-async def _when_ended(ended: Awaitable[tuple[int, int]], version: int) -> EndTxnResponse:
-    try:
-        return _answer(await ended)
-    except KafkaError as error:
-        return _refused(error, version)
-
-
-def _answer(next_producer: tuple[int, int]) -> EndTxnResponse:
-    producer_id, producer_epoch = next_producer
-    return EndTxnResponse(producer_id=producer_id, producer_epoch=producer_epoch)
-
-
-def _refused(error: KafkaError, version: int) -> EndTxnResponse:
-    code = known_code(error.code, knows_fenced=version >= _FIRST_WITH_FENCED)
-    return EndTxnResponse(error_code=int(code))
+        return refuse(error.code)
+    if not isinstance(ended, tuple):
+        return end_later(ended)
+    producer_id, producer_epoch = ended
+    response = EndTxnResponse(producer_id=producer_id, producer_epoch=producer_epoch)
+    return when_visible(coordinator.visible(request.transactional_id), response, refuse)

@@ -15,11 +15,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.fetch_reading import FetchPass, read_all
+from minibroker.handlers.encoded_struct import EncodedStruct
+from minibroker.handlers.fetch_reading import (
+    STEP_PARTITIONS,
+    FetchPass,
+    FetchResult,
+    follower_of,
+    read_all,
+    read_steps,
+)
 from minibroker.handlers.leaders import LeaderHints
+from minibroker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.partitions.fetch_session import (
     FINAL_EPOCH,
     FetchContext,
@@ -27,6 +36,7 @@ from minibroker.partitions.fetch_session import (
     PartitionKey,
     PartitionResult,
 )
+from minibroker.partitions.partition import LOG_END
 from minibroker.partitions.waiters import DelayedFetch, FetchPosition, has_enough
 from minibroker.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -37,12 +47,15 @@ from minibroker.protocol.messages.fetch import (
     PartitionData,
 )
 from minibroker.protocol.primitives import Writer
+from minibroker.protocol.writer import RECORDS_BY_REFERENCE_BYTES
+from minibroker.slices import TimeSlice, begin_in_slices, collect, end_in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 
     from minibroker.handlers.context import RequestContext
 
+Answer = TypeVar("Answer")
 _FIRST_VERSION_UNCONVERTED: Final = 10
 """From here on a consumer reads whatever is stored (zstd came last)."""
 
@@ -67,28 +80,57 @@ def _answer(
     if session.error_code:
         return FetchResponse(error_code=session.error_code)
     fetch = FetchPass(context, request, session)
-    read_all(fetch)
-    bytes_min = min(request.min_bytes, fetch.limit_bytes)
-    if (
-        request.max_wait_ms <= 0
-        or not fetch.readable_count
-        or fetch.bytes_read >= bytes_min
-        or fetch.failed
-    ):
+    steps = read_steps(fetch, resident_only=True)
+    if not begin_in_slices(steps) or fetch.cold:
+        return _as_future(_answer_in_slices(fetch, steps))
+    return _answer_read(fetch)
+
+
+def _as_future(answering: Coroutine[Any, Any, FetchResponse]) -> asyncio.Future[FetchResponse]:
+    """Return a future of the answer. It takes no place of a task (`queued.max.requests`), because
+    it may be a long poll. A connection that is lost cancels it."""
+    task = asyncio.get_running_loop().create_task(answering)
+    future = asyncio.shield(task)
+    future.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
+    return future
+
+
+async def _answer_in_slices(fetch: FetchPass, steps: Iterator[None]) -> FetchResponse:
+    """Return the answer to a Fetch of many partitions, or of records that are not in memory.
+
+    `steps` is the rest of the first pass. Workers bring into memory what is not there.
+    """
+    await end_in_slices(steps)
+    await _read_cold(fetch)
+    bytes_min = _bytes_to_wait_for(fetch)
+    if bytes_min is not None:
+        positions = await collect(_positions(fetch))
+        if not has_enough(positions, bytes_min):
+            await _delay(fetch, positions, bytes_min, lambda: None)
+            await end_in_slices(read_steps(fetch, resident_only=False))
+    if fetch.context.services.quotas.is_active:
+        _look_again_where_changed(fetch, fetch.results)
         return _respond(fetch)
-    return _wait(fetch, bytes_min)
+    return await _respond_in_slices(fetch)
 
 
-def _wait(fetch: FetchPass, bytes_min: int) -> FetchResponse | Awaitable[FetchResponse]:
-    """The answer when there is enough in the partitions: now, if that is more than was read."""
-    request = fetch.request
-    partitions = fetch.context.services.partitions
-    positions = []
-    for _, asked, _ in fetch.results[: fetch.readable_count]:
-        partition = partitions.get(asked.topic or "", asked.index)
-        positions.append(
-            FetchPosition(partition, asked.fetch_offset, asked.max_bytes, request.isolation_level)
-        )
+async def _read_cold(fetch: FetchPass) -> None:
+    """Repeat the pass until all it asks for was in memory. The last try waits for the disk."""
+    for _ in range(ROUNDS_MAX):
+        if not fetch.cold:
+            return
+        await warm(fetch.cold)
+        await end_in_slices(read_steps(fetch, resident_only=True))
+    if fetch.cold:
+        read_all(fetch)
+
+
+def _answer_read(fetch: FetchPass) -> FetchResponse | Awaitable[FetchResponse]:
+    """Return the answer with what was read, now or when there is enough."""
+    bytes_min = _bytes_to_wait_for(fetch)
+    if bytes_min is None:
+        return _respond(fetch)
+    positions = list(_positions(fetch))
     if has_enough(positions, bytes_min):
         return _respond(fetch)
 
@@ -96,8 +138,56 @@ def _wait(fetch: FetchPass, bytes_min: int) -> FetchResponse | Awaitable[FetchRe
         read_all(fetch)
         return _respond(fetch)
 
-    loop = asyncio.get_running_loop()
-    return DelayedFetch(loop, positions, bytes_min, request.max_wait_ms, read_again).future
+    return _delay(fetch, positions, bytes_min, read_again)
+
+
+def _bytes_to_wait_for(fetch: FetchPass) -> int | None:
+    """Return how many bytes the answer has to have, None: it leaves with what was read."""
+    request = fetch.request
+    bytes_min = min(request.min_bytes, fetch.limit_bytes)
+    if (
+        request.max_wait_ms <= 0
+        or not (fetch.readable_count or fetch.session.has_settled)
+        or fetch.bytes_read >= bytes_min
+        or fetch.failed
+    ):
+        return None
+    return bytes_min
+
+
+def _positions(fetch: FetchPass) -> Iterator[FetchPosition]:
+    """Yield the place in each partition that was read. Raises KafkaError."""
+    for _, asked, _ in fetch.results[: fetch.readable_count]:
+        yield _position_in(fetch, asked)
+
+
+def _position_in(fetch: FetchPass, asked: FetchPartition) -> FetchPosition:
+    partitions = fetch.context.services.partitions
+    partition = partitions.get(asked.topic or "", asked.index, asked.current_leader_epoch)
+    return FetchPosition(partition, asked.fetch_offset, asked.max_bytes, fetch.isolation_level)
+
+
+def _delay(
+    fetch: FetchPass,
+    positions: list[FetchPosition],
+    bytes_min: int,
+    read_again: Callable[[], Answer],
+) -> asyncio.Future[Answer]:
+    """Return a future of what `read_again` returns once these places have `bytes_min` bytes, or
+    the time of the request is over."""
+    session = fetch.session
+    fetch.is_new = False
+    delayed = DelayedFetch(
+        asyncio.get_running_loop(),
+        positions,
+        bytes_min,
+        fetch.request.max_wait_ms,
+        read_again,
+        find_more=lambda: [_position_in(fetch, asked) for asked in session.more()],
+    )
+    session.hang(delayed)
+    delayed.future.add_done_callback(lambda _future: session.leave(delayed))
+    return delayed.future
 
 
 def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
@@ -120,6 +210,7 @@ def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
                 max_bytes=part.partition_max_bytes,
                 current_leader_epoch=part.current_leader_epoch,
                 last_fetched_epoch=part.last_fetched_epoch,
+                follower_start_offset=part.log_start_offset,
             )
     if context.version < 7:
         return FetchContext(asked, None)
@@ -129,35 +220,94 @@ def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
         for index in topic.partitions
     ]
     return context.services.fetch_sessions.context(
-        request.session_id, request.session_epoch, asked, forgotten, uses_topic_ids=uses_ids
+        request.session_id,
+        request.session_epoch,
+        asked,
+        forgotten,
+        uses_topic_ids=uses_ids,
+        isolation_level=LOG_END if follower_of(request) else request.isolation_level,
     )
 
 
 def _respond(fetch: FetchPass) -> FetchResponse:
-    """The answer: results that the session lets through, grouped by topic in order."""
+    """Return the answer at once: results that the session lets through, by topic in order."""
     context = fetch.context
-    if context.services.quotas.is_active and (throttled := _throttled(fetch)) is not None:
+    is_charged = context.services.quotas.is_active and fetch.follower is None
+    if is_charged and (throttled := _throttled(fetch)) is not None:
         return throttled
-    response = FetchResponse()
-    refusal = fetch.session.refusal()
+    session = fetch.session
+    refusal = session.refusal()
     if refusal:
-        return FetchResponse(error_code=refusal, session_id=fetch.session.session_id())
-    selected = fetch.session.select((key, _session_result(data)) for key, _, data in fetch.results)
-    response.session_id = fetch.session.session_id()
-    group: FetchableTopicResponse | None = None
-    group_key: object = None
-    for (key, asked, data), is_selected in zip(fetch.results, selected, strict=True):
+        return FetchResponse(error_code=refusal, session_id=session.session_id())
+    response = FetchResponse()
+    _add_results(fetch, response, fetch.results)
+    response.session_id = session.session_id()
+    return response
+
+
+async def _respond_in_slices(fetch: FetchPass) -> FetchResponse:
+    """Return what `_respond` does without quotas, made and encoded in slices."""
+    session, results = fetch.session, fetch.results
+    is_encoded = fetch.context.version >= _FIRST_VERSION_UNCONVERTED
+    response = FetchResponse()
+    turn = TimeSlice()
+    for start in range(0, len(results), STEP_PARTITIONS):
+        if turn.is_over:
+            await turn.pause()
+        refusal = session.refusal()
+        if refusal:
+            return FetchResponse(error_code=refusal, session_id=session.session_id())
+        step = results[start : start + STEP_PARTITIONS]
+        _look_again_where_changed(fetch, step)
+        _add_results(fetch, response, step, is_encoded=is_encoded)
+    response.session_id = session.session_id()
+    return response
+
+
+def _add_results(
+    fetch: FetchPass,
+    response: FetchResponse,
+    results: Sequence[FetchResult],
+    *,
+    is_encoded: bool = False,
+) -> None:
+    """Put the results that the session lets through into the answer.
+
+    `is_encoded`: as bytes, unless their records are large.
+    """
+    context = fetch.context
+    selected = fetch.session.select((key, _session_result(data)) for key, _, data in results)
+    group = response.responses[-1] if response.responses else None
+    for (_, asked, data), is_selected in zip(results, selected, strict=True):
         if not is_selected:
             continue
+        topic = asked.topic or ""
         if context.version >= 16 and data.error_code in _LEADER_ERRORS:
             hints = LeaderHints(context, response.node_endpoints, (LeaderIdAndEpoch, NodeEndpoint))
-            data.current_leader = hints.of(asked.topic or "", asked.index)
-        if group is None or group_key != key[0]:
-            group_key = key[0]
-            group = FetchableTopicResponse(topic=asked.topic or "", topic_id=asked.topic_id)
+            data.current_leader = hints.of(topic, asked.index)
+        if group is None or group.topic != topic or group.topic_id != asked.topic_id:
+            group = FetchableTopicResponse(topic=topic, topic_id=asked.topic_id)
             response.responses.append(group)
-        group.partitions.append(data)
-    return response
+        answered: Any = data
+        if is_encoded and len(data.records or b"") < RECORDS_BY_REFERENCE_BYTES:
+            answered = EncodedStruct(data, context.version, data.error_code)
+        group.partitions.append(answered)
+
+
+def _look_again_where_changed(fetch: FetchPass, results: Iterable[FetchResult]) -> None:
+    """Have the session look again at partitions that changed since a slice read them to the end."""
+    partitions = fetch.context.services.partitions
+    for _, asked, data in results:
+        read = asked.read_to_end_of
+        if read is not None and not (
+            fetch.follower is None  # a follower reads to the end of the log, which is not compared
+            and read is partitions.find(read.topic, read.index)
+            and asked.current_leader_epoch in {-1, read.leader_epoch}
+            and read.high_watermark == data.high_watermark
+            and read.last_stable_offset == data.last_stable_offset
+            and read.log_start_offset == data.log_start_offset
+        ):
+            asked.read_to_end_of = None
 
 
 def _throttled(fetch: FetchPass) -> FetchResponse | None:

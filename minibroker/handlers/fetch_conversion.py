@@ -9,8 +9,7 @@ Topics with `message.downconversion.enable=false` answer UNSUPPORTED_VERSION, th
 `compression.type=zstd` UNSUPPORTED_COMPRESSION_TYPE up to version 9, whatever there is to read. As
 in Kafka these errors do not end the wait for data.
 
-Source: Kafka KafkaApis.handleFetchRequest (maybeConvertFetchedData); KIP-110, KIP-283; behaviour
-O5.
+Source: Kafka KafkaApis.handleFetchRequest (maybeConvertFetchedData); KIP-110, KIP-283.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def _is_much(jobs: list[_Job]) -> bool:
 
 
 def _plan(context: RequestContext, request: FetchRequest, answer: FetchResponse) -> list[_Job]:
-    """What is to be converted; partitions that are refused get their error here."""
+    """Return the partitions to convert; partitions that are refused get their error here."""
     version = context.version
     newest_magic = 2
     if version < FIRST_VERSION_OF_V2:

@@ -6,11 +6,13 @@ within the limits of the request, into the part of the answer that is its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, answer_error
-from minibroker.partitions.partition import READ_COMMITTED
+from minibroker.partitions.cold_reads import ColdError
+from minibroker.partitions.partition import LOG_END, READ_COMMITTED
+from minibroker.partitions.replicas import FollowerId
 from minibroker.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -18,12 +20,16 @@ from minibroker.protocol.messages.fetch import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.fetch_session import FetchContext, FetchPartition, PartitionKey
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.fetch import FetchRequest
 
 _BYTES_MAX: Final = 2**31 - 1
+STEP_PARTITIONS: Final = 16
+"""Partitions that one step of a large Fetch reads or answers: some 0.2 ms."""
 _NO_RECORDS: Final = memoryview(b"")
 # Kafka sorts these out before it reads; they do not end the wait for the other partitions.
 _KNOWN_BEFORE_READING: Final = frozenset(
@@ -31,13 +37,20 @@ _KNOWN_BEFORE_READING: Final = frozenset(
 )
 
 
+FetchResult: TypeAlias = "tuple[PartitionKey, FetchPartition, PartitionData]"
+
+
 class FetchPass:
     """One request on its way: what to read, and what the last pass over the partitions gave."""
 
     __slots__ = (
         "bytes_read",
+        "cold",
         "context",
         "failed",
+        "follower",
+        "is_new",
+        "isolation_level",
         "limit_bytes",
         "readable_count",
         "request",
@@ -51,40 +64,72 @@ class FetchPass:
         self.context = context
         self.request = request
         self.session = session
+        self.follower = follower_of(request)
+        """The broker that fetches, None for a consumer."""
+        self.is_new = True
+        """Until it waits: what a follower has is noted once."""
+        self.isolation_level = request.isolation_level if self.follower is None else LOG_END
         limit = request.max_bytes if context.version >= 3 else _BYTES_MAX
         self.limit_bytes = min(limit, context.services.config.fetch_max_bytes)
         quotas = context.services.quotas
         if (
             quotas.is_active
+            and self.follower is None
             and (window := quotas.fetch_bytes_max(context.quota_client)) is not None
         ):
             # More than a client may have in all its windows would be refused for ever.
             self.limit_bytes = min(self.limit_bytes, window)
-        self.results: list[tuple[PartitionKey, FetchPartition, PartitionData]] = []
+        self.results: list[FetchResult] = []
         self.bytes_read = 0
         self.failed = False
         self.readable_count = 0
+        self.cold: list[ColdError] = []
+        """Ranges that the pass met outside memory: nothing was read there."""
+
+
+def follower_of(request: FetchRequest) -> FollowerId | None:
+    """Return the broker that sends this fetch, None for a consumer."""
+    state = request.replica_state
+    if state is not None:
+        follower = FollowerId(state.replica_id, state.replica_epoch)
+    else:
+        follower = FollowerId(request.replica_id, -1)
+    return follower if follower.broker_id >= 0 else None
 
 
 def read_all(fetch: FetchPass) -> None:
-    """One pass over the partitions: fill `results`, `bytes_read` and `failed`.
+    """Make one pass over the partitions at once (`read_steps`)."""
+    for _ in read_steps(fetch, resident_only=False):
+        pass
 
-    Partitions that do not exist stand behind the others, as in Kafka's answer.
+
+def read_steps(fetch: FetchPass, *, resident_only: bool) -> Iterator[None]:
+    """Make one pass over the partitions in steps: fill `results`, `bytes_read` and `failed`.
+
+    With `resident_only` nothing is read that is not in memory; it is noted in `cold`. Partitions
+    that do not exist stand behind the others, as in Kafka's answer.
     """
-    results: list[tuple[PartitionKey, FetchPartition, PartitionData]] = []
-    unknown: list[tuple[PartitionKey, FetchPartition, PartitionData]] = []
+    results: list[FetchResult] = []
+    unknown: list[FetchResult] = []
     fetch.bytes_read = 0
     fetch.failed = False
+    fetch.cold = []
     left_bytes = fetch.limit_bytes
     min_one_batch = fetch.context.version >= 3
     image = fetch.context.services.cluster.image
-    for key, asked in fetch.session:
+    for count, (key, asked) in enumerate(fetch.session, 1):
+        if count % STEP_PARTITIONS == 0:
+            yield
+        asked.read_to_end_of = None
         if asked.topic is None:
             known = image.topic_by_id.get(asked.topic_id)
             asked.topic = known.name if known is not None else None
         data = PartitionData(partition_index=asked.index, high_watermark=-1, records=_NO_RECORDS)
         try:
-            size = _read(fetch, asked, data, left_bytes, min_one_batch)
+            size = _read(fetch, asked, data, left_bytes, min_one_batch, resident_only=resident_only)
+        except ColdError as cold:
+            fetch.cold.append(cold)
+            continue
         except Exception as error:
             code = answer_error(error, f"reading {asked.topic}-{asked.index}").code
             if code in _KNOWN_BEFORE_READING:
@@ -108,21 +153,31 @@ def _read(
     data: PartitionData,
     left_bytes: int,
     min_one_batch: bool,
+    *,
+    resident_only: bool,
 ) -> int:
-    """Read one partition into `data`; returns the bytes read. Raises KafkaError."""
+    """Read one partition into `data`; returns the bytes read. Raises KafkaError, ColdError."""
     context = fetch.context
     partition = _leader(context, asked)
-    partition.check_leader_epoch(asked.current_leader_epoch)
+    if resident_only:
+        partition.require_producers()  # for the last stable offset, whatever the answer is
     if asked.last_fetched_epoch >= 0 and _diverges(partition, asked, data):
         fetch.failed = True  # like an error, it is told at once
         return 0
-    isolation_level = fetch.request.isolation_level
+    isolation_level = fetch.isolation_level
     read = partition.read(
         asked.fetch_offset,
         min(asked.max_bytes, left_bytes),
         isolation_level=isolation_level,
         min_one_batch=min_one_batch,
+        resident_only=resident_only,
     )
+    if asked.fetch_offset == partition.end_offset_for(isolation_level):
+        asked.read_to_end_of = partition
+    if fetch.follower is not None and fetch.is_new:
+        context.services.partitions.follower_fetched(
+            partition, fetch.follower, asked.fetch_offset, asked.follower_start_offset
+        )
     data.high_watermark = partition.high_watermark
     data.last_stable_offset = partition.last_stable_offset
     data.log_start_offset = partition.log_start_offset
@@ -141,11 +196,14 @@ def _read(
 
 
 def _leader(context: RequestContext, asked: FetchPartition) -> Partition:
+    """Return the partition, which this broker leads. Raises KafkaError in Kafka's order."""
     if asked.topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    partition = context.services.partitions.get(asked.topic, asked.index)
+    partitions = context.services.partitions
+    partition = partitions.hosted(asked.topic, asked.index)
     if context.version >= 13 and partition.topic_id != asked.topic_id:
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
+    partitions.check_leads(partition, asked.current_leader_epoch)
     return partition
 
 

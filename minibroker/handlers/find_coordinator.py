@@ -2,11 +2,12 @@
 
 Behaviour: the broker that coordinates a group or a transactional id is the one that leads the
 partition of `__consumer_offsets` or `__transaction_state` to which the id's hash points. The topic
-is created by the first who asks (row G3).
+is created by the first who asks.
 Versions: 1 transactional ids, throttle time, a message; 3 flexible; 4 many keys in one request
 (KIP-699); 5 TRANSACTION_ABORTABLE; 6 keys of share groups.
-Differs from Kafka: the answer that had to create the topic names the coordinator. Kafka says
-COORDINATOR_NOT_AVAILABLE until the topic is there, and the client asks again after its back-off.
+Differs from Kafka: the controller's answer that had to create the topic names the coordinator.
+Kafka says COORDINATOR_NOT_AVAILABLE until the topic is there, as our other brokers do, and the
+client asks again after its back-off.
 Share groups are not served, so their keys are INVALID_REQUEST, as in Kafka 3.9.
 """
 
@@ -82,7 +83,7 @@ def _respond(
 
 
 def _find(context: RequestContext, key: str, journal: Journal, topic: TopicImage) -> Coordinator:
-    """Who leads the partition of `key`, as this client can reach it."""
+    """Return the leader of the partition of `key`, with the address for this client."""
     leader = topic.partitions[journal.partition_of(key)].leader
     broker = context.services.cluster.image.brokers.get(leader)
     address = None if broker is None else endpoint_of(context, broker)
@@ -94,7 +95,7 @@ def _find(context: RequestContext, key: str, journal: Journal, topic: TopicImage
 
 
 _NONE_MESSAGE: Final = "NONE"
-"""What Kafka says in versions 1-3 when there is nothing to say."""
+"""Kafka's message in versions 1-3 for success."""
 
 
 def error_response(

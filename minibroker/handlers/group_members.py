@@ -1,43 +1,38 @@
-"""What the handlers of group membership share: who manages a group, and answers that come later.
+"""Common code of the handlers of group membership: the manager of a group, and later answers.
 
-JoinGroup and SyncGroup wait for other members. A `Waiter` is what the group keeps meanwhile: called
-with the answer it makes the response; a client whose connection is gone hears nothing, and nothing
-of it is kept once the group has gone on.
+JoinGroup and SyncGroup wait for other members. An `AnswerWaiter` is what the group keeps meanwhile:
+called with the answer it makes the response; a client whose connection is gone hears nothing, and
+nothing of it is kept once the group has gone on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.groups.group import CONSUMER
+from minibroker.cluster.features import GROUP_VERSION
+from minibroker.groups.group import CLASSIC, CONSUMER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.groups.classic.membership import ClassicMembership
-    from minibroker.groups.consumer.membership import ConsumerMembership
     from minibroker.groups.coordinator import GroupCoordinator
+    from minibroker.groups.members import Members
     from minibroker.groups.shard import GroupShard
     from minibroker.handlers.context import RequestContext
-    from minibroker.partitions.manager import PartitionManager
 
 
-def manager_of(
-    groups: GroupCoordinator, shard: GroupShard, group_id: str
-) -> ClassicMembership | ConsumerMembership:
-    """Who answers JoinGroup, SyncGroup, Heartbeat and LeaveGroup for this group.
-
-    A consumer group with members looks after those that speak the classic protocol itself (the
-    migration of KIP-848); an empty one becomes classic when somebody joins.
-    """
+def manager_of(groups: GroupCoordinator, shard: GroupShard, group_id: str) -> Members:
+    """Return the manager that answers JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
     group = shard.groups.get(group_id)
-    if group is not None and group.type_name == CONSUMER and not group.is_empty:
-        return groups.consumer
-    return groups.classic
+    return groups.members(CLASSIC if group is None else group.serving_kind)
+
+
+def serves_consumer_protocol(context: RequestContext) -> bool:
+    """Return whether consumer groups (KIP-848) are served, by feature level and by setting."""
+    return CONSUMER in context.services.groups.protocols and bool(
+        context.services.features.level(GROUP_VERSION)
+    )
 
 
 def client_host(context: RequestContext) -> str:
@@ -51,19 +46,14 @@ def client_host(context: RequestContext) -> str:
     return f"/{host}"
 
 
-class Waiter:
-    """Takes one answer, at once or later; the connection is given the response or its future.
+class AnswerWaiter:
+    """Takes one answer, at once or later; the connection is given the response or its future."""
 
-    A later answer comes of what another member, or a timer, had stored: where that has to be synced
-    first (`flush.messages`), it leaves after that, as Kafka's do, and is an error if that fails.
-    """
+    __slots__ = ("_future", "_respond", "_response")
 
-    __slots__ = ("_future", "_partitions", "_respond", "_response")
-
-    def __init__(self, respond: Callable[[Any], Any], partitions: PartitionManager) -> None:
-        """`respond` makes the response of an answer; the group is stored in `partitions`."""
+    def __init__(self, respond: Callable[[Any], Any]) -> None:
+        """`respond` makes the response of an answer."""
         self._respond = respond
-        self._partitions = partitions
         self._response: Any = None
         self._future: asyncio.Future[Any] | None = None
 
@@ -71,16 +61,8 @@ class Waiter:
         response = self._respond(answer)
         if self._future is None:
             self._response = response
-        else:
-            self._partitions.when_synced(partial(self._resolve, self._future, response))
-
-    def _resolve(self, future: asyncio.Future[Any], response: Any, is_synced: bool) -> None:
-        if future.done():  # cancelled when the connection was closed
-            return
-        if is_synced:
-            future.set_result(response)
-        else:
-            future.set_exception(KafkaError(ErrorCode.NOT_COORDINATOR))
+        elif not self._future.done():  # cancelled when the connection was closed
+            self._future.set_result(response)
 
     def outcome(self) -> Any:
         """For the connection: the response if it is there, else a future of it."""

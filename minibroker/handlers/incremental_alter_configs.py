@@ -1,18 +1,18 @@
 """IncrementalAlterConfigs: key 44, versions 0-1.
 
-Behaviour: sets, deletes, appends to or subtracts from single keys; what is not named stays. Every
-resource is answered by itself; `validate_only` does all but the change. Broker loggers are Python's
-loggers of this process: their levels are set at once and kept nowhere.
+Behaviour: sets and deletes single keys, and appends to or subtracts from lists; other keys keep
+their values. Each resource gets its own result. `validate_only` does everything but the change.
+Broker loggers are the Python loggers of this process: a level acts at once and is not stored.
 Versions: 1 flexible. Source: KIP-339.
-Differs from Kafka: as AlterConfigs; logger names are this broker's (`minibroker.server`), TRACE is
-a level below Python's DEBUG.
+Differs from Kafka: like AlterConfigs. Logger names are this broker's (`minibroker.server`). TRACE
+is a level below Python's DEBUG.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_changes, as_changes
+from minibroker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_changes
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.topic_keys import TOPIC_KEYS
 from minibroker.error_codes import ErrorCode
@@ -26,7 +26,6 @@ from minibroker.handlers.config_resources import (
     check_names,
     check_resource,
     check_values,
-    current_values,
     entity_of,
     is_known_kind,
     refuse_each,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """One answer per resource, in the order of the request."""
+    """Return one result per resource, in the order of the request."""
 
     def alter(resource: AlterConfigsResource) -> Awaitable[None]:
         return _alter(context.services, resource, validate_only=request.validate_only)
@@ -75,18 +74,21 @@ async def _alter(
     check_resource(services, kind, name)
     for change in changes:
         if not SET <= change.operation <= SUBTRACT:
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what it is to both Kafkas
-    current = current_values(services, kind, name)
-    try:
-        wanted = apply_changes(current, changes, _keys_of(kind))
-    except ConfigError as error:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
-    check_values(services, kind, name, wanted)
-    asked = {one.name: None if one.operation == DELETE else one.value for one in changes}
-    check_min_insync_replicas(services, kind, name, asked)
-    difference = as_changes(current, wanted)
-    if difference and not validate_only:
-        await services.cluster.alter_config(*entity_of(kind, name), difference)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # both Kafkas answer so
+    asked = {
+        change.name: None if change.operation == DELETE else change.value for change in changes
+    }
+
+    def edit(current: dict[str, str]) -> dict[str, str]:
+        try:
+            wanted = apply_changes(current, changes, _keys_of(kind))
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        check_values(services, kind, name, wanted)
+        check_min_insync_replicas(services, kind, name, asked)
+        return wanted
+
+    await services.cluster.edit_config(*entity_of(kind, name), edit, validate_only=validate_only)
 
 
 def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
@@ -102,7 +104,7 @@ def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
 def error_response(
     request: IncrementalAlterConfigsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> IncrementalAlterConfigsResponse:
-    """The code for every resource of the request."""
+    """Return the answer with this error code for every resource of the request."""
     return IncrementalAlterConfigsResponse(
         responses=refuse_each(request.resources, AlterConfigsResourceResponse, code, detail)
     )

@@ -1,8 +1,8 @@
 """InitProducerId: key 22, versions 0-5.
 
-Behaviour: without a transactional id, a fresh producer id with epoch 0 (behaviours P1, P2), from
-any broker (M5). With one, its producer id and a higher epoch: an earlier session is fenced, what it
-left open is aborted first (P5).
+Behaviour: without a transactional id, a fresh producer id with epoch 0 (KIP-98), from
+any broker. With one, its producer id and a higher epoch: an earlier session is fenced, what it
+left open is aborted first.
 Versions: 2 flexible; 3 producer id and epoch for recovery (KIP-360); 4 PRODUCER_FENCED; 5
 TRANSACTION_ABORTABLE. Version 6, two-phase commit (KIP-939), is one that Kafka calls unstable.
 Differs from Kafka: nothing known.
@@ -51,10 +51,14 @@ async def _initialize(
     if request.producer_id != -1:
         expected = request.producer_id, request.producer_epoch
     version = context.version
+    coordinator = context.services.transactions
     try:
-        producer_id, epoch = await context.services.transactions.initialize(
+        producer_id, epoch = await coordinator.initialize(
             transactional_id, request.transaction_timeout_ms, expected
         )
+        waiting = coordinator.visible(transactional_id)
+        if waiting is not None:
+            await waiting
     except KafkaError as error:
         return _refused(known_code(error.code, knows_fenced=version >= _FIRST_WITH_FENCED))
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)

@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import UNKNOWN_MEMBER_ID, Join, JoinAnswer
-from minibroker.handlers.group_members import Waiter, client_host, manager_of
+from minibroker.groups.member_requests import UNKNOWN_MEMBER_ID, Join, JoinAnswer
+from minibroker.handlers.group_members import AnswerWaiter, client_host, manager_of
 from minibroker.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def handle(context: RequestContext, request: JoinGroupRequest) -> Any:
         may_skip_assignment=version >= _SKIPS_ASSIGNMENT_SINCE,
         reason=(request.reason or "")[:_REASON_CHARACTERS_MAX],
     )
-    waiter = Waiter(respond, context.services.partitions)
+    waiter = AnswerWaiter(respond)
     manager_of(groups, shard, request.group_id).join(shard, request.group_id, join, waiter)
     return waiter.outcome()
 

@@ -1,4 +1,4 @@
-"""What answers say of leaders: node endpoints as the client's listener sees them.
+"""Leaders in answers, with their addresses on the client's listener.
 
 Source: KIP-951 (current leader in Produce v10+ and Fetch v16+), Kafka MetadataCache.
 """
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 
 def endpoint_of(context: RequestContext, broker: BrokerInfo) -> Endpoint | None:
-    """The address of a broker on the listener by which the client came; None if it lacks one."""
+    """Return the broker's address on the client's listener, None if it has none there."""
     return broker.endpoint(context.listener.name)
 
 
 def visible_leader(context: RequestContext, state: PartitionImage) -> tuple[ErrorCode, int]:
-    """A partition's error and leader as this client may use it: -1 with LEADER_NOT_AVAILABLE when
-    there is none, with LISTENER_NOT_FOUND when it does not have the client's listener."""
+    """Return the error and the leader of a partition for this client.
+    The leader is -1 with LEADER_NOT_AVAILABLE if there is none, and -1 with LISTENER_NOT_FOUND if
+    it does not have the client's listener.
+    """
     leader = context.services.cluster.image.brokers.get(state.leader)
     if leader is None:
         return ErrorCode.LEADER_NOT_AVAILABLE, -1
@@ -31,10 +33,9 @@ def visible_leader(context: RequestContext, state: PartitionImage) -> tuple[Erro
 
 
 class LeaderHints:
-    """The current leaders told beside errors, each broker's address once per answer.
-
-    `classes` are the API's own LeaderIdAndEpoch and NodeEndpoint, which have the same fields in
-    Produce and Fetch.
+    """Current leaders that an answer carries beside errors (KIP-951); each address occurs once.
+    `classes` are LeaderIdAndEpoch and NodeEndpoint of Produce or of Fetch; both have the same
+    fields.
     """
 
     __slots__ = ("_context", "_endpoint_class", "_leader_class", "_node_endpoints")
@@ -47,7 +48,9 @@ class LeaderHints:
         self._leader_class, self._endpoint_class = classes
 
     def of(self, topic: str, index: int) -> Any:
-        """LeaderIdAndEpoch of a partition (None if it is unknown); its address joins the answer."""
+        """Return the LeaderIdAndEpoch of a partition, None if it is unknown; add the address to the
+        answer.
+        """
         image = self._context.services.cluster.image
         known = image.topics.get(topic)
         if known is None or not 0 <= index < len(known.partitions):

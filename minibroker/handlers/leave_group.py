@@ -9,43 +9,56 @@ Differs from Kafka: nothing known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.sessions import Leaving
-from minibroker.handlers.group_members import manager_of
+from minibroker.groups.member_requests import Leaving
+from minibroker.handlers.group_members import AnswerWaiter, manager_of
 from minibroker.protocol.messages.leave_group import LeaveGroupResponse, MemberResponse
 
 if TYPE_CHECKING:
+    from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.leave_group import LeaveGroupRequest
 
 _SEVERAL_SINCE = 3
 
 
-def handle(context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    """Always answered at once."""
+def handle(context: RequestContext, request: LeaveGroupRequest) -> Any:
+    """The response, or a future of it until the members are out for good."""
     groups = context.services.groups
     group_id = request.group_id
     if context.version >= _SEVERAL_SINCE:
         leaving = [
-            Leaving(one.member_id, one.group_instance_id, one.reason or "")
-            for one in request.members
+            Leaving(member.member_id, member.group_instance_id, member.reason or "")
+            for member in request.members
         ]
     else:
         leaving = [Leaving(request.member_id, None)]
+    waiter = AnswerWaiter(partial(_response, context.version, leaving))
     try:
         shard = groups.shard(group_id)
-        codes = manager_of(groups, shard, group_id).leave(shard, group_id, leaving)
+        manager_of(groups, shard, group_id).leave(shard, group_id, leaving, waiter)
     except KafkaError as error:
         return LeaveGroupResponse(error_code=int(error.code))
-    if context.version < _SEVERAL_SINCE:
+    return waiter.outcome()
+
+
+def _response(
+    version: int, leaving: list[Leaving], codes: list[ErrorCode] | KafkaError
+) -> LeaveGroupResponse:
+    if isinstance(codes, KafkaError):
+        return LeaveGroupResponse(error_code=int(codes.code))
+    if version < _SEVERAL_SINCE:
         return LeaveGroupResponse(error_code=int(codes[0]))
     return LeaveGroupResponse(
         members=[
             MemberResponse(
-                member_id=one.member_id, group_instance_id=one.instance_id, error_code=int(code)
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                error_code=int(code),
             )
-            for one, code in zip(leaving, codes, strict=True)
+            for member, code in zip(leaving, codes, strict=True)
         ]
     )

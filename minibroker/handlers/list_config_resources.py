@@ -1,7 +1,8 @@
 """ListConfigResources: key 74, versions 0-1.
 
-Behaviour: names everything that can have settings. Version 0 asks for client metrics alone; version
-1 for the given kinds, none given meaning all of them; an unknown kind is UNSUPPORTED_VERSION.
+Behaviour: returns the names of all resources that can have settings. Version 0 asks for client
+metrics only. Version 1 asks for the given kinds, or for all kinds if it gives none; an unknown kind
+is UNSUPPORTED_VERSION.
 Versions: 1 kinds in request and answer (KIP-1142); 0 is KIP-1000's ListClientMetricsResources.
 Differs from Kafka: nothing known.
 """
@@ -36,7 +37,7 @@ _ALL: Final = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
 def handle(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """The resources of the wanted kinds, kind by kind."""
+    """Return the resources of the wanted kinds, kind by kind."""
     if context.version == 0:
         wanted: Iterable[int] = (CLIENT_METRICS,)
     else:
@@ -54,7 +55,7 @@ def handle(
 
 
 def _names(services: Services, kind: int) -> list[str]:
-    """Names of one kind, in alphabetical order (Kafka: in no order)."""
+    """Return the names of one kind, in alphabetical order (in Kafka they have no order)."""
     image = services.cluster.image
     if kind == TOPIC:
         return sorted(image.topics)

@@ -1,7 +1,7 @@
 """ListGroups: key 16, versions 0-5.
 
 Behaviour: every group that is coordinated here, of every kind, also those that only store offsets
-(behaviour G5: which groups there are). Filters are compared without regard to case.
+Filters are compared without regard to case.
 Versions: 1 throttle time; 3 flexible; 4 states (KIP-518); 5 types (KIP-848).
 Differs from Kafka: nothing known.
 """

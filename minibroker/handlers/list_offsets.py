@@ -1,11 +1,11 @@
 """ListOffsets: key 2, versions 0-11.
 
-Behaviour: the offset for a time, or for one of the special times below; a consumer is answered
-within what it may read (high watermark, or last stable offset with read_committed).
+Behaviour: returns the offset for a timestamp, or for one of the special timestamps below. For a
+consumer the log ends at the high watermark, or at the last stable offset with read_committed.
 
 | timestamp | since | means                                                              |
 |-----------|-------|--------------------------------------------------------------------|
-| -1        | 0     | latest: the end of what may be read                                |
+| -1        | 0     | latest: the end of the log for this client                         |
 | -2        | 0     | earliest: log start offset                                         |
 | -3        | 7     | the record with the largest timestamp (KIP-734)                    |
 | -4        | 8     | earliest on this disk: the log start offset without tiered storage |
@@ -20,10 +20,13 @@ Differs from Kafka: nothing known.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, as_answer
+from minibroker.partitions.cold_reads import ColdError, answer_resident
+from minibroker.partitions.partition import READ_COMMITTED
 from minibroker.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -33,6 +36,8 @@ from minibroker.protocol.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.list_offsets import ListOffsetsPartition
@@ -44,7 +49,7 @@ EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
 CONSUMER: Final = -1
-"""The replica id of everybody who is not a broker."""
+"""The replica id of every client that is not a broker."""
 
 _SINCE_VERSION: Final = {
     LATEST: 0,
@@ -56,11 +61,24 @@ _SINCE_VERSION: Final = {
 }
 _UNKNOWN: Final = (-1, -1, -1)
 _KAFKA_4_SINCE: Final = 10
-"""Versions that Kafka 4 alone serves. Its answer is a map: each partition comes once."""
+"""First version that only Kafka 4 serves. Its answer is a map: each partition occurs once."""
 
 
-def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """One result per partition asked, in order; from version 10 on each partition once."""
+def handle(
+    context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+    """Return one result per partition, in the order of the request; from version 10 on each
+    partition once. An awaitable where a look-up has to wait for the disk.
+    """
+    return answer_resident(partial(_find_all, context, request))
+
+
+def _find_all(
+    context: RequestContext, request: ListOffsetsRequest, cold: list[ColdError] | None
+) -> ListOffsetsResponse:
+    """Return the answer. `cold` as for `answer_resident`: the answer is not complete where
+    something is added to it.
+    """
     response = ListOffsetsResponse()
     asked_count = Counter(
         (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
@@ -78,7 +96,12 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsR
                 elif asked_count[topic.name, part.partition_index] > 1:
                     raise KafkaError(ErrorCode.INVALID_REQUEST)
                 else:
-                    _find_offset(context, request, topic.name, part, result)
+                    _find_offset(
+                        context, request, topic.name, part, result, resident_only=cold is not None
+                    )
+            except ColdError as error:
+                assert cold is not None
+                cold.append(error)
             except Exception as error:
                 what = f"looking up an offset of {topic.name}-{part.partition_index}"
                 result.error_code, _ = as_answer(error, what)
@@ -86,7 +109,7 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsR
 
 
 def _each_once(topics: list[ListOffsetsTopic]) -> list[ListOffsetsTopic]:
-    """Return the topics with each partition once, without those that have none."""
+    """Return the topics with each partition once; topics without partitions are left out."""
     parts_of: dict[str, dict[int, ListOffsetsPartition]] = {}
     for topic in topics:
         for part in topic.partitions:
@@ -103,26 +126,40 @@ def _find_offset(
     topic: str,
     part: ListOffsetsPartition,
     result: ListOffsetsPartitionResponse,
+    *,
+    resident_only: bool,
 ) -> None:
+    """Fill `result`. Raises KafkaError; with `resident_only`, ColdError where it would wait for the
+    disk.
+    """
     timestamp = part.timestamp
     if timestamp < 0 and context.version < _SINCE_VERSION.get(timestamp, context.version + 1):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    partition = context.services.partitions.get(topic, part.partition_index)
-    partition.check_leader_epoch(part.current_leader_epoch)
+    partition = context.services.partitions.get(
+        topic, part.partition_index, part.current_leader_epoch
+    )
+    if resident_only and request.isolation_level == READ_COMMITTED:
+        partition.require_producers()
     end_offset = (
         partition.end_offset_for(request.isolation_level)
         if request.replica_id == CONSUMER
         else partition.log_end_offset
     )
-    found_timestamp, offset, leader_epoch = _lookup(partition, timestamp, end_offset)
+    found_timestamp, offset, leader_epoch = _look_up(
+        partition, timestamp, end_offset, resident_only
+    )
     result.timestamp = found_timestamp
     result.offset = offset
     if context.version >= 4:
         result.leader_epoch = leader_epoch
 
 
-def _lookup(partition: Partition, timestamp: int, end_offset: int) -> tuple[int, int, int]:
-    """(timestamp, offset, leader epoch), -1 each where there is nothing to say."""
+def _look_up(
+    partition: Partition, timestamp: int, end_offset: int, resident_only: bool
+) -> tuple[int, int, int]:
+    """Return (timestamp, offset, leader epoch); a part without an answer is -1. Raises KafkaError,
+    ColdError.
+    """
     if timestamp == LATEST:
         return -1, end_offset, partition.leader_epoch
     if timestamp != EARLIEST and partition.log.config.message_magic == 0:
@@ -135,9 +172,9 @@ def _lookup(partition: Partition, timestamp: int, end_offset: int) -> tuple[int,
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _UNKNOWN
     if timestamp == MAX_TIMESTAMP:
-        found = partition.max_timestamp_offset()
+        found = partition.max_timestamp_offset(resident_only=resident_only)
     else:
-        found = partition.offset_for_timestamp(timestamp)
+        found = partition.offset_for_timestamp(timestamp, resident_only=resident_only)
     if found is None or found.offset >= end_offset:
         return _UNKNOWN
     return found.timestamp, found.offset, found.leader_epoch
@@ -150,7 +187,7 @@ def _list_segments(
     part: ListOffsetsPartition,
     result: ListOffsetsPartitionResponse,
 ) -> None:
-    """Version 0 (behaviour T8): segment starts at or before a time, newest first."""
+    """Answer version 0: base offsets of segments that begin at or before a time, newest first."""
     if part.timestamp < EARLIEST:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition = context.services.partitions.get(topic, part.partition_index)
@@ -164,7 +201,7 @@ def _list_segments(
 def error_response(
     request: ListOffsetsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> ListOffsetsResponse:
-    """The code for every partition of the request."""
+    """Return the answer with this error code for every partition of the request."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(

@@ -1,7 +1,7 @@
 """ListPartitionReassignments: key 46, version 0.
 
-Behaviour: the partitions that are on the way to other brokers, all or those asked for; a partition
-that is not, or does not exist, is left out. Source: KIP-455.
+Behaviour: returns the partitions that move to other brokers: all of them, or those of the request.
+A partition that does not move, or does not exist, is left out. Source: KIP-455.
 Differs from Kafka: nothing known.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """Answer from the image."""
+    """Return the moves in the metadata image."""
     cluster = context.services.cluster
     response = ListPartitionReassignmentsResponse(error_message="")
     if not cluster.is_controller:
@@ -40,14 +40,14 @@ def handle(
         found = [_listed(topics[name], indexes) for name, indexes in asked.items()]
     else:
         wanted: dict[str, set[int]] = {}
-        for one in request.topics:
-            wanted.setdefault(one.name, set()).update(one.partition_indexes)
+        for topic in request.topics:
+            wanted.setdefault(topic.name, set()).update(topic.partition_indexes)
         found = [
             _listed(topics[name], sorted(indexes))
             for name, indexes in wanted.items()
             if name in topics
         ]
-    response.topics = [one for one in found if one.partitions]
+    response.topics = [topic for topic in found if topic.partitions]
     return response
 
 

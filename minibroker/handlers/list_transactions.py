@@ -39,19 +39,19 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTra
     # Sets: a frame may name millions of them, and each transaction is compared.
     producer_ids, state_titles = set(request.producer_id_filters), set(request.state_filters)
     began_before_ms = context.services.clock.now_ms() - request.duration_filter
-    for one in found:
+    for transaction in found:
         if (
-            (producer_ids and one.producer_id not in producer_ids)
-            or (state_titles and one.state.title not in state_titles)
-            or (request.duration_filter >= 0 and one.start_ms >= began_before_ms)
-            or (pattern is not None and not pattern.fullmatch(one.transactional_id))
+            (producer_ids and transaction.producer_id not in producer_ids)
+            or (state_titles and transaction.state.title not in state_titles)
+            or (request.duration_filter >= 0 and transaction.start_ms >= began_before_ms)
+            or (pattern is not None and not pattern.fullmatch(transaction.transactional_id))
         ):
             continue
         response.transaction_states.append(
             TransactionState(
-                transactional_id=one.transactional_id,
-                producer_id=one.producer_id,
-                transaction_state=one.state.title,
+                transactional_id=transaction.transactional_id,
+                producer_id=transaction.producer_id,
+                transaction_state=transaction.state.title,
             )
         )
     return response

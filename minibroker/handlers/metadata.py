@@ -1,16 +1,17 @@
 """Metadata: key 3, versions 0-13.
 
-Behaviour (rows M1, D9-D13): brokers and controller, and the partitions of the topics asked for, all
-from this broker's own image. A topic that does not exist is created if the broker and the request
-allow it.
+Behaviour: returns the brokers, the controller, and the partitions of the requested topics, all from
+this broker's own image (Kafka's MetadataCache). A missing topic is created if both the broker and
+the request allow it.
 Versions: 1 null asks for all topics, an empty list for none (version 0: empty asks for all), rack,
 controller, internal flag; 2 cluster id; 4 the request decides on creation; 5 offline replicas; 7
 leader epochs; 8-10 authorized operations of the cluster; 9 flexible; 10 topic ids; 12 lookup by id;
 13 top-level error.
-Differs from Kafka: a topic created by this request is answered complete, at once. Kafka creates it
-in the background and answers LEADER_NOT_AVAILABLE (3.9) or UNKNOWN_TOPIC_OR_PARTITION (4.x), and
-the client asks again after its back-off; here the leader exists before the answer leaves, so the
-first test run is not slower than the second.
+Differs from Kafka: on the controller, a topic that this request creates has its leaders before the
+answer leaves. Kafka creates it in the background and answers LEADER_NOT_AVAILABLE (3.9) or
+UNKNOWN_TOPIC_OR_PARTITION (4.x), and the client asks again after its back-off. So here the first
+test run is as quick as the second. A broker that is not the controller answers at once with
+UNKNOWN_TOPIC_OR_PARTITION, like both Kafkas.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ logger = logging.getLogger(__name__)
 def handle(
     context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    """Answer from the image, or create what is missing first."""
+    """Return the answer from the image, or an awaitable that creates missing topics first."""
     image = context.services.cluster.image
     if request.topics is None or (context.version == 0 and not request.topics):
         return _respond(
@@ -95,10 +96,10 @@ async def _create_and_respond(
 
 
 async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorCode]:
-    """Create topics with these names; return the codes of those that could not be created.
-
-    More than one request may create: none is created, each is UNKNOWN_TOPIC_OR_PARTITION. So does
-    Kafka 4.4, which creates them by one CreateTopics of its own.
+    """Create topics with these names; return the error codes of those that could not be created.
+    A broker that is not the controller only begins the creation, and returns no codes. If these are
+    more than one request may create, none is created and each is UNKNOWN_TOPIC_OR_PARTITION. So
+    does Kafka 4.4, which sends one CreateTopics request for all of them.
     """
     cluster = context.services.cluster
     config = context.services.config
@@ -114,8 +115,12 @@ async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorC
         )
         return {}
     failures: dict[str, ErrorCode] = {}
-    # Counted, never refused: a client that may create topics gets them.
+    # The quota delays the client and never refuses: an allowed creation always happens.
     mutations = context.services.quotas.mutations(context.quota_client, is_strict=False)
+    if not cluster.is_controller:
+        mutations.record(sum(topic.partition_count for topic in topics.values()))
+        cluster.begin_topics(topics)
+        return {}
     turn = TimeSlice()
     for name, topic in topics.items():
         try:
@@ -137,7 +142,7 @@ async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorC
 
 
 def _check_size(topics: Collection[NewTopic]) -> None:
-    """Raise KafkaError POLICY_VIOLATION if these are more than one request may create."""
+    """Raise KafkaError POLICY_VIOLATION if these are more topics than one request may create."""
     check_new_partitions(sum(topic.partition_count for topic in topics))
     check_records(sum(records_of_topic(topic.partition_count, topic.configs) for topic in topics))
 
@@ -192,7 +197,7 @@ def _respond(
     response = MetadataResponse(
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
-        topics=topics,  # type: ignore[arg-type]  # all that the encoder asks of a topic is `write`
+        topics=topics,  # type: ignore[arg-type]  # the encoder calls only `write`
     )
     for broker in image.brokers.values():
         address = endpoint_of(context, broker)
@@ -214,14 +219,16 @@ def _respond(
 def error_response(
     request: MetadataRequest, version: int, code: ErrorCode, detail: str | None
 ) -> MetadataResponse:
-    """The code in every topic that was asked for, and at the top where there is room for it."""
+    """Return the answer with this error code in every requested topic, and at the top from version
+    13 on.
+    """
     response = MetadataResponse()
     if version >= 13:
         response.error_code = int(code)
     for topic in request.topics or ():
         response.topics.append(
             MetadataResponseTopic(
-                # Before version 12 a name cannot be null in an answer either.
+                # Before version 12 a name in the answer cannot be null.
                 name=topic.name if topic.name is not None or version >= 12 else "",
                 topic_id=topic.topic_id,
                 error_code=int(code),

@@ -1,9 +1,9 @@
-"""Known topics of a Metadata answer, kept as bytes.
+"""Known topics of a Metadata answer, kept as bytes; part of `handlers/metadata`.
 
-Part of the station `handlers/metadata`. A topic's part of the answer changes only with the topic or
-with the registered brokers. Both are values of the image that are replaced, never changed. So the
-bytes are built once per topic value, version and listener, and go out again until the image has
-another value. An answer about a thousand topics then costs a thousand look-ups.
+A topic's part of the answer changes only with the topic or with the registered brokers. Both are
+values of the image, which are replaced and never changed. So the bytes are built once per topic
+value, version and listener, and are sent until the image has another value. An answer about a
+thousand topics then costs a thousand look-ups.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary
 
 from minibroker.error_codes import ErrorCode
 from minibroker.handlers.authorized_operations import TOPIC_OPERATIONS
+from minibroker.handlers.encoded_struct import EncodedStruct
 from minibroker.handlers.leaders import visible_leader
 from minibroker.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from minibroker.protocol.primitives import Writer
 
 if TYPE_CHECKING:
     from minibroker.cluster.image import BrokerInfo, PartitionImage, TopicImage
@@ -29,37 +29,28 @@ if TYPE_CHECKING:
     """Version, name of the client's listener, whether operations are asked for."""
 
 
-class EncodedTopic:
+class EncodedTopic(EncodedStruct):
     """One topic of a Metadata answer as bytes; constant after construction.
-
-    Stands in `MetadataResponse.topics` in place of a `MetadataResponseTopic`.
+    It stands in `MetadataResponse.topics` in place of a `MetadataResponseTopic`.
     """
 
-    __slots__ = ("brokers", "data", "error_code")
+    __slots__ = ("brokers",)
 
     def __init__(self, topic: MetadataResponseTopic, version: int, brokers: Brokers) -> None:
-        writer = Writer()
-        topic.write(writer, version)
-        self.data = writer.to_bytes()
+        code = next((part.error_code for part in topic.partitions if part.error_code), 0)
+        super().__init__(topic, version, code)
         self.brokers = brokers
-        """The registered brokers that the bytes were built with."""
-        self.error_code = next((part.error_code for part in topic.partitions if part.error_code), 0)
-        """The first error of a partition, for the request log; 0 where there is none."""
-
-    def write(self, writer: Writer, version: int) -> None:
-        """Append the bytes; `version` is the one that they were built for."""
-        writer.append(self.data)
+        """The registered brokers at the time of encoding."""
 
 
 _encoded: Final[WeakKeyDictionary[TopicImage, dict[Key, EncodedTopic]]] = WeakKeyDictionary()
-"""An entry goes with its topic value, so the size is bounded by the images of this process."""
+"""An entry lives as long as its topic value, so the images of this process bound the size."""
 
 
 def encoded_topic(
     context: RequestContext, topic: TopicImage, *, with_operations: bool
 ) -> EncodedTopic:
-    """Return the topic as the request's version has it, from the client's listener.
-
+    """Return the topic as bytes of the request's version, for the client's listener.
     `with_operations`: the request asks for the topic's authorized operations (KIP-430).
     """
     brokers = context.services.cluster.image.brokers
@@ -97,7 +88,7 @@ def _describe_partition(
         code = ErrorCode.LEADER_NOT_AVAILABLE
     replicas, isr = state.replicas, state.isr
     if context.version == 0:
-        # Version 0 has no broker entry for a dead replica, so it is left out and said so.
+        # Version 0 lists no dead brokers, so a dead replica is left out, with an error code.
         replicas = [replica for replica in replicas if replica in brokers]
         isr = [replica for replica in isr if replica in brokers]
         if code == ErrorCode.NONE and len(replicas) < len(state.replicas):

@@ -2,9 +2,9 @@
 
 Behaviour: a group's offsets become records of `__consumer_offsets`, and are answered once they are
 written, with everything else that one read of the socket brought. Who may commit is the group's to
-say: its members in their generation (row G1), anybody without a member id while the group is empty.
+say: its members in their generation, anybody without a member id while the group is empty.
 A consumer that assigns itself its partitions and has the id of a live group is refused, and the log
-says who it is (row G2).
+says who it is.
 Versions: 0 keeps offsets in the tree, under /consumers; 1 generation and member, a commit time per
 partition; 2-4 an explicit retention; 6 leader epochs; 7 static members; 8 flexible; 9 member epochs
 (KIP-848); 10 topic ids.
@@ -26,7 +26,7 @@ from minibroker.handlers.committed_partitions import (
     known_partitions,
     refuse_all,
 )
-from minibroker.handlers.offsets_to_commit import accept, stage
+from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
 from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -70,7 +70,8 @@ def handle(
     except KafkaError as error:
         _log_refusal(context, request, error)
         answers.add_known(topics, error.code)
-    return response
+        return response
+    return when_replicated(context, request.group_id, response)
 
 
 def _commit(
@@ -103,7 +104,10 @@ def _commit(
 def check_member(
     context: RequestContext, request: OffsetCommitRequest, shard: GroupShard
 ) -> CommitPartitionValidator | None:
-    """Whether the group lets the request in; who commits is alive. Raises KafkaError."""
+    """Check whether the group accepts the request; an accepted member counts as alive.
+
+    Raises KafkaError.
+    """
     group_id = request.group_id
     group = shard.groups.get(group_id)
     if group is not None:
@@ -125,7 +129,7 @@ def check_member(
 
 
 def _log_refusal(context: RequestContext, request: OffsetCommitRequest, error: KafkaError) -> None:
-    """A stranger's commit is somebody's mistake (row G2); the others are part of any rebalance."""
+    """A stranger's commit is somebody's mistake; the others are part of any rebalance."""
     is_stranger = error.code == ErrorCode.UNKNOWN_MEMBER_ID and not request.member_id
     logger.log(
         logging.WARNING if is_stranger else logging.DEBUG,

@@ -1,4 +1,4 @@
-"""Where the parts of the usual OffsetCommit request are: versions 7-10, one topic, no metadata.
+"""The parts of the usual OffsetCommit request: versions 7-10, one topic, no metadata.
 
 Nothing is decoded but the partitions and their numbers; `offset_commit_fast` knows what the bytes
 before them say.
@@ -25,9 +25,9 @@ _ENTRY: Final = Struct(">iqih")
 _COMPACT_ENTRY: Final = Struct(">iqiBB")
 """Versions 8-10: the same with a compact length, and tags."""
 _ENTRY_BYTES: Final = 18
-"""Of both."""
+"""Bytes of an entry in both forms."""
 _NO_TAGS: Final = b"\0\0"
-"""Of the topic and of the request."""
+"""Empty tagged fields of the topic and of the request."""
 
 Offset = tuple[int, int, int]
 """Partition, offset, leader epoch."""

@@ -27,70 +27,27 @@ from minibroker.groups.offsets import NO_EXPIRY, NO_PRODUCER_ID, CommittedOffset
 from minibroker.handlers.offset_commit import check_member
 from minibroker.handlers.offset_commit_bytes import (
     FIRST_VERSION,
-    FLEXIBLE_FROM,
     TOPIC_IDS_FROM,
     split,
 )
-from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.handlers.offset_commit_routes import CommitRoutes, Route
 from minibroker.partitions.journal_partition import coordinator_error
 from minibroker.protocol.primitives import Reader, Writer
 
 if TYPE_CHECKING:
-    from minibroker.cluster.image import TopicImage
-    from minibroker.groups.shard import GroupShard
     from minibroker.handlers.context import RequestContext
     from minibroker.handlers.offset_commit_bytes import Offset
     from minibroker.handlers.registry import Handler
-    from minibroker.protocol.messages.offset_commit import OffsetCommitRequest
 
-_ROUTES_MAX: Final = 5_000
-"""Known requests are forgotten all at once beyond this: one costs about 1 KB."""
-
-_SHORT: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _NO_TAGS: Final = b"\0\0"
-"""Of the topic and of the request."""
-_START: Final = Struct(">ii")
-"""Frame size, correlation id."""
+"""Empty tagged fields of the topic and of the request."""
+_START: Final = Struct(">iii")
+"""Frame size, correlation id, throttle time."""
+_COMPACT_START: Final = Struct(">iixi")
+"""The same, with the tags of the header."""
 _CODE: Final = Struct(">ih")
 _COMPACT_CODE: Final = Struct(">ihB")
-
-
-class Route:
-    """What the bytes before the partitions say, and what the answers to them repeat."""
-
-    __slots__ = (
-        "group_id",
-        "head",
-        "is_flexible",
-        "partition_count",
-        "request",
-        "shard",
-        "topic",
-        "topic_id",
-    )
-
-    def __init__(
-        self, shard: GroupShard, request: OffsetCommitRequest, topic: TopicImage, version: int
-    ) -> None:
-        """`request` is the first one of its kind."""
-        self.shard = shard
-        request.topics = []
-        self.request = request
-        """Without its topics: who commits."""
-        self.group_id = request.group_id
-        self.topic = topic.name
-        has_ids = version >= TOPIC_IDS_FROM
-        self.topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
-        self.partition_count = len(topic.partitions)
-        self.is_flexible = version >= FLEXIBLE_FROM
-        name = topic.name.encode()
-        if has_ids:
-            self.head = b"\0\0\0\0\0\x02" + topic.topic_id
-        elif self.is_flexible:
-            self.head = b"\0\0\0\0\0\x02" + bytes((len(name) + 1,)) + name
-        else:
-            self.head = b"\0\0\0\0\0\0\0\x01" + _SHORT.pack(len(name)) + name
 
 
 class CommitAnswer:
@@ -148,23 +105,29 @@ class CommitAnswer:
             replay((route.group_id, route.topic, partition), committed, NO_PRODUCER_ID)
             record_offset += 1
 
-    def encode(self) -> list[bytes]:
-        """The whole frame; `error_code` is what the client is told from here on."""
+    def encode(self, throttle_time_ms: int) -> list[bytes]:
+        """Return the whole frame; from here on `error_code` is the code that the client gets.
+
+        `throttle_time_ms`: how long the client has to wait.
+        """
         route = self.route
         offsets = self.offsets
         if self.error_code:
             self.error_code = int(coordinator_error(ErrorCode(self.error_code)))
         code = self.error_code
         if route.is_flexible:
+            start = _COMPACT_START
             count = bytes((len(offsets) + 1,))
             codes = [_COMPACT_CODE.pack(offset[0], code, 0) for offset in offsets]
             tail = _NO_TAGS
         else:
+            start = _START
             count = _INT32.pack(len(offsets))
             codes = [_CODE.pack(offset[0], code) for offset in offsets]
             tail = b""
-        body = b"".join((route.head, count, *codes, tail))
-        return [_START.pack(4 + len(body), self.correlation_id) + body]
+        body = b"".join((route.topic_head, count, *codes, tail))
+        size_bytes = start.size - 4 + len(body)
+        return [start.pack(size_bytes, self.correlation_id, throttle_time_ms) + body]
 
 
 def handle_fast(
@@ -173,23 +136,28 @@ def handle_fast(
     """Answer the request whose body begins at `position` of `frame`; None: take the general way."""
     version = context.version
     services = context.services
-    if version < FIRST_VERSION or services.quotas.is_active:
+    if version < FIRST_VERSION:
         return None
     found = split(frame, position, version)
     if found is None:
         return None
     key, offsets = found
-    groups = services.groups
-    route = groups.commit_routes[version - FIRST_VERSION].get(key)
+    routes = services.commit_routes
+    if routes is None:
+        routes = services.commit_routes = CommitRoutes(services.groups)
+    route = routes.of_version(version).get(key)
     if route is None:
-        route = _find_route(context, handler, frame, position, key, len(offsets))
+        route = _find_route(context, handler, frame, position, len(offsets))
         if route is None:
             return None
+        routes.add(version, key, route)
     partition_count = route.partition_count
     for offset in offsets:
         if not 0 <= offset[0] < partition_count:
             return None
     shard = route.shard
+    if shard.is_replicated:
+        return None  # the answer waits for followers
     try:
         if check_member(context, route.request, shard) is not None:
             return None
@@ -202,18 +170,17 @@ def handle_fast(
     return answer
 
 
-def _find_route(  # noqa: PLR0917  one call, for the first request of its kind
+def _find_route(
     context: RequestContext,
     handler: Handler,
     frame: memoryview,
     position: int,
-    key: bytes,
     offset_count: int,
 ) -> Route | None:
-    """What these bytes say, remembered; None if the general way has to answer.
+    """Return what the bytes before the partitions say; None if the general way has to answer.
 
-    The request has one topic with as many partitions as were split off behind `key`, all of one
-    size, and comes out the same when it is encoded: so `key` ends where its partitions begin. (A
+    The request has one topic with as many partitions as were split off behind these bytes, all of
+    one size, and comes out the same when it is encoded: so the partitions begin where they end. (A
     length of more than one byte, of a member id, say, is taken for a short one by `split`.)
     """
     version = context.version
@@ -234,15 +201,10 @@ def _find_route(  # noqa: PLR0917  one call, for the first request of its kind
         topic = image.topic_by_id.get(wanted.topic_id)
     else:
         topic = image.topics.get(wanted.name)
-    groups = services.groups
     try:
-        shard = groups.shard_to_commit(request.group_id, may_be_empty=True)
+        shard = services.groups.shard_to_commit(request.group_id, may_be_empty=True)
     except KafkaError:
         return None
     if topic is None or not shard.takes_templates:
         return None
-    routes = groups.commit_routes[version - FIRST_VERSION]
-    if len(routes) >= _ROUTES_MAX:
-        routes.clear()
-    route = routes[key] = Route(shard, request, topic, version)
-    return route
+    return Route(shard, request, topic, version)

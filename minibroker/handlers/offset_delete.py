@@ -13,6 +13,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.records import encode_offset_key
 from minibroker.handlers.committed_partitions import TopicAnswers, known_partitions
+from minibroker.handlers.visible_answers import when_visible
 from minibroker.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -21,13 +22,17 @@ from minibroker.protocol.messages.offset_delete import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.groups.group import GroupRecord
     from minibroker.handlers.context import RequestContext
 
 _CLASSES: Final = (OffsetDeleteResponseTopic, OffsetDeleteResponsePartition)
 
 
-def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+def handle(
+    context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]:
     """Delete what exists; a group that refuses is an error at the top and nothing else."""
     group_id = request.group_id
     response = OffsetDeleteResponse()
@@ -53,5 +58,9 @@ def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDelet
             ):
                 tombstones.append((encode_offset_key(group_id, name, index), None))
     if tombstones:
-        shard.append_and_replay(tombstones)
-    return response
+        shard.write(tombstones)
+    return when_visible(
+        context.services.groups.visible(group_id),
+        response,
+        lambda code: OffsetDeleteResponse(error_code=int(code)),
+    )

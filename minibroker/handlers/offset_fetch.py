@@ -71,13 +71,13 @@ def _unbatched(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
                 name=topic.name,
                 partitions=[
                     OffsetFetchResponsePartition(
-                        partition_index=one.partition_index,
-                        committed_offset=one.committed_offset,
-                        committed_leader_epoch=one.committed_leader_epoch,
-                        metadata=one.metadata,
-                        error_code=one.error_code,
+                        partition_index=partition.partition_index,
+                        committed_offset=partition.committed_offset,
+                        committed_leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.metadata,
+                        error_code=partition.error_code,
                     )
-                    for one in topic.partitions
+                    for partition in topic.partitions
                 ],
             )
             for topic in group.topics
@@ -126,8 +126,10 @@ def _fetch(
 
 
 def _check_reader(group: Group | None, asked: OffsetFetchRequestGroup) -> bool:
-    """Whether there is such a group; raises KafkaError where this member may not read its
-    offsets."""
+    """Return whether the group exists.
+
+    Raises KafkaError if this member may not read its offsets.
+    """
     if group is None:
         return False
     try:
@@ -140,7 +142,7 @@ def _check_reader(group: Group | None, asked: OffsetFetchRequestGroup) -> bool:
 
 
 def _is_of(committed: CommittedOffset, topic_id: bytes) -> bool:
-    """Whether it was committed for the topic that is asked for, as far as both are known by id."""
+    """Return whether the offset belongs to the requested topic, as far as both have an id."""
     return ZERO_TOPIC_ID in (committed.topic_id, topic_id) or committed.topic_id == topic_id
 
 
@@ -241,7 +243,7 @@ def error_response(
     """The code for each group, or before version 2 for each partition."""
     groups: Iterable[OffsetFetchRequestGroup] = request.groups
     if version >= _FIRST_BATCHED:
-        return OffsetFetchResponse(groups=[_group_error(one, version, code) for one in groups])
+        return OffsetFetchResponse(groups=[_group_error(group, version, code) for group in groups])
     asked = OffsetFetchRequestGroup(group_id=request.group_id)
     asked.topics = [
         OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)

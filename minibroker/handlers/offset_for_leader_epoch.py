@@ -1,6 +1,7 @@
 """OffsetForLeaderEpoch: key 23, versions 0-4.
 
-Behaviour: where a leader epoch ended, so that a consumer notices a truncated log (KIP-320).
+Behaviour: returns the end offset of a leader epoch; with it a consumer detects a truncated log
+(KIP-320).
 Versions: 1 the epoch found; 2 current leader epoch and throttle time; 3 replica id; 4 flexible.
 Differs from Kafka: nothing known.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """One result per partition asked, in order."""
+    """Return one result per partition, in the order of the request."""
     response = OffsetForLeaderEpochResponse()
     for topic in request.topics:
         answer = OffsetForLeaderTopicResult(topic=topic.topic)
@@ -34,8 +35,9 @@ def handle(
             result = EpochEndOffset(partition=part.partition)
             answer.partitions.append(result)
             try:
-                partition = context.services.partitions.get(topic.topic, part.partition)
-                partition.check_leader_epoch(part.current_leader_epoch)
+                partition = context.services.partitions.get(
+                    topic.topic, part.partition, part.current_leader_epoch
+                )
                 epoch, end_offset = partition.end_offset_for_epoch(part.leader_epoch)
             except KafkaError as error:
                 result.error_code = int(error.code)
@@ -48,7 +50,7 @@ def handle(
 def error_response(
     request: OffsetForLeaderEpochRequest, version: int, code: ErrorCode, detail: str | None
 ) -> OffsetForLeaderEpochResponse:
-    """The code for every partition of the request."""
+    """Return the answer with this error code for every partition of the request."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

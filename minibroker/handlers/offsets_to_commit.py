@@ -1,4 +1,4 @@
-"""What OffsetCommit and TxnOffsetCommit do alike once the group has let the request in.
+"""Common code of OffsetCommit and TxnOffsetCommit after the group has accepted the request.
 
 `accept` looks at every partition of the request, `stage` hands what is accepted to the group's
 shard and fills the answer, which fails later if the disk refuses.
@@ -8,24 +8,29 @@ Source: Kafka OffsetMetadataManager.commitOffset, commitTransactionalOffset.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from minibroker.error_codes import ErrorCode
 from minibroker.groups.offsets import NO_EXPIRY, NO_PRODUCER_ID, CommittedOffset
 from minibroker.handlers.committed_partitions import is_too_long
+from minibroker.handlers.visible_answers import when_visible
 from minibroker.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.groups.group import CommitPartitionValidator
     from minibroker.groups.offsets import OffsetKey
     from minibroker.groups.shard import GroupShard
     from minibroker.handlers.committed_partitions import KnownTopic, TopicAnswers
+    from minibroker.handlers.context import RequestContext
 
+R = TypeVar("R")
 _NOT_SET = -1
 
 
 class Accepted(NamedTuple):
-    """What is to be committed, and a code for every partition of the request in its order."""
+    """The offsets to commit, and a code for every partition of the request in order."""
 
     commits: list[tuple[OffsetKey, CommittedOffset]]
     codes: list[ErrorCode]
@@ -42,7 +47,7 @@ def accept(
     has_ids: bool,
     has_times: bool,
 ) -> Accepted:
-    """Which partitions may be committed.
+    """Return the partitions that may be committed.
 
     Args:
         units_max: `offset.metadata.max.bytes`.
@@ -76,6 +81,19 @@ def accept(
             )
             commits.append(((group_id, topic.name, index), committed))
     return accepted
+
+
+def when_replicated(context: RequestContext, group_id: str, response: R) -> R | Awaitable[R]:
+    """Return the answer to offsets that are staged, or an awaitable of it where they count only
+    when followers have them.
+
+    `stage` has the codes of the answer changed where this broker loses the partition before.
+    """
+    groups = context.services.groups
+    if not groups.journal.is_replicated(groups.journal.partition_of(group_id)):
+        return response
+    groups.journal.flush()
+    return when_visible(groups.visible(group_id), response, lambda _code: response)
 
 
 def stage(

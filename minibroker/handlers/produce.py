@@ -20,9 +20,11 @@ from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, answer_error
 from minibroker.handlers.leaders import LeaderHints
-from minibroker.handlers.produce_checks import look_at_batches, topic_name
+from minibroker.handlers.produce_checks import check_batches, cold_producers, receive_batches
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.partitions import verification
+from minibroker.partitions.cold_reads import warm
+from minibroker.partitions.partition import ACKS_ALL
 from minibroker.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -32,7 +34,6 @@ from minibroker.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from minibroker.records.batch import read_header
 from minibroker.records.produce_rules import (
     FIRST_VERSION_OF_V2,
     InvalidRecordsError,
@@ -46,84 +47,94 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.handlers.context import RequestContext
-    from minibroker.partitions.checking import Checks
-    from minibroker.partitions.manager import PartitionManager
+    from minibroker.handlers.produce_checks import ReceivedTopic, Refusals
+    from minibroker.partitions.checking import ReceivedBatch
+    from minibroker.partitions.cold_reads import ColdError
     from minibroker.partitions.partition import Partition
-    from minibroker.protocol.messages.produce import PartitionProduceData
 
-    Refusals = dict[tuple[str, int], KafkaError]
-    """Topic and partition → why its transactional batch may not be appended."""
+    Unreplicated = tuple[Partition, int, PartitionProduceResponse]
+    """Partition, end of what was appended, the answer to it."""
 
 _NOTHING_REFUSED: Final[Refusals] = {}
-_ACKS_ALLOWED = (-1, 0, 1)
+_ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 _ADMIN_CLIENT_ID = "__admin_client"
 
 
 def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse]:
-    """Append to every partition of the request; one result per partition, in order.
+    """Append to every partition of the request; return one result per partition, in order.
 
-    An awaitable where a batch is checked beside the loop, and where a transaction has to wait for
-    the end of the one before it. Raises KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where
-    transactional records come without their id.
+    An awaitable where a batch is checked beside the loop, where the producers of a log are loaded
+    first, and where a transaction has to wait for the end of the one before it. Raises
+    KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where transactional records come without their
+    id.
     """
-    checks = look_at_batches(context, request)
-    rest = checks.rest(context.services.partitions.checker, context.services.clock.now_ms())
-    if rest is not None:
-        return _when_checked(context, request, checks, rest)
-    return _handle_checked(context, request, checks)
+    topics = receive_batches(context, request)
+    large = check_batches(context, topics)
+    cold = cold_producers(topics)
+    if large or cold:
+        return _when_checked(context, request, topics, large, cold)
+    return _handle_checked(context, request, topics)
 
 
 async def _when_checked(
-    context: RequestContext, request: ProduceRequest, checks: Checks, rest: Awaitable[None]
+    context: RequestContext,
+    request: ProduceRequest,
+    topics: list[ReceivedTopic],
+    large: list[ReceivedBatch],
+    cold: list[ColdError],
 ) -> ProduceResponse:
-    await rest
-    outcome = _handle_checked(context, request, checks)
+    services = context.services
+    await warm(cold)
+    await services.partitions.checker.check_large(large, services.clock.now_ms())
+    outcome = _handle_checked(context, request, topics)
     return outcome if isinstance(outcome, ProduceResponse) else await outcome
 
 
 def _handle_checked(
-    context: RequestContext, request: ProduceRequest, checks: Checks
+    context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
 ) -> ProduceResponse | Awaitable[ProduceResponse]:
     if context.version >= FIRST_VERSION_OF_V2:
         if request.transactional_id is not None:
             from minibroker.handlers import produce_transactions  # noqa: PLC0415  most do without
 
-            refused = produce_transactions.verify_batches(context, request)
+            refused = produce_transactions.verify_batches(context, request.transactional_id, topics)
             if not isinstance(refused, dict):
-                return _when_verified(context, request, refused, checks)
-            return _append_all(context, request, refused, checks)
-        if _has_transactional(request):
+                return _when_verified(context, request, topics, refused)
+            return _append_all(context, request, topics, refused)
+        if _has_transactional(topics):
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return _append_all(context, request, _NOTHING_REFUSED, checks)
+    return _append_all(context, request, topics, _NOTHING_REFUSED)
 
 
 async def _when_verified(
     context: RequestContext,
     request: ProduceRequest,
+    topics: list[ReceivedTopic],
     refused: Awaitable[Refusals],
-    checks: Checks,
 ) -> ProduceResponse:
-    return _append_all(context, request, await refused, checks)
+    answer = _append_all(context, request, topics, await refused)
+    return answer if isinstance(answer, ProduceResponse) else await answer
 
 
 def _append_all(
-    context: RequestContext, request: ProduceRequest, refused: Refusals, checks: Checks
-) -> ProduceResponse:
-    services = context.services
+    context: RequestContext,
+    request: ProduceRequest,
+    topics: list[ReceivedTopic],
+    refused: Refusals,
+) -> ProduceResponse | Awaitable[ProduceResponse]:
     version = context.version
-    partitions = services.partitions
     response = ProduceResponse()
-    now_ms = services.clock.now_ms()
-    for topic in request.topic_data:
-        name = topic_name(context, topic)
+    now_ms = context.services.clock.now_ms()
+    unreplicated: list[Unreplicated] = []
+    for name, topic, batches in topics:
         answer = TopicProduceResponse(name=topic.name)
         if version >= 13:
             answer.topic_id = topic.topic_id
-        if topic.partition_data:
+        if batches:
             response.responses.append(answer)
-        for data in topic.partition_data:
+        for data, batch in batches:
             result = PartitionProduceResponse(index=data.index)
             answer.partition_responses.append(result)
             try:
@@ -131,61 +142,99 @@ def _append_all(
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
                 if (name, data.index) in refused:
                     raise refused[name, data.index]
-                _append(context, partitions, name, data, result, request.acks, now_ms, checks)
+                appended = _append(context, name, batch, result, request.acks, now_ms)
+                if appended is not None:
+                    unreplicated.append(appended)
             except Exception as error:
                 refusal = answer_error(error, f"appending to {name}-{data.index}")
-                _fail(context, response, name, result, refusal)
+                fail(context, response, name, result, refusal)
+    if unreplicated:
+        return _when_replicated(context, response, unreplicated, request.timeout_ms)
     return response
+
+
+def _when_replicated(
+    context: RequestContext,
+    response: ProduceResponse,
+    unreplicated: list[Unreplicated],
+    timeout_ms: int,
+) -> ProduceResponse | Awaitable[ProduceResponse]:
+    """Return the answer when all replicas in sync have the records (acks=all); it says so where
+    that takes longer than `timeout_ms`.
+
+    Source: Kafka ReplicaManager.appendRecords, DelayedProduce.
+    """
+    context.services.partitions.commit()
+    waits = [
+        partition.replicas.wait(end_offset, result, timeout_ms)
+        for partition, end_offset, result in unreplicated
+        if not result.error_code
+        and partition.replicas is not None
+        and end_offset > partition.high_watermark
+    ]
+
+    async def wait() -> ProduceResponse:
+        for future in waits:
+            await future
+        return response
+
+    return wait() if waits else response
 
 
 def _append(  # noqa: PLR0917  one call per partition of every request
     context: RequestContext,
-    partitions: PartitionManager,
     topic: str,
-    data: PartitionProduceData,
+    batch: ReceivedBatch | None,
     result: PartitionProduceResponse,
     acks: int,
     now_ms: int,
-    checks: Checks,
-) -> None:
-    partition = partitions.get(topic, data.index)
-    records = data.records
-    check_produce_version(records, context.version)
+) -> Unreplicated | None:
+    """Append one batch; return what its answer waits for besides the disk, None for nothing."""
+    partition = context.services.partitions.get(topic, result.index)
+    if batch is None:
+        check_produce_version(None, None, context.version)
+    else:
+        check_produce_version(batch.records, batch.header, context.version)
     if acks not in _ACKS_ALLOWED:
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    if records is None:
+    if batch is None:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "records are null")
-    assert isinstance(records, memoryview)
+    records, header = batch.records, batch.header
     if context.version < FIRST_VERSION_OF_V2 and is_nothing(records):
         result.base_offset = -1
         result.log_start_offset = partition.log_start_offset
-        return  # as in Kafka: nothing appended, base offset -1, no error
-    checked = checks.of(partition, records)
+        return None  # as in Kafka: nothing appended, base offset -1, no error
+    checked = batch.checked_for(partition)
     result.log_start_offset = partition.log_start_offset
-    if partition.unverified and is_transactional(records):
-        header = read_header(records)
+    is_unverified = partition.unverified and header is not None and header.is_transactional
+    if is_unverified:
+        assert header is not None
         verification.check_sequence(partition, header.producer_id, header.base_sequence)
-        appended = partition.append(records, acks, now_ms, result, checked=checked)
+    appended = partition.append(records, acks, now_ms, result, header=header, checked=checked)
+    if is_unverified:
+        assert header is not None
         verification.on_append(partition, header.producer_id)
-    else:
-        appended = partition.append(records, acks, now_ms, result, checked=checked)
     result.base_offset = appended.first_offset
     result.log_append_time_ms = appended.append_time_ms
     result.log_start_offset = appended.log_start_offset
+    if acks == ACKS_ALL and partition.replicas is not None:
+        return partition, appended.last_offset + 1, result
+    return None
 
 
-def _fail(
+def fail(
     context: RequestContext,
     response: ProduceResponse,
     topic: str,
     result: PartitionProduceResponse,
     error: KafkaError,
 ) -> None:
-    """Kafka's answer to a refused append; record errors and a message where it gives them.
+    """Put Kafka's answer to a refused append into `result`, with record errors and a message where
+    Kafka gives them. Put the partition's leader into `response` where the version has a place.
 
-    `result.log_start_offset` is set already when the refusal came from the log itself.
+    `result.log_start_offset` is set already where the log itself refused.
     """
     result.error_code = int(error.code)
     result.base_offset = -1
@@ -222,27 +271,13 @@ _WITHOUT_LOG_START = frozenset(
 )
 
 
-def refused(context: RequestContext, partition: Partition, error: KafkaError) -> ProduceResponse:
-    """The answer to a request for one partition whose append was refused."""
-    response = ProduceResponse()
-    result = PartitionProduceResponse(
-        index=partition.index, log_start_offset=partition.log_start_offset
+def _has_transactional(topics: list[ReceivedTopic]) -> bool:
+    """Return whether some records are transactional: those need a transactional id (KafkaApis)."""
+    return any(
+        batch is not None and is_transactional(batch.records, batch.header)
+        for topic in topics
+        for _, batch in topic.batches
     )
-    topic = TopicProduceResponse(name=partition.topic, partition_responses=[result])
-    if context.version >= 13:
-        topic.topic_id = partition.topic_id
-    response.responses.append(topic)
-    _fail(context, response, partition.topic, result, error)
-    return response
-
-
-def _has_transactional(request: ProduceRequest) -> bool:
-    """Transactional records need a transactional id (KafkaApis)."""
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            if data.records is not None and is_transactional(data.records):
-                return True
-    return False
 
 
 def is_silent(request: ProduceRequest) -> bool:
@@ -260,7 +295,7 @@ def has_failed(response: ProduceResponse) -> bool:
 def error_response(
     request: ProduceRequest, version: int, code: ErrorCode, detail: str | None
 ) -> ProduceResponse:
-    """One error for every partition of the request."""
+    """Return an answer with one error for every partition of the request."""
     response = ProduceResponse()
     for topic in request.topic_data:
         answer = TopicProduceResponse(name=topic.name)

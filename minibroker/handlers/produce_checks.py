@@ -1,46 +1,112 @@
-"""The batches of a Produce request that are checked before any of them is appended.
+"""The batches of a Produce request: received, and checked before any of them is appended.
 
-`produce` asks here first. Most batches are plain and small, and the log checks them with the
-append. All others are looked at here; what would hold the loop is checked beside it
-(`partitions.checking`). So between the verification of a transaction and its appends nothing runs.
+`produce` asks here first. Each batch's header is read once, and goes with it to the log. Most
+batches are plain and small, and the log checks them with the append. All others are checked here;
+a check that would hold the loop is done beside it (`partitions.checking`). So between the
+verification of a transaction and its appends nothing runs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from minibroker.partitions.checking import Checks
+from minibroker.partitions.checking import ReceivedBatch
+from minibroker.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from minibroker.records.batch import read_produced_header
 from minibroker.records.produce_rules import FIRST_VERSION_OF_V2, is_nothing
 
 if TYPE_CHECKING:
+    from minibroker.errors import KafkaError
     from minibroker.handlers.context import RequestContext
-    from minibroker.protocol.messages.produce import ProduceRequest, TopicProduceData
+    from minibroker.partitions.cold_reads import ColdError
+
+    Refusals = dict[tuple[str, int], KafkaError]
+    """Topic and partition → the error of a transactional batch that may not be appended."""
 
 _FIRST_WITH_TOPIC_IDS = 13
 
 
-def look_at_batches(context: RequestContext, request: ProduceRequest) -> Checks:
-    """Check what is quick; `Checks.rest` does the others."""
-    services = context.services
-    partitions = services.partitions
-    checks = Checks()
+class ReceivedTopic(NamedTuple):
+    """One topic of a Produce request."""
+
+    name: str
+    """Empty where the request has only an id, and nobody knows it."""
+    data: TopicProduceData
+    batches: list[tuple[PartitionProduceData, ReceivedBatch | None]]
+    """In the order of the request; None where the records are null."""
+
+
+def receive_batches(context: RequestContext, request: ProduceRequest) -> list[ReceivedTopic]:
+    """Return the topics of a request with their batches, each with its header. Of a partition that
+    the request names twice, it keeps the last batch.
+    """
+    request.topic_data = _without_repetitions(request.topic_data)
+    partitions = context.services.partitions
+    topics = []
     for topic in request.topic_data:
-        name = topic_name(context, topic)
+        name = _topic_name(context, topic)
+        batches: list[tuple[PartitionProduceData, ReceivedBatch | None]] = []
         for data in topic.partition_data:
-            partition = partitions.find(name, data.index)
+            batch = None
             records = data.records
-            if partition is None or records is None:
-                continue
-            if context.version < FIRST_VERSION_OF_V2 and is_nothing(records):
-                continue
-            assert isinstance(records, memoryview)
-            checks.look(partition, records, services.clock.now_ms())
-    return checks
+            if records is not None:
+                assert isinstance(records, memoryview)
+                partition = partitions.find(name, data.index)
+                batch = ReceivedBatch(partition, records, read_produced_header(records))
+            batches.append((data, batch))
+        topics.append(ReceivedTopic(name, topic, batches))
+    return topics
 
 
-def topic_name(context: RequestContext, topic: TopicProduceData) -> str:
-    """The name of a topic in the request, which may have its id only; empty where that is
-    unknown."""
+def check_batches(context: RequestContext, topics: list[ReceivedTopic]) -> list[ReceivedBatch]:
+    """Check the small batches, and return those that are to be checked beside the loop."""
+    version = context.version
+    now_ms = context.services.clock.now_ms()
+    return [
+        batch
+        for topic in topics
+        for _, batch in topic.batches
+        if batch is not None
+        and (version >= FIRST_VERSION_OF_V2 or not is_nothing(batch.records))
+        and batch.check(now_ms)
+    ]
+
+
+def cold_producers(topics: list[ReceivedTopic]) -> list[ColdError]:
+    """Return the work to be done before the appends: producers that are on the disk only."""
+    return [
+        cold
+        for topic in topics
+        for _, batch in topic.batches
+        if batch is not None and (cold := batch.cold_producers) is not None
+    ]
+
+
+def _without_repetitions(topics: list[TopicProduceData]) -> list[TopicProduceData]:
+    """Return `topics` with one entry of a topic and the last batch of a partition.
+
+    Source: Kafka KafkaApis.handleProduceRequest, which has a map of partitions.
+    """
+    found: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
+    count = 0
+    for topic in topics:
+        partitions = found.setdefault((topic.name, topic.topic_id), {})
+        partitions.update((data.index, data) for data in topic.partition_data)
+        count += len(topic.partition_data)
+    if len(found) == len(topics) and sum(map(len, found.values())) == count:
+        return topics
+    return [
+        TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
+        for (name, topic_id), partitions in found.items()
+    ]
+
+
+def _topic_name(context: RequestContext, topic: TopicProduceData) -> str:
+    """Return the name of a topic in the request; empty where the request has an unknown id."""
     if context.version < _FIRST_WITH_TOPIC_IDS:
         return topic.name
     known = context.services.cluster.image.topic_by_id.get(topic.topic_id)

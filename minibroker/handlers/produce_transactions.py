@@ -1,9 +1,9 @@
 """The transactional batches of a Produce request: verified before anything is appended.
 
 `produce` asks here when a request has a transactional id. Batches of one request belong to one
-producer; each partition is judged by itself. What the coordinator answers is put into the words
-that producers know: what will be better in a moment is NOT_ENOUGH_REPLICAS, which every client
-retries without asking for metadata.
+producer; each partition is judged by itself. The coordinator's code becomes one that producers
+know: an error that passes soon is NOT_ENOUGH_REPLICAS, which every client retries without asking
+for metadata.
 
 Source: Kafka ReplicaManager.handleProduceAppend, KIP-890.
 """
@@ -13,24 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CorruptionError, KafkaError
-from minibroker.handlers.produce_checks import topic_name
-from minibroker.handlers.transaction_verification import RETRIES_MAX, Protocol, Question, verify
+from minibroker.errors import KafkaError
+from minibroker.handlers.transaction_verification import Protocol, Question, verify
 from minibroker.ids import TopicPartition
-from minibroker.records.batch import read_header
-from minibroker.records.produce_rules import (
-    NotVerifiedError,
-    check_produce_version,
-    is_transactional,
-)
+from minibroker.records.produce_rules import NotVerifiedError, check_produce_version
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
     from minibroker.handlers.context import RequestContext
-    from minibroker.handlers.produce import Refusals
+    from minibroker.handlers.produce_checks import ReceivedTopic, Refusals
     from minibroker.handlers.transaction_verification import Codes
-    from minibroker.protocol.messages.produce import ProduceRequest
     from minibroker.records.batch import BatchHeader
 
 _FIRST_WITH_ABORTABLE: Final = 11
@@ -47,17 +40,15 @@ _WILL_PASS: Final = frozenset(
 
 
 def verify_batches(
-    context: RequestContext, request: ProduceRequest
+    context: RequestContext, transactional_id: str, topics: list[ReceivedTopic]
 ) -> Refusals | Awaitable[Refusals]:
-    """Topic and partition → why its batch may not be appended; nothing for all others.
+    """Return topic and partition → the error of a batch that may not be appended.
 
     Raises KafkaError(INVALID_PRODUCER_ID_MAPPING) where batches come from different producers.
     """
-    transactional_id = request.transactional_id
-    assert transactional_id is not None
     sequences: dict[TopicPartition, int] = {}
     producers: set[tuple[int, int]] = set()
-    for name, header in _transactional(context, request):
+    for name, header in _transactional(context, topics):
         producers.add((header.producer_id, header.producer_epoch))
         sequences[name] = header.base_sequence
     if not producers:
@@ -73,7 +64,7 @@ def verify_batches(
     codes = verify(
         context.services,
         Question(transactional_id, producer_id, epoch, sequences, protocol),
-        retries=RETRIES_MAX if is_adding else 0,
+        is_retried=is_adding,
     )
     if isinstance(codes, dict):
         return _refusals(codes, is_adding)
@@ -85,25 +76,22 @@ async def _when_verified(codes: Awaitable[Codes], is_adding: bool) -> Refusals:
 
 
 def _transactional(
-    context: RequestContext, request: ProduceRequest
+    context: RequestContext, topics: list[ReceivedTopic]
 ) -> Iterator[tuple[TopicPartition, BatchHeader]]:
-    """The batches to verify, without those that will be refused for another reason."""
+    """Yield the batches to verify, without those that will be refused for another reason."""
     image = context.services.cluster.image
-    for topic in request.topic_data:
-        name = topic_name(context, topic)
+    for name, _, batches in topics:
         if name not in image.topics:
             continue
-        for data in topic.partition_data:
-            records = data.records
-            if records is None or not is_transactional(records):
+        for data, batch in batches:
+            if batch is None or batch.header is None or not batch.header.is_transactional:
                 continue
             try:
-                check_produce_version(records, context.version)
-                header = read_header(records)
-            except (KafkaError, CorruptionError):
+                check_produce_version(batch.records, batch.header, context.version)
+            except KafkaError:
                 continue
-            if header.producer_id >= 0:
-                yield TopicPartition(name, data.index), header
+            if batch.header.producer_id >= 0:
+                yield TopicPartition(name, data.index), batch.header
 
 
 def _protocol_of(version: int) -> Protocol:
@@ -117,7 +105,7 @@ def _refusals(codes: Codes, is_adding: bool) -> Refusals:
 
 
 def _refusal(code: ErrorCode, is_adding: bool) -> KafkaError:
-    """The coordinator's code as producers know it; some with Kafka's words."""
+    """Return the error of the coordinator's code as producers know it, some with Kafka's words."""
     if code == ErrorCode.INVALID_TXN_STATE:
         return NotVerifiedError(code, "Partition was not added to the transaction")
     if code in _WILL_PASS or (code == ErrorCode.CONCURRENT_TRANSACTIONS and not is_adding):

@@ -1,7 +1,7 @@
-"""The explicit table of served APIs: key → module of this package and version range.
+"""The table of served APIs: key → module of this package, and the range of versions.
 
-Only what stands here is advertised. A module is imported when the first request for it arrives:
-starting the broker loads none of them.
+Only these APIs are advertised. A module is imported when the first request for it arrives, so a
+start loads none of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from minibroker.metrics import Metrics, RequestMetrics
     from minibroker.protocol.api_keys import Api
 
-# Sorted by key, as `protocol_specs/apis/` is.
+# Sorted by key, as `protocol_specs/apis/` is. A module is named as its API, except `refusals`, the
+# table of the APIs that every client is refused.
 HANDLERS: Final[dict[int, str]] = {
     0: "produce",
     1: "fetch",
@@ -33,7 +34,7 @@ HANDLERS: Final[dict[int, str]] = {
     14: "sync_group",
     15: "describe_groups",
     16: "list_groups",
-    17: "sasl_handshake",
+    17: "refusals",  # sasl_handshake
     18: "api_versions",
     19: "create_topics",
     20: "delete_topics",
@@ -45,19 +46,19 @@ HANDLERS: Final[dict[int, str]] = {
     26: "end_txn",
     27: "write_txn_markers",
     28: "txn_offset_commit",
-    29: "describe_acls",
-    30: "create_acls",
-    31: "delete_acls",
+    29: "refusals",  # describe_acls
+    30: "refusals",  # create_acls
+    31: "refusals",  # delete_acls
     32: "describe_configs",
     33: "alter_configs",
     34: "alter_replica_log_dirs",
     35: "describe_log_dirs",
-    36: "sasl_authenticate",
+    36: "refusals",  # sasl_authenticate
     37: "create_partitions",
-    38: "create_delegation_token",
-    39: "renew_delegation_token",
-    40: "expire_delegation_token",
-    41: "describe_delegation_token",
+    38: "refusals",  # create_delegation_token
+    39: "refusals",  # renew_delegation_token
+    40: "refusals",  # expire_delegation_token
+    41: "refusals",  # describe_delegation_token
     42: "delete_groups",
     43: "elect_leaders",
     44: "incremental_alter_configs",
@@ -84,11 +85,13 @@ HANDLERS: Final[dict[int, str]] = {
 VERSION_MAX: Final = 0x7FFF
 
 UNSTABLE_FROM: Final[dict[int, int]] = {22: 6}
-"""API key → first version that Kafka calls unstable and does not offer; neither do we."""
+"""API key → first version that Kafka calls unstable; neither Kafka nor minibroker offers it."""
 
 
 class Handler:
-    """A loaded API: its message classes and the functions that answer it."""
+    """A loaded API: its message classes and the functions that answer it. Constant after
+    construction.
+    """
 
     __slots__ = (
         "api_key",
@@ -119,11 +122,11 @@ class Handler:
         self.error_response: Callable[..., Any] | None = getattr(module, "error_response", None)
         """(request, version, code, detail) → response; for APIs without a top-level error code."""
         self.is_silent: Callable[..., bool] | None = getattr(module, "is_silent", None)
-        """(request) → its client waits for no answer; None: every client does."""
+        """(request) → whether its client waits for no answer; None if every client waits."""
         self.has_failed: Callable[..., bool] | None = getattr(module, "has_failed", None)
-        """(response) → of a silent request: its connection has to end."""
+        """(response) → whether the connection of this silent request has to end."""
         self.fast: Callable[..., Any] | None = None
-        """(context, handler, frame, body position) → answer or response, None: use `handle`."""
+        """(context, handler, frame, body position) → answer or response; None: call `handle`."""
         if api.key == PRODUCE:
             self.fast = import_module("minibroker.handlers.produce_fast").handle_fast
         elif api.key == OFFSET_COMMIT:
@@ -132,16 +135,15 @@ class Handler:
 
 
 NOT_WITH_ZOOKEEPER: Final = frozenset({55})
-"""What is about a broker's own metadata."""
+"""Keys of APIs that exist only where the broker itself keeps the metadata."""
 
 
 def supported_versions(
     release: str | None = None, *, with_zookeeper: bool = False
 ) -> dict[int, tuple[int, int]]:
-    """API key → (lowest, highest version) of everything in the table that this broker serves.
-
-    With a `release` of Kafka ("2.4") no more than its brokers served: what it lacked is left out.
-    Raises ConfigError for a release that Kafka never made.
+    """Return API key → (lowest, highest version) that this broker serves.
+    `release` ("2.4") narrows this to the versions that brokers of that Kafka release serve. Raises
+    ConfigError for an unknown release.
     """
     ours = {
         key: (
@@ -157,8 +159,10 @@ def supported_versions(
 def advertised_versions(
     release: str | None = None, *, with_zookeeper: bool = False
 ) -> dict[int, tuple[int, int]]:
-    """As `supported_versions`, and as ApiVersions tells it: Kafka 4 names versions of Produce that
-    it does not serve."""
+    """Return API key → (lowest, highest version) that ApiVersions lists.
+    They are those of `supported_versions`, but Kafka 4 also lists versions of Produce that it does
+    not serve (KAFKA-18659).
+    """
     served = supported_versions(with_zookeeper=with_zookeeper)
     if release is None:
         return served
@@ -185,7 +189,7 @@ def _narrowed(
 
 
 def load_handler(api_key: int, versions: tuple[int, int], metrics: Metrics) -> Handler:
-    """Import the messages and the handler of one API of the table; `versions` are those served."""
+    """Import messages and handler of an API; `versions` is the served range. Raises KeyError."""
     api = APIS[api_key]
     module = import_module(f"minibroker.handlers.{HANDLERS[api_key]}")
     return Handler(api, versions, module, load_messages(api_key), metrics.of_api(api.name))

@@ -1,8 +1,8 @@
-"""SCRAM credentials as the tree keeps them: one text per user and mechanism.
+"""SCRAM credentials as the tree stores them: a text per user and mechanism.
 
-They stand among the user's quotas in /config/users/<user>, under the mechanism's name:
-`salt=…,stored_key=…,server_key=…,iterations=4096`, keys and salt in base 64. The password is in
-neither: a server key and the hash of a client key are enough to check who knows it (RFC 5802).
+They stand beside the user's quotas in /config/users/<user>, under the name of the mechanism:
+`salt=…,stored_key=…,server_key=…,iterations=4096`, with keys and salt in base 64. The text does not
+hold the password: the server key and the hash of the client key are enough to check it (RFC 5802).
 
 Source: Kafka ScramFormatter, ScramCredentialUtils, ZkAdminManager.
 """
@@ -22,12 +22,14 @@ ITERATIONS_MAX: Final = 16384
 _ITERATIONS: Final = "iterations="
 
 MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-"""Code in the requests → name, which is the key in the user's config."""
+"""Code in requests → name of the mechanism, which is the key in the user's configuration."""
 _HASHES: Final = {1: "sha256", 2: "sha512"}
 
 
 def credential(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
-    """The text to store. `salted_password`: what the client made of password and salt."""
+    """Return the text to store. `salted_password` is what the client derived from password and
+    salt.
+    """
     name = _HASHES[mechanism]
     client_key = hmac.digest(salted_password, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()
@@ -39,7 +41,7 @@ def credential(mechanism: int, salt: bytes, salted_password: bytes, iterations: 
 
 
 def iterations_of(stored: str) -> int | None:
-    """The iterations of a stored text; None when it is not one of ours or Kafka's."""
+    """Return the iterations of a stored text, None if the text cannot be read."""
     for part in stored.split(","):
         if part.startswith(_ITERATIONS) and part.removeprefix(_ITERATIONS).isdecimal():
             return int(part.removeprefix(_ITERATIONS))

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import Sync, SyncAnswer
-from minibroker.handlers.group_members import Waiter, manager_of
+from minibroker.groups.member_requests import Sync, SyncAnswer
+from minibroker.handlers.group_members import AnswerWaiter, manager_of
 from minibroker.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
@@ -47,9 +47,11 @@ def handle(context: RequestContext, request: SyncGroupRequest) -> Any:
         generation_id=request.generation_id,
         protocol_type=request.protocol_type if names_protocol else None,
         protocol_name=request.protocol_name if names_protocol else None,
-        assignments={one.member_id: one.assignment for one in request.assignments},
+        assignments={
+            assignment.member_id: assignment.assignment for assignment in request.assignments
+        },
     )
-    waiter = Waiter(respond, context.services.partitions)
+    waiter = AnswerWaiter(respond)
     manager_of(groups, shard, request.group_id).sync(shard, request.group_id, sync, waiter)
     return waiter.outcome()
 

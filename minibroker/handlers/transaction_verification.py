@@ -7,8 +7,9 @@ producer's last transaction answers CONCURRENT_TRANSACTIONS; Produce of the seco
 asks again for a while, as the next transaction usually comes right behind the last.
 
 The coordinator is this very broker as a rule, and then its answer and the append are one step of
-the loop. Another broker is asked by AddPartitionsToTxn; a marker that is written until it answers
-takes the memory of the question away, and the batch is refused.
+the loop, unless its record has to be synced first. Another broker is asked by AddPartitionsToTxn.
+Where a marker is written until the answer is there, the guard of the question is worth nothing any
+more, and the batch is refused.
 
 Source: Kafka ReplicaManager.maybeSendPartitionsToTransactionCoordinator, AddPartitionsToTxnManager.
 """
@@ -29,18 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.handlers.context import Services
+    from minibroker.partitions.partition import VerificationGuard
 
     Codes = dict[TopicPartition, ErrorCode]
 
-RETRY_MS: Final = 20
-"""Kafka's add.partitions.to.txn.retry.backoff.ms."""
-RETRIES_MAX: Final = 5
-"""Kafka's add.partitions.to.txn.retry.backoff.max.ms is 100 ms."""
 _CLIENT_VERSION: Final = 2
 
 
 class Protocol(Enum):
-    """What the client's request says about the errors it knows, and who adds partitions."""
+    """Facts of the client's request: the errors that it knows, and who adds partitions."""
 
     OLD = "old"
     """Knows no TRANSACTION_ABORTABLE (Produce to 10, TxnOffsetCommit to 3)."""
@@ -51,7 +49,7 @@ class Protocol(Enum):
 
 
 class Question(NamedTuple):
-    """What is to be appended, by whom."""
+    """The partitions of an append, and its producer."""
 
     transactional_id: str
     producer_id: int
@@ -61,15 +59,31 @@ class Question(NamedTuple):
     protocol: Protocol
 
 
-def verify(services: Services, question: Question, *, retries: int = 0) -> Codes | Awaitable[Codes]:
+def verify(
+    services: Services, question: Question, *, is_retried: bool = False
+) -> Codes | Awaitable[Codes]:
     """Check (or have added) the partitions.
 
     Gives a code for each partition that may not be appended to; those not in the answer may be, as
-    long as nothing else runs in between. An awaitable where another broker is the coordinator, and,
-    with `retries`, where the coordinator answered CONCURRENT_TRANSACTIONS.
+    long as nothing else runs in between. An awaitable where another broker is the coordinator,
+    where its record has to be synced first, and,
+    if `is_retried`, where the coordinator answered CONCURRENT_TRANSACTIONS: it is asked again every
+    `add.partitions.to.txn.retry.backoff.ms` until `….max.ms` have passed.
     """
+    until_s = 0.0
+    if is_retried:
+        config = services.config
+        patience_ms = min(
+            config.integer("add.partitions.to.txn.retry.backoff.max.ms"), config.request_timeout_ms
+        )
+        until_s = services.clock.monotonic_s() + patience_ms / 1000
+    return _verify(services, question, until_s)
+
+
+def _verify(services: Services, question: Question, until_s: float) -> Codes | Awaitable[Codes]:
+    """`until_s`: on the clock's `monotonic_s`; from then on nothing is asked again."""
     refused: Codes = {}
-    unknown: list[TopicPartition] = []
+    guards: dict[TopicPartition, VerificationGuard] = {}
     _, producer_id, epoch, sequences, protocol = question
     is_adding = protocol is Protocol.ADDING
     if not is_adding and not services.config.transaction_partition_verification_enable:
@@ -78,30 +92,76 @@ def verify(services: Services, question: Question, *, retries: int = 0) -> Codes
         try:
             partition = services.partitions.get(name.topic, name.partition)
             if not verification.has_open_transaction(partition, producer_id, epoch):
-                verification.begin(
+                guards[name] = verification.begin(
                     partition, producer_id, epoch, sequence, has_epoch_bump=is_adding
                 )
-                unknown.append(name)
         except KafkaError as error:
             refused[name] = error.code
-    if not unknown:
+    if not guards:
         return refused
     coordinator = _coordinator_elsewhere(services, question.transactional_id)
     if coordinator is not None:
-        return _verify_there(services, question, coordinator, unknown, refused, retries)
-    refused.update(_ask(services, question, unknown))
-    if retries > 0 and ErrorCode.CONCURRENT_TRANSACTIONS in refused.values():
-        return _verify_again(services, question, retries - 1)
+        return _verify_there(services, question, coordinator, guards, refused, until_s)
+    refused.update(_ask(services, question, list(guards)))
+    if _is_worth_asking_again(services, refused, until_s):
+        return _verify_again(services, question, until_s)
+    waiting = services.transactions.visible(question.transactional_id)
+    if waiting is not None and guards.keys() - refused.keys():
+        return _when_visible(services, question, waiting, guards, refused)
     return refused
+
+
+async def _when_visible(
+    services: Services,
+    question: Question,
+    waiting: Awaitable[None],
+    guards: dict[TopicPartition, VerificationGuard],
+    refused: Codes,
+) -> Codes:
+    """The coordinator is this broker, and its record has to be synced first: a batch that is in the
+    log before it could be left open for ever."""
+    try:
+        await waiting
+    except KafkaError as error:
+        code = _in_words_of(question.protocol, error.code)
+        return dict.fromkeys(guards, code) | refused
+    _check_guards(services, question, guards, refused)
+    return refused
+
+
+def _check_guards(
+    services: Services,
+    question: Question,
+    guards: dict[TopicPartition, VerificationGuard],
+    refused: Codes,
+) -> None:
+    """After a wait: refuse what a marker has overtaken meanwhile."""
+    for name in question.sequences:
+        if name in refused:
+            continue
+        try:
+            partition = services.partitions.get(name.topic, name.partition)
+            verification.check_guard(
+                partition, question.producer_id, question.producer_epoch, guards.get(name)
+            )
+        except KafkaError as error:
+            refused[name] = error.code
+
+
+def _is_worth_asking_again(services: Services, refused: Codes, until_s: float) -> bool:
+    return (
+        ErrorCode.CONCURRENT_TRANSACTIONS in refused.values()
+        and services.clock.monotonic_s() < until_s
+    )
 
 
 async def _verify_there(  # noqa: PLR0917  the state of `verify`
     services: Services,
     question: Question,
     coordinator: int,
-    unknown: list[TopicPartition],
+    guards: dict[TopicPartition, VerificationGuard],
     refused: Codes,
-    retries: int,
+    until_s: float,
 ) -> Codes:
     transactional_id, producer_id, epoch, _, protocol = question
     codes = await services.transactions.peers.add_partitions(
@@ -109,29 +169,27 @@ async def _verify_there(  # noqa: PLR0917  the state of `verify`
         transactional_id,
         producer_id,
         epoch,
-        unknown,
+        list(guards),
         verify_only=protocol is not Protocol.ADDING,
     )
     for name, code in codes.items():
         if code != ErrorCode.NONE:
             refused[name] = _in_words_of(protocol, code)
-        else:
-            partition = services.partitions.find(name.topic, name.partition)
-            if partition is not None and producer_id not in partition.unverified:
-                refused[name] = ErrorCode.INVALID_TXN_STATE
-    if retries > 0 and ErrorCode.CONCURRENT_TRANSACTIONS in refused.values():
-        return await _verify_again(services, question, retries - 1)
+    _check_guards(services, question, guards, refused)
+    if _is_worth_asking_again(services, refused, until_s):
+        return await _verify_again(services, question, until_s)
     return refused
 
 
-async def _verify_again(services: Services, question: Question, retries: int) -> Codes:
+async def _verify_again(services: Services, question: Question, until_s: float) -> Codes:
     waited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = services.timers.after(RETRY_MS, lambda: waited.set_result(None))
+    backoff_ms = services.config.integer("add.partitions.to.txn.retry.backoff.ms")
+    timer = services.timers.after(backoff_ms, lambda: waited.set_result(None))
     try:
         await waited
     finally:
         timer.cancel()
-    codes = verify(services, question, retries=retries)
+    codes = _verify(services, question, until_s)
     return codes if isinstance(codes, dict) else await codes
 
 
@@ -152,7 +210,7 @@ def _ask(services: Services, question: Question, partitions: list[TopicPartition
 
 
 def _in_words_of(protocol: Protocol, code: ErrorCode) -> ErrorCode:
-    """What the coordinator says, as producers know it."""
+    """Return the coordinator's code in the form that producers know."""
     if code == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code == ErrorCode.TRANSACTION_ABORTABLE and protocol is Protocol.OLD:

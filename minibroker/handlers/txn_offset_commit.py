@@ -2,7 +2,7 @@
 
 Behaviour: offsets that a producer commits as part of its transaction. They stand in the group's
 partition of `__consumer_offsets` as the producer's transactional batch and count when the marker
-comes (rows P5, P6).
+comes.
 Versions: 1 no difference; 2 leader epochs; 3 flexible, and the group says whether the producer
 still belongs to it (KIP-447); 4 TRANSACTION_ABORTABLE; 5 the broker adds the partition to the
 transaction (KIP-890); 6 topic ids (KIP-1319).
@@ -20,7 +20,7 @@ from minibroker.handlers.committed_partitions import (
     known_partitions,
     refuse_all,
 )
-from minibroker.handlers.offsets_to_commit import accept, stage
+from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
 from minibroker.handlers.transaction_verification import Protocol, Question, verify
 from minibroker.ids import TopicPartition
 from minibroker.partitions.journal_partition import coordinator_error
@@ -67,14 +67,17 @@ def handle(
         answers.add_known(topics, _code_for(context.version, error.code))
         return response
 
-    def finish(refused: Codes) -> TxnOffsetCommitResponse:
+    def finish(
+        refused: Codes,
+    ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
         try:
             for code in refused.values():
                 raise KafkaError(coordinator_error(code))
             _commit(context, request, topics, answers)
         except KafkaError as error:
             answers.add_known(topics, _code_for(context.version, error.code))
-        return response
+            return response
+        return when_replicated(context, request.group_id, response)
 
     refused = verify(context.services, question)
     if isinstance(refused, dict):
@@ -83,9 +86,11 @@ def handle(
 
 
 async def _when_verified(
-    refused: Awaitable[Codes], finish: Callable[[Codes], TxnOffsetCommitResponse]
+    refused: Awaitable[Codes],
+    finish: Callable[[Codes], TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]],
 ) -> TxnOffsetCommitResponse:
-    return finish(await refused)
+    answer = finish(await refused)
+    return answer if isinstance(answer, TxnOffsetCommitResponse) else await answer
 
 
 def _code_for(version: int, code: ErrorCode) -> ErrorCode:
@@ -147,7 +152,7 @@ def _question(
 def _check_member(
     version: int, request: TxnOffsetCommitRequest, shard: GroupShard
 ) -> CommitPartitionValidator | None:
-    """Whether the group accepts it, which may not exist yet. Raises KafkaError."""
+    """Check whether the group, which may not exist yet, accepts the request. Raises KafkaError."""
     generation = request.generation_id_or_member_epoch
     group = shard.groups.get(request.group_id)
     if group is not None:

@@ -1,9 +1,9 @@
 """UnregisterBroker: key 64, version 0.
 
-Behaviour: a broker that is not registered is BROKER_ID_NOT_REGISTERED.
-Differs from Kafka: a broker's entry here lives as long as its session, as with ZooKeeper, where
-Kafka does not offer this API. So there is no entry of a broker that is gone, and one of a broker
-that runs is its own: unregistering it is refused, Kafka 4 does it.
+Behaviour: refuses; an unregistered broker is BROKER_ID_NOT_REGISTERED.
+Differs from Kafka: the registration of a broker lives as long as its session, as with ZooKeeper,
+where Kafka does not offer this API. So a stopped broker has no registration. This broker refuses to
+unregister a broker that runs; Kafka 4 does it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
-    """The refusal, by whether the broker is there."""
+    """Return the refusal; its error code depends on whether the broker is registered."""
     broker_id = request.broker_id
     if broker_id not in context.services.cluster.image.brokers:
         return UnregisterBrokerResponse(

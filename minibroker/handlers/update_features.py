@@ -1,13 +1,13 @@
 """UpdateFeatures: key 57, versions 0-2.
 
-Behaviour: puts features in force at the levels asked for, all of them or none; level 0 takes one
-out of force. `transaction.version` says which transaction protocol clients may use (KIP-890),
-`group.version` whether the new group protocol is there (KIP-848). In force,
-`eligible.leader.replicas.version` (KIP-966) fixes `min.insync.replicas` for the whole cluster.
-Versions: 1 kind of change and validate only (KIP-778), before it levels only go up; 2 no result per
-feature. Source: KIP-584, KIP-1022; Kafka QuorumController.updateFeatures.
-Differs from Kafka: answers as 4.x in all versions; 3.9 with ZooKeeper has no feature to update and
-says so once per feature (INVALID_REQUEST).
+Behaviour: sets the levels of features, all of them or none; level 0 disables a feature.
+`transaction.version` selects the transaction protocol of clients (KIP-890). `group.version` enables
+the new group protocol (KIP-848). `eligible.leader.replicas.version` (KIP-966), if enabled, fixes
+`min.insync.replicas` for the whole cluster.
+Versions: 1 kind of change and validate only (KIP-778), version 0 only raises levels; 2 no result
+per feature. Source: KIP-584, KIP-1022; Kafka QuorumController.updateFeatures.
+Differs from Kafka: answers like 4.x in all versions. Kafka 3.9 with ZooKeeper has no features and
+answers INVALID_REQUEST for each.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ALL_FAILED = "The update failed for all features since the following feature ha
 
 
 async def handle(context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    """One outcome for all."""
+    """Return one outcome for all features."""
     services = context.services
     if not services.cluster.is_controller:
         return UpdateFeaturesResponse(error_code=int(ErrorCode.NOT_CONTROLLER), error_message=None)
     updates = [
-        FeatureUpdate(one.feature, one.max_version_level, one.upgrade_type)
-        for one in request.feature_updates
+        FeatureUpdate(update.feature, update.max_version_level, update.upgrade_type)
+        for update in request.feature_updates
     ]
     try:
         await services.cluster.update_features(updates, validate_only=request.validate_only)
@@ -50,9 +50,9 @@ async def handle(context: RequestContext, request: UpdateFeaturesRequest) -> Upd
         )
     response = UpdateFeaturesResponse(error_message=None)
     if context.version <= 1:
-        # Kafka puts the name of "no error" into the message.
+        # Kafka writes the name of the error code NONE into the message.
         response.results = [
-            UpdatableFeatureResult(feature=one.feature, error_message=ErrorCode.NONE.name)
-            for one in request.feature_updates
+            UpdatableFeatureResult(feature=update.feature, error_message=ErrorCode.NONE.name)
+            for update in request.feature_updates
         ]
     return response

@@ -8,6 +8,8 @@ Differs from Kafka: nothing known.
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
@@ -23,17 +25,38 @@ from minibroker.protocol.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.markers import Codes
 
 
-def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+def handle(
+    context: RequestContext, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
     """Write each marker; one code per producer id and partition.
 
-    Raises KafkaError(UNKNOWN_SERVER_ERROR) for a marker of no producer (Kafka fails to build it).
+    An awaitable until all of them are visible, where they have to be synced first. Raises
+    KafkaError(UNKNOWN_SERVER_ERROR) for a marker of no producer (Kafka fails to build it).
     """
-    writer = context.services.transactions.markers
-    codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    codes: dict[int, Codes] = {}
+    unanswered = len(request.markers)
+    waiting: asyncio.Future[WriteTxnMarkersResponse] | None = None
+
+    def take(producer_id: int, found: Codes) -> None:
+        nonlocal unanswered
+        codes[producer_id] |= found
+        unanswered -= 1
+        if not unanswered and waiting is not None and not waiting.done():
+            waiting.set_result(_response(codes))
+
     for marker in request.markers:
+        if marker.producer_id < 0 or marker.producer_epoch < 0:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"marker of producer {marker.producer_id}, epoch {marker.producer_epoch}",
+            )
+        codes.setdefault(marker.producer_id, {})
         ending = EndOfTransaction(
             marker.producer_id,
             marker.producer_epoch,
@@ -41,17 +64,21 @@ def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxn
             marker.transaction_result,
             marker.transaction_version,
         )
-        if marker.producer_id < 0 or marker.producer_epoch < 0:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_SERVER_ERROR,
-                f"marker of producer {marker.producer_id}, epoch {marker.producer_epoch}",
-            )
         names = [
             TopicPartition(topic.name, index)
             for topic in marker.topics
             for index in topic.partition_indexes
         ]
-        codes.setdefault(marker.producer_id, {}).update(writer.write(ending, names))
+        context.services.transactions.markers.write(
+            ending, names, partial(take, marker.producer_id)
+        )
+    if not unanswered:
+        return _response(codes)
+    waiting = asyncio.get_running_loop().create_future()
+    return waiting
+
+
+def _response(codes: dict[int, Codes]) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(producer_id=producer_id, topics=_topics(found))
@@ -60,7 +87,7 @@ def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxn
     )
 
 
-def _topics(codes: dict[TopicPartition, ErrorCode]) -> list[WritableTxnMarkerTopicResult]:
+def _topics(codes: Codes) -> list[WritableTxnMarkerTopicResult]:
     topics: dict[str, WritableTxnMarkerTopicResult] = {}
     for name, code in codes.items():
         topic = topics.setdefault(name.topic, WritableTxnMarkerTopicResult(name=name.topic))

@@ -1,10 +1,10 @@
-"""Batches that take too long for the loop are checked beside it: large ones, compressed ones that
-unfold to much, those that are built anew.
+"""Batches of a Produce request before their append, and checks that take too long for the loop: of
+large batches, compressed ones that unfold to much, those that are built anew.
 
-On the way of a Produce request, before its records get their offsets. The connection holds still
-until the worker is done, so its requests keep their order; then the loop numbers and appends
-(`storage.validator`). The worker has one batch in hand at a time: so much memory is all that
-batches can unfold to.
+On the way of a Produce request, before its records get their offsets. The connection waits until
+the worker is done, so its requests keep their order; then the loop numbers and appends
+(`storage.validator`). The worker has one batch in hand at a time: that bounds the memory that
+batches unfold to.
 """
 
 from __future__ import annotations
@@ -14,78 +14,127 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.partitions.cold_reads import ColdError
 from minibroker.records.produce_rules import LargeBatchError
 from minibroker.storage.record_checks import is_quick
 from minibroker.storage.validator import check
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Sequence
 
     from minibroker.partitions.flushing import RunThen
     from minibroker.partitions.partition import Partition
+    from minibroker.records.batch import BatchHeader
     from minibroker.storage.append_rules import AppendRules
     from minibroker.storage.validator import CheckedRecords
 
 _FORMAT_0: Final = 0
+_FORMAT_2: Final = 2
 
 
-class Checks:
-    """The batches of one request that were checked before their append. Owned by the loop."""
+class ReceivedBatch:
+    """The records of one partition in a Produce request, from the request to the append; their
+    header is read once. Owned by the loop.
+    """
 
-    __slots__ = ("_checked", "_large")
+    __slots__ = ("checked", "header", "partition", "records")
 
-    def __init__(self) -> None:
-        self._checked: dict[int, tuple[Partition, CheckedRecords]] = {}
-        self._large: list[tuple[Partition, memoryview]] = []
+    def __init__(
+        self, partition: Partition | None, records: memoryview, header: BatchHeader | None
+    ) -> None:
+        """Take `records` and their header, as `records.batch.read_produced_header` gives it."""
+        self.partition = partition
+        """The partition to append to, None: it is not led here."""
+        self.records = records
+        self.header = header
+        self.checked: CheckedRecords | None = None
+        """The outcome of a check before the append; None: the append checks them."""
 
-    def look(self, partition: Partition, records: memoryview, now_ms: int) -> None:
-        """Check a batch for `partition`; not one that the append checks in no time, nor one for
-        format 0."""
-        rules = partition.log.rules
-        if is_quick(records, rules) or rules.magic == _FORMAT_0:
-            return
-        try:
-            checked = check(records, rules, now_ms, partition, is_bounded=True)
-        except LargeBatchError:
-            self._large.append((partition, records))
-        else:
-            self._checked[id(records)] = partition, checked
-
-    def of(self, partition: Partition, records: memoryview) -> CheckedRecords | None:
-        """The outcome for `records`, None: they were not looked at.
-
-        Raises KafkaError(NOT_LEADER_OR_FOLLOWER) where the partition was another one then.
+    @property
+    def cold_producers(self) -> ColdError | None:
+        """Return the work to be done before the append where the batch has a producer and the
+        producers of the log are on the disk only; else None.
         """
-        found = self._checked.get(id(records))
-        if found is None:
+        if self.partition is None or self.header is None or self.header.producer_id < 0:
             return None
-        if found[0] is not partition:
+        try:
+            self.partition.require_producers()
+        except ColdError as cold:
+            return cold
+        except KafkaError:
+            return None  # the append meets the same error, and answers it
+        return None
+
+    def check(self, now_ms: int) -> bool:
+        """Check the batch, unless the append does it in no time or the topic has format 0. Return
+        whether that takes too long for the loop; then `Checker.check_large` is to be called.
+        """
+        partition = self.partition
+        if partition is None:
+            return False
+        rules = partition.log.rules
+        if is_quick(self.header, rules) or rules.magic == _FORMAT_0:
+            return False
+        try:
+            self.checked = check(
+                self.records, rules, now_ms, partition, is_bounded=True, header=self.header
+            )
+        except LargeBatchError:
+            return True
+        return False
+
+    def check_repeatably(self, now_ms: int) -> bool:
+        """Check the batch like `check`. Return False where it takes too long for the loop, where
+        another check of the same bytes would find something else, or where there is
+        `cold_producers`.
+        """
+        assert self.partition is not None
+        if self.cold_producers is not None:
+            return False
+        rules = self.partition.log.rules
+        if is_quick(self.header, rules):
+            return True
+        if rules.magic != _FORMAT_2 or rules.is_append_time:
+            return False
+        return not self.check(now_ms)
+
+    def checked_for(self, partition: Partition) -> CheckedRecords | None:
+        """Return the outcome of the check, None: there was none.
+
+        Raises KafkaError(NOT_LEADER_OR_FOLLOWER) where it was for another partition of that name.
+        """
+        if self.checked is not None and self.partition is not partition:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{partition} was made again")
-        return found[1]
-
-    def rest(self, checker: Checker, now_ms: int) -> Awaitable[None] | None:
-        """Have the large ones checked beside the loop; None: there are none."""
-        return self._check_large(checker, now_ms) if self._large else None
-
-    async def _check_large(self, checker: Checker, now_ms: int) -> None:
-        for partition, records in self._large:
-            checked = await checker.check(records, partition.log.rules, now_ms, str(partition))
-            self._checked[id(records)] = partition, checked
+        return self.checked
 
 
 class Checker:
-    """Belongs to the loop; what it checks, the worker does."""
+    """Checks of batches on a worker. Belongs to the loop."""
 
     __slots__ = ("_run_then",)
 
     def __init__(self, run_then: RunThen) -> None:
-        """`run_then`: a task for a worker, and who is told on the loop how it ended."""
+        """Take `run_then`, which runs a task on a worker and tells the loop how it ended."""
         self._run_then = run_then
 
+    async def check_large(self, batches: Sequence[ReceivedBatch], now_ms: int) -> None:
+        """Check batches that would hold the loop, one after the other."""
+        for batch in batches:
+            partition = batch.partition
+            assert partition is not None
+            batch.checked = await self.check(
+                batch.records, partition.log.rules, now_ms, str(partition), batch.header
+            )
+
     def check(
-        self, records: memoryview, rules: AppendRules, now_ms: int, partition: str
+        self,
+        records: memoryview,
+        rules: AppendRules,
+        now_ms: int,
+        partition: str,
+        header: BatchHeader | None,
     ) -> asyncio.Future[CheckedRecords]:
-        """Check `records`, which nobody else touches meanwhile, and only name `partition`."""
+        """Check `records`, which nobody else uses meanwhile; `partition` is for messages only."""
         future: asyncio.Future[CheckedRecords] = asyncio.get_running_loop().create_future()
         outcome: list[CheckedRecords | Exception] = []
 
@@ -94,7 +143,7 @@ class Checker:
 
             try:
                 with quick_switches():
-                    outcome.append(check(records, rules, now_ms, partition))
+                    outcome.append(check(records, rules, now_ms, partition, header=header))
             except Exception as error:  # told to whoever waits, who answers it
                 outcome.append(error)
 

@@ -11,40 +11,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from minibroker.partitions.log_check import LogCheck
+from minibroker.slices import run_in_slices
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minibroker.clock import Clock
-    from minibroker.config.dynamic import DynamicConfig
-    from minibroker.errors import StorageError
     from minibroker.storage.compaction.cleaner import LogCleaner
-    from minibroker.storage.log_manager import LogManager
-    from minibroker.timers import Timer, Timers
 
 
-class CompactionCheck:
+class CompactionCheck(LogCheck):
     """Belongs to the loop's thread; ends with `close`."""
 
-    __slots__ = ("_clock", "_dynamic", "_logs", "_on_error", "_timer", "_timers", "cleaner")
-
-    def __init__(
-        self,
-        *,
-        logs: LogManager,
-        dynamic: DynamicConfig,
-        clock: Clock,
-        timers: Timers,
-        on_error: Callable[[StorageError], None],
-    ) -> None:
-        """`on_error` is told what a disk refused."""
-        self._logs = logs
-        self._dynamic = dynamic
-        self._clock = clock
-        self._timers = timers
-        self._on_error = on_error
-        self._timer: Timer | None = None
-        self.cleaner: LogCleaner | None = None
-        """None while no log was compacted."""
+    cleaner: LogCleaner | None = None
+    """None while no log was compacted."""
 
     def note_change(self) -> None:
         """Something was appended or configured: there may be work."""
@@ -76,12 +54,12 @@ class CompactionCheck:
             settings=lambda: cleaner_settings(self._dynamic.broker),
             run_after=self._timers.after,
             call_soon=asyncio.get_running_loop().call_soon_threadsafe,
+            run_in_slices=run_in_slices,
             on_failure=self._on_error,
         )
 
     def close(self) -> None:
         """End a round that runs; the logs are about to be closed."""
-        if self._timer is not None:
-            self._timer.cancel()
+        super().close()
         if self.cleaner is not None:
             self.cleaner.close()

@@ -1,4 +1,4 @@
-"""The log directories as the broker's other parts see them: what is in them, and one that fails.
+"""Log directories that fail.
 
 Every part that is told of a `StorageError` (an append, a checkpoint on the worker) hands it to
 `FailedDirectories.note`. If the disk will refuse again, the directory goes offline: its partitions
@@ -12,7 +12,6 @@ Source: Kafka ReplicaManager.handleLogDirFailure, LogDirFailureChannel.
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,44 +20,9 @@ if TYPE_CHECKING:
     from minibroker.errors import StorageError
     from minibroker.ids import TopicPartition
     from minibroker.partitions.manager import PartitionManager
-    from minibroker.storage.log_directory import LogDirectory
     from minibroker.storage.log_manager import LogManager
-    from minibroker.storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
-
-
-class LogDirectoryView:
-    """One log directory as DescribeLogDirs shows it."""
-
-    __slots__ = ("_directory", "_logs")
-
-    def __init__(self, directory: LogDirectory, logs: LogManager) -> None:
-        self._directory = directory
-        self._logs = logs
-
-    @property
-    def path(self) -> str:
-        """Absolute path, as Kafka names it."""
-        return str(Path(self._directory.path).absolute())
-
-    @property
-    def configured_path(self) -> str:
-        """As `log.dirs` names it."""
-        return self._directory.path
-
-    @property
-    def is_offline(self) -> bool:
-        """It failed, and nothing in it is served."""
-        return self._directory.is_offline
-
-    def space(self) -> tuple[int, int]:
-        """Total and usable bytes of its file system. Raises StorageError."""
-        return self._logs.space_of(self._directory)
-
-    def logs(self) -> list[PartitionLog]:
-        """The partitions' logs in it."""
-        return self._logs.logs_in(self._directory)
 
 
 class FailedDirectories:

@@ -10,7 +10,12 @@ and which of the results to send. Sessions live in one bounded cache.
 | id, epoch as expected       | incremental                                                        |
 | id unknown / other epoch    | error FETCH_SESSION_ID_NOT_FOUND / INVALID_FETCH_SESSION_EPOCH     |
 
-Source: KIP-227, KIP-516; Kafka's FetchSession and FetchManager.
+A session looks only at partitions that have news: those that a request names, those whose last
+answer was not all that there was (records, an error, a limit), and those that changed since. Of the
+rest a read would give what the client was told: such a partition watches its `Partition` and is
+looked at again when that tells of anything.
+
+Source: KIP-227, KIP-516; Kafka's FetchSession and FetchManager, which read every partition.
 """
 
 from __future__ import annotations
@@ -22,9 +27,10 @@ from typing import TYPE_CHECKING, Final
 from minibroker.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from minibroker.clock import Clock
+    from minibroker.partitions.partition import Partition, Waiter
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -48,13 +54,18 @@ class FetchPartition:
     __slots__ = (
         "current_leader_epoch",
         "fetch_offset",
+        "follower_start_offset",
         "high_watermark",
         "index",
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
+        "read_to_end_of",
+        "session",
         "topic",
         "topic_id",
+        "turn",
+        "watched",
     )
 
     def __init__(
@@ -67,7 +78,9 @@ class FetchPartition:
         max_bytes: int,
         current_leader_epoch: int,
         last_fetched_epoch: int,
+        follower_start_offset: int = -1,
     ) -> None:
+        """`follower_start_offset`: where the log of a follower begins, -1 for a consumer."""
         self.topic = topic
         """None while the topic id is unknown here."""
         self.topic_id = topic_id
@@ -76,8 +89,40 @@ class FetchPartition:
         self.max_bytes = max_bytes
         self.current_leader_epoch = current_leader_epoch
         self.last_fetched_epoch = last_fetched_epoch
+        self.follower_start_offset = follower_start_offset
         self.high_watermark = -1
         self.log_start_offset = -1
+        self.read_to_end_of: Partition | None = None
+        """The partition, if the last read had nothing left to read in it."""
+        self.session: FetchSession | None = None
+        self.turn = 0
+        """Partitions of a session are read in the order of their turns."""
+        self.watched: Partition | None = None
+        """Tells of changes, while nothing is new."""
+
+    @property
+    def key(self) -> PartitionKey:
+        """The key of a session for it."""
+        session = self.session
+        by_id = session is not None and session.uses_topic_ids
+        return (self.topic_id if by_id else self.topic or "", self.index)
+
+    def on_progress(self) -> None:
+        """Have the session and its waiting fetches look at this partition again (`Waiter`)."""
+        for waiter in self._note_news():
+            waiter.on_progress()
+
+    def complete(self) -> None:
+        """Have the session look at this partition again, and wait no longer (`Waiter`)."""
+        for waiter in self._note_news():
+            waiter.complete()
+
+    def _note_news(self) -> list[Waiter]:
+        session = self.session
+        assert session is not None  # only a session's partitions watch
+        self.watched = None
+        session.news[self.key] = self
+        return list(session.waiters)
 
     def update(self, asked: FetchPartition) -> None:
         """Take over what a later request asks for the same partition."""
@@ -85,6 +130,7 @@ class FetchPartition:
         self.max_bytes = asked.max_bytes
         self.current_leader_epoch = asked.current_leader_epoch
         self.last_fetched_epoch = asked.last_fetched_epoch
+        self.follower_start_offset = asked.follower_start_offset
 
     def remember(self, result: PartitionResult) -> bool:
         """Note what the client is told; True when it has to be told (something changed)."""
@@ -103,7 +149,7 @@ class FetchPartition:
 
 
 class PartitionResult:
-    """What a read of one partition gave, reduced to what sessions look at."""
+    """The result of a read of one partition, reduced to the facts that sessions use."""
 
     __slots__ = (
         "error_code",
@@ -130,23 +176,97 @@ class PartitionResult:
 
 
 class FetchSession:
-    """What one consumer fetches, in the order in which partitions get their turn."""
+    """The partitions that one consumer fetches, in the order of their turns."""
 
-    __slots__ = ("created_ms", "epoch", "id", "last_used_ms", "partitions", "uses_topic_ids")
+    __slots__ = (
+        "_next_turn",
+        "created_ms",
+        "epoch",
+        "id",
+        "isolation_level",
+        "last_used_ms",
+        "news",
+        "partitions",
+        "uses_topic_ids",
+        "waiters",
+    )
 
     def __init__(
         self,
         session_id: int,
-        partitions: OrderedDict[PartitionKey, FetchPartition],
+        partitions: Mapping[PartitionKey, FetchPartition],
         now_ms: int,
         *,
         uses_topic_ids: bool,
+        isolation_level: int,
     ) -> None:
         self.id = session_id
-        self.partitions = partitions
+        """Constant, as are `uses_topic_ids` and `created_ms`."""
         self.uses_topic_ids = uses_topic_ids
         self.created_ms = self.last_used_ms = now_ms
+        self.isolation_level = isolation_level
+        """Isolation level of the last request; another level reads to another end."""
         self.epoch = next_epoch(INITIAL_EPOCH)
+        self.partitions: dict[PartitionKey, FetchPartition] = {}
+        self.news: dict[PartitionKey, FetchPartition] = {}
+        """Partitions to look at; the others watch."""
+        self.waiters: set[Waiter] = set()
+        """Fetches of this session that wait, told of partitions that have news again."""
+        self._next_turn = 0
+        for key, partition in partitions.items():
+            self._add(key, partition)
+
+    def _add(self, key: PartitionKey, partition: FetchPartition) -> None:
+        partition.session = self
+        self.partitions[key] = self.news[key] = partition
+        self.move_to_end(partition)
+
+    def ask(self, key: PartitionKey, asked: FetchPartition) -> None:
+        """Take in a partition that a request names."""
+        known = self.partitions.get(key)
+        if known is None:
+            self._add(key, asked)
+            return
+        known.update(asked)
+        _unwatch(known)
+        self.news[key] = known
+
+    def forget(self, key: PartitionKey) -> None:
+        """Let go of a partition, if there is one of this key."""
+        partition = self.partitions.pop(key, None)
+        if partition is not None:
+            self.news.pop(key, None)
+            _unwatch(partition)
+
+    def move_to_end(self, partition: FetchPartition) -> None:
+        """Give a partition its turn behind all others."""
+        partition.turn = self._next_turn
+        self._next_turn += 1
+
+    def settle(self, key: PartitionKey, partition: FetchPartition) -> None:
+        """Look at a partition no more until it changes, if all of it was read and told."""
+        read = partition.read_to_end_of
+        if read is not None:
+            self.news.pop(key, None)
+            partition.watched = read
+            read.watch(partition)
+
+    def look_at_everything(self) -> None:
+        """Read all partitions with the next request."""
+        for key, partition in self.partitions.items():
+            _unwatch(partition)
+            self.news[key] = partition
+
+    def close(self) -> None:
+        """The session ends: nothing is watched any more."""
+        for partition in self.partitions.values():
+            _unwatch(partition)
+
+
+def _unwatch(partition: FetchPartition) -> None:
+    if partition.watched is not None:
+        partition.watched.unwatch(partition)
+        partition.watched = None
 
 
 class FetchContext:
@@ -169,14 +289,31 @@ class FetchContext:
         return iter(list(self.partitions.items()))
 
     def select(self, results: Iterable[tuple[PartitionKey, PartitionResult]]) -> list[bool]:
-        """Whether each result (in order) belongs into the answer; remembers what is sent."""
+        """Return whether each result (in order) belongs into the answer; remember the sent ones."""
+        selected = []
         for key, result in results:
             self.partitions[key].remember(result)
-        return [True] * len(self.partitions)
+            selected.append(True)
+        return selected
 
     def refusal(self) -> int:
         """An error that came up while this fetch waited; 0: none."""
         return 0
+
+    @property
+    def has_settled(self) -> bool:
+        """Are there partitions that need no reading, because nothing is new?"""
+        return False
+
+    def more(self) -> list[FetchPartition]:
+        """Partitions that have news since this fetch looked."""
+        return []
+
+    def hang(self, waiter: Waiter) -> None:
+        """Tell `waiter` when there is `more`."""
+
+    def leave(self, waiter: Waiter) -> None:
+        """Tell it no more."""
 
     def session_id(self) -> int:
         """The id for the answer; begins the session of a full fetch."""
@@ -184,16 +321,23 @@ class FetchContext:
 
 
 class IncrementalFetchContext(FetchContext):
-    """A fetch of a session: all its partitions, but only the results that changed."""
+    """A fetch of a session: its partitions that have news, and only the results that changed."""
 
-    __slots__ = ("_epoch", "_session")
+    __slots__ = ("_epoch", "_looked", "_session")
 
     is_incremental = True
 
     def __init__(self, session: FetchSession) -> None:
-        super().__init__(session.partitions, None)
+        super().__init__(OrderedDict(), None)
         self._session = session
         self._epoch = session.epoch
+        self._looked: set[PartitionKey] = set()
+        """The offset that was read to, or is waited for."""
+
+    def __iter__(self) -> Iterator[tuple[PartitionKey, FetchPartition]]:
+        news = sorted(self._session.news.items(), key=lambda item: item[1].turn)
+        self._looked = {key for key, _ in news}
+        return iter(news)
 
     def refusal(self) -> int:
         """Its client went on without it (on another connection): what this fetch would note as
@@ -202,18 +346,40 @@ class IncrementalFetchContext(FetchContext):
             return int(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         return 0
 
+    @property
+    def has_settled(self) -> bool:
+        session = self._session
+        return len(session.news) < len(session.partitions)
+
+    def more(self) -> list[FetchPartition]:
+        found = [
+            (key, partition)
+            for key, partition in self._session.news.items()
+            if key not in self._looked
+        ]
+        self._looked.update(key for key, _ in found)
+        return [partition for _, partition in found]
+
+    def hang(self, waiter: Waiter) -> None:
+        self._session.waiters.add(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        self._session.waiters.discard(waiter)
+
     def select(self, results: Iterable[tuple[PartitionKey, PartitionResult]]) -> list[bool]:
         """Only what changed; a partition that gave records goes to the end of the queue."""
-        partitions = self._session.partitions
+        session = self._session
         selected = []
         for key, result in results:
-            partition = partitions.get(key)
+            partition = session.partitions.get(key)
             if partition is None:  # forgotten while this fetch waited
                 selected.append(False)
                 continue
             selected.append(partition.remember(result))
             if result.size_bytes > 0:
-                partitions.move_to_end(key)
+                session.move_to_end(partition)
+            elif not result.error_code and not result.has_diverging_epoch:
+                session.settle(key, partition)
         return selected
 
     def session_id(self) -> int:
@@ -231,7 +397,10 @@ class ErrorFetchContext(FetchContext):
 
 
 class FetchSessionCache:
-    """All sessions, at most `slots_max` (`max.incremental.fetch.session.cache.slots`)."""
+    """All sessions, at most `slots_max` (`max.incremental.fetch.session.cache.slots`).
+
+    Owned by the loop, as are its sessions and their partitions.
+    """
 
     __slots__ = ("_clock", "_sessions", "slots_max")
 
@@ -252,13 +421,19 @@ class FetchSessionCache:
         forgotten: Iterable[PartitionKey],
         *,
         uses_topic_ids: bool,
+        isolation_level: int,
     ) -> FetchContext:
         """The context of one Fetch request (see the table at the top of this module)."""
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(session_id, None)
+            self._end(session_id)
             if epoch == FINAL_EPOCH:
                 return FetchContext(asked, None)
-            return FetchContext(asked, lambda: self._begin(asked, uses_topic_ids=uses_topic_ids))
+            return FetchContext(
+                asked,
+                lambda: self._begin(
+                    asked, uses_topic_ids=uses_topic_ids, isolation_level=isolation_level
+                ),
+            )
         session = self._sessions.get(session_id)
         if session is None:
             return ErrorFetchContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -267,23 +442,32 @@ class FetchSessionCache:
         if session.uses_topic_ids != uses_topic_ids:
             return ErrorFetchContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         for key, partition in asked.items():
-            known = session.partitions.get(key)
-            if known is None:
-                session.partitions[key] = partition
-            else:
-                known.update(partition)
+            session.ask(key, partition)
         for key in forgotten:
-            session.partitions.pop(key, None)
+            session.forget(key)
         if not session.partitions:
-            del self._sessions[session_id]
+            self._end(session_id)
             return FetchContext(OrderedDict(), None)
+        if session.isolation_level != isolation_level:
+            session.isolation_level = isolation_level
+            session.look_at_everything()
         session.epoch = next_epoch(session.epoch)
         session.last_used_ms = self._clock.now_ms()
         self._sessions.move_to_end(session_id)
         return IncrementalFetchContext(session)
 
+    def _end(self, session_id: int) -> None:
+        """End a session, if there is one of this id."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
+
     def _begin(
-        self, partitions: OrderedDict[PartitionKey, FetchPartition], *, uses_topic_ids: bool
+        self,
+        partitions: OrderedDict[PartitionKey, FetchPartition],
+        *,
+        uses_topic_ids: bool,
+        isolation_level: int,
     ) -> int:
         now_ms = self._clock.now_ms()
         if len(self._sessions) >= self.slots_max and not self._evict(len(partitions), now_ms):
@@ -291,8 +475,13 @@ class FetchSessionCache:
         session_id = randint(1, EPOCH_MAX)
         while session_id in self._sessions:
             session_id = randint(1, EPOCH_MAX)
-        session = FetchSession(session_id, partitions, now_ms, uses_topic_ids=uses_topic_ids)
-        self._sessions[session_id] = session
+        self._sessions[session_id] = FetchSession(
+            session_id,
+            partitions,
+            now_ms,
+            uses_topic_ids=uses_topic_ids,
+            isolation_level=isolation_level,
+        )
         return session_id
 
     def _evict(self, size: int, now_ms: int) -> bool:
@@ -301,7 +490,7 @@ class FetchSessionCache:
             return False
         oldest = next(iter(self._sessions.values()))
         if now_ms - oldest.last_used_ms > EVICTION_MS:
-            del self._sessions[oldest.id]
+            self._end(oldest.id)
             return True
         # Its age counts when it is used, as in Kafka: one that was never used while old stays.
         settled = [
@@ -314,5 +503,5 @@ class FetchSessionCache:
         smallest = min(settled, key=lambda s: (len(s.partitions), s.id))
         if size <= len(smallest.partitions):
             return False
-        del self._sessions[smallest.id]
+        self._end(smallest.id)
         return True

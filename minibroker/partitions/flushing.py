@@ -2,9 +2,9 @@
 would.
 
 Kafka's append calls fsync before it returns once `flush.messages` records are not on the disk; the
-producer's answer leaves after that. Here the append is written, `PartitionManager.commit` asks
+producer's answer leaves after that. Here the append is written, `AppendQueue.commit` asks
 `Flusher` for the fsync, and the connection holds the answers of that read until it is done
-(`server/connection`). A partition has one fsync at a time; whoever asks meanwhile shares the next
+(`server/transport`). A partition has one fsync at a time; whoever asks meanwhile shares the next
 one. A disk that refuses makes those answers KAFKA_STORAGE_ERROR and takes the log directory
 offline, as in Kafka, a full disk too (`SyncError`): readers do not see what it was for.
 
@@ -22,15 +22,13 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from minibroker.errors import StorageError
+from minibroker.errors import MinibrokerError, StorageError
 from minibroker.partitions.log_check import LogCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.errors import MinibrokerError
-    from minibroker.partitions.manager import Failable
-    from minibroker.partitions.partition import Partition
+    from minibroker.partitions.partition import Failable, Partition
     from minibroker.storage.tasks import FlushTask
 
     RunThen = Callable[
@@ -45,18 +43,32 @@ NEVER_MS: Final = 1 << 53
 """An interval beyond this (some 285,000 years) is none."""
 
 
+def run_now(
+    task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
+) -> None:
+    """Do `task` at once, where there is no worker, and tell `done` what came of it."""
+    try:
+        task()
+    except (MinibrokerError, OSError) as error:
+        done(error)
+    else:
+        done(None)
+
+
+def run_now_of(_path: str) -> RunThen:
+    """Return what does the work of a log directory where there are no workers."""
+    return run_now
+
+
 class Flushing:
     """The fsyncs that some answers wait for; `future` is done when all of them are."""
 
-    __slots__ = ("_left", "future", "is_failed", "refuses_all")
+    __slots__ = ("_left", "future", "is_failed")
 
     def __init__(self) -> None:
         self._left = 0
         self.is_failed = False
         """The disk refused one of them: an answer that claims what it was for says so already."""
-        self.refuses_all = False
-        """Something was appended that no answer claims (`Journal.append`): where the disk refuses,
-        whatever waits is refused as a whole."""
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def begin(self) -> None:
@@ -70,7 +82,7 @@ class Flushing:
             self.future.set_result(None)
 
 
-class _Round:
+class _SyncRound:
     """One fsync of one partition: the answers that claim it, and who waits for it."""
 
     __slots__ = ("answers", "task", "waiting")
@@ -85,16 +97,18 @@ class _Round:
 class Flusher:
     """Belongs to the loop's thread; the fsyncs do not."""
 
-    __slots__ = ("_fail", "_next", "_run_then", "_running")
+    __slots__ = ("_fail", "_next", "_run_then_of", "_running")
 
-    def __init__(self, run_then: RunThen, fail: Callable[[Failable], None]) -> None:
-        """`run_then`: a task for a worker, and who is told on the loop how it ended. `fail` turns
-        an answer into an error.
+    def __init__(
+        self, run_then_of: Callable[[str], RunThen], fail: Callable[[Failable], None]
+    ) -> None:
+        """`run_then_of`: log directory → what takes a task for its worker, and who is told on the
+        loop how it ended. `fail` turns an answer into an error.
         """
-        self._run_then = run_then
+        self._run_then_of = run_then_of
         self._fail = fail
-        self._running: dict[Partition, _Round] = {}
-        self._next: dict[Partition, _Round] = {}
+        self._running: dict[Partition, _SyncRound] = {}
+        self._next: dict[Partition, _SyncRound] = {}
 
     def flush(self, partition: Partition, answers: list[Failable], flushing: Flushing) -> None:
         """Have what these answers claim synced; `flushing` waits for it.
@@ -102,7 +116,7 @@ class Flusher:
         When it is done readers see it and waiters are told.
         """
         is_running = partition in self._running
-        joined = self._next.setdefault(partition, _Round())
+        joined = self._next.setdefault(partition, _SyncRound())
         joined.answers += answers
         joined.waiting.append(flushing)
         flushing.begin()
@@ -116,17 +130,18 @@ class Flusher:
         except StorageError as error:
             self._ended(partition, error)
         else:
-            self._run_then(task, partial(self._ended, partition))
+            run_then = self._run_then_of(partition.log.log_directory)
+            run_then(task, partial(self._ended, partition))
 
     def _ended(self, partition: Partition, error: MinibrokerError | OSError | None) -> None:
         ended = self._running.pop(partition)
         if isinstance(error, StorageError):
-            partition.manager.log_failed(partition, error)
+            partition.appends.log_failed(partition, error)
         elif error is not None:
             logger.error("partition %s: %s", partition, error)
         elif ended.task is not None:
             ended.task.apply()
-            if ended.task.log is not partition.log:
+            if ended.task.place is not partition.log.place:
                 self._repeat(partition, ended)
                 return
         # Without an error it may have been passed by: the directory failed, or the topic is gone.
@@ -134,6 +149,7 @@ class Flusher:
         if is_refused:
             for answer in ended.answers:
                 self._fail(answer)
+            partition.wake()  # a coordinator has to hear of what it waits for
         elif ended.task is not None:
             partition.advance_high_watermark(ended.task.end)
         if partition in self._next:
@@ -142,9 +158,9 @@ class Flusher:
             flushing.is_failed = flushing.is_failed or is_refused
             flushing.end()
 
-    def _repeat(self, partition: Partition, ended: _Round) -> None:
+    def _repeat(self, partition: Partition, ended: _SyncRound) -> None:
         """The partition moved to another log directory meanwhile: its copy there is synced, too."""
-        joined = self._next.setdefault(partition, _Round())
+        joined = self._next.setdefault(partition, _SyncRound())
         joined.answers[:0] = ended.answers
         joined.waiting[:0] = ended.waiting
         self._start(partition)
@@ -176,7 +192,7 @@ class FlushSchedule(LogCheck):
             log = self._logs.logs.get(left.popleft())
             if log is None or log.log_end_offset == log.recovery_point:
                 continue
-            if now_ms - log.last_flush_ms < log.config.flush_ms:
+            if now_ms - log.durability.last_flush_ms < log.config.flush_ms:
                 self._is_needed_again = True
                 continue
             try:

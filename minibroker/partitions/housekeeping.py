@@ -1,9 +1,8 @@
-"""What has to be done some time after an append: checkpoints, retention, compaction, forgetting
-silent producers, fsync.
+"""Work some time after an append: checkpoints, retention, compaction, silent producers, fsync.
 
 No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed. The
 producers are looked at on the loop (their state belongs to it), in slices over the logs whose
-state is loaded; checkpoints are written by the worker; retention, compaction, `flush.ms` and syncs
+state is loaded; checkpoints are written by the workers; retention, compaction, `flush.ms` and syncs
 have modules of their own.
 
 Source: Kafka LogManager (checkpointLogRecoveryOffsets, checkpointLogStartOffsets),
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from minibroker.partitions.compaction import CompactionCheck
 from minibroker.partitions.flushing import FlushSchedule
 from minibroker.partitions.retention import RetentionCheck
-from minibroker.partitions.syncing import SyncSchedule
+from minibroker.partitions.syncing import SyncSchedules
 from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ class Housekeeping:
         "_dynamic",
         "_expiry_timer",
         "_logs",
-        "_run_later",
         "_timers",
         "compaction",
         "flushes",
@@ -56,18 +54,16 @@ class Housekeeping:
         dynamic: DynamicConfig,
         clock: Clock,
         timers: Timers,
-        run_later: Callable[[Callable[[], None]], None],
-        run_then: RunThen,
+        run_then_of: Callable[[str], RunThen],
         on_storage_error: Callable[[StorageError], None],
     ) -> None:
-        """`run_later` gives blocking work to the worker; `run_then` also tells the loop how it
-        ended; `on_storage_error` hears what a disk refused on the loop.
+        """`run_then_of`: log directory → what takes blocking work for its worker, and tells the
+        loop how it ended; `on_storage_error` hears what a disk refused on the loop.
         """
         self._logs = logs
         self._dynamic = dynamic
         self._clock = clock
         self._timers = timers
-        self._run_later = run_later
         self._checkpoint_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
         self.retention = RetentionCheck(
@@ -75,7 +71,6 @@ class Housekeeping:
             dynamic=dynamic,
             clock=clock,
             timers=timers,
-            run_later=run_later,
             on_error=on_storage_error,
         )
         self.flushes = FlushSchedule(
@@ -83,20 +78,19 @@ class Housekeeping:
             dynamic=dynamic,
             clock=clock,
             timers=timers,
-            run_later=run_later,
             on_error=on_storage_error,
         )
         self.compaction = CompactionCheck(
             logs=logs, dynamic=dynamic, clock=clock, timers=timers, on_error=on_storage_error
         )
-        self.syncs = SyncSchedule(
+        self.syncs = SyncSchedules(
             interval_ms=dynamic.broker.log_sync_interval_ms,
             logs=logs,
             timers=timers,
-            run_then=run_then,
+            run_then_of=run_then_of,
             on_error=on_storage_error,
         )
-        """Logs ask it themselves: `Disk.on_unsynced`."""
+        """Logs ask it themselves: `LogManager.on_unsynced`."""
 
     def begin(self) -> None:
         """The logs are loaded: what an earlier run left may be too old by now, or dirty."""
@@ -111,7 +105,9 @@ class Housekeeping:
         self.syncs.close()
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """What topics inherit comes as `on_topic_config`; intervals are asked for when armed."""
+        """Do nothing: topics get inherited values by `on_topic_config`, intervals are read when
+        armed.
+        """
 
     def on_topic_config(self, topic: str | None) -> None:
         """Limits may be lower now: the next check is due."""
@@ -140,7 +136,7 @@ class Housekeeping:
 
     def _checkpoint(self) -> None:
         self._checkpoint_timer = None
-        self._run_later(self._logs.checkpoint_now)
+        self._logs.checkpoint_later()
 
     def _remove_expired_producers(self) -> None:
         self._expiry_timer = None

@@ -1,4 +1,4 @@
-"""An internal topic as a coordinator's journal: what it decides is a record first, and state then.
+"""An internal topic as the journal of a coordinator: every decision is a record first.
 
 `groups` keeps `__consumer_offsets` in one, `transactions` `__transaction_state`. A coordinator is
 responsible for the keys (group ids, transactional ids) whose hash names a partition that this
@@ -9,9 +9,10 @@ broker leads:
                                └─────new leader epoch──────────┘
 
 While a partition loads, its records are read and decoded on the worker, some at a time, and handed
-to the listener on the loop in the order of the log; requests get COORDINATOR_LOAD_IN_PROGRESS.
+to the listener on the loop, in slices and in the order of the log. Meanwhile requests get
+COORDINATOR_LOAD_IN_PROGRESS.
 Appends go the way of produced records: staged, written with everything else that one read of a
-socket brought, and only then applied and answered (`stage`), or at once (`append`).
+socket brought (`flush`) or at once (`write_staged`), and told when they are visible.
 
 Source: Kafka 3.9 GroupMetadataManager, TransactionStateManager; 4.x CoordinatorRuntime.
 """
@@ -20,13 +21,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import lru_cache
-from struct import unpack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.cluster.internal_topics import new_topic
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, CorruptionError, KafkaError
+from minibroker.java_strings import partition_for
+from minibroker.partitions.cold_reads import ROUNDS_MAX, ColdError
 from minibroker.partitions.journal_partition import (
     JournalPartition,
     JournalState,
@@ -40,9 +42,10 @@ from minibroker.partitions.partition import LOG_END
 from minibroker.records.builder import build_batch
 from minibroker.records.compression import CODEC_NAMES, NONE
 from minibroker.records.record import Record
+from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from minibroker.clock import Clock
     from minibroker.cluster.cluster import Cluster
@@ -60,8 +63,7 @@ __all__ = ["Journal", "JournalListener", "JournalState", "Staged", "StagedAppend
 logger = logging.getLogger(__name__)
 
 LOAD_BYTES: Final = 256 * 1024
-"""Read, decoded and applied at a time: some two thousand records, a few milliseconds."""
-HASHES_KEPT: Final = 4096
+"""Read and decoded at a time: some two thousand records, applied in slices."""
 
 
 class JournalListener(Protocol):
@@ -70,7 +72,8 @@ class JournalListener(Protocol):
     def on_batch(self, index: int, header: BatchHeader, records: Sequence[Any]) -> None:
         """During load: the next batch of partition `index`, control batches (markers) included.
 
-        `records` are `Record`s, or what the journal's `decode` made of them.
+        A batch of many records comes in parts. `records` are `Record`s, or what the journal's
+        `decode` made of them.
         """
 
     def on_loaded(self, index: int) -> None:
@@ -139,20 +142,24 @@ class Journal:
             self.on_topic_created(topic)
 
     def close(self) -> None:
-        """The logs are about to be closed: nothing is read any more, nobody told of anything."""
+        """Forget the partitions: their logs are about to be closed."""
         self._partitions.clear()
 
     # The topic.
 
     async def ensure_topic(self) -> TopicImage:
-        """The topic's image, after creating it if there is none (behaviour G3).
+        """The topic's image, after creating it if there is none.
 
-        Raises KafkaError(COORDINATOR_NOT_AVAILABLE) where it cannot be created now.
+        Raises KafkaError(COORDINATOR_NOT_AVAILABLE) where it cannot be created now. A broker that
+        is not the controller only begins to create it, and raises that.
         """
         topic = self._cluster.image.topics.get(self.topic)
         if topic is not None:
             return topic
         new = new_topic(self.topic, self._config)
+        if not self._cluster.is_controller:
+            self._cluster.begin_topics({self.topic: new})
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         try:
             return await self._cluster.create_topic(
                 self.topic, new.partition_count, new.replication_factor, configs=new.configs
@@ -168,33 +175,39 @@ class Journal:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
 
     def partition_of(self, key: str) -> int:
-        """The partition that keeps `key`, of as many as the topic has or would be created with."""
+        """Return the partition that keeps `key`; without a topic, by the settings for a new one."""
         topic = self._cluster.image.topics.get(self.topic)
         if topic is not None:
             count = len(topic.partitions)
         else:
             count = new_topic(self.topic, self._config).partition_count
-        return _non_negative_hash(key) % count
+        return partition_for(key, count)
 
     # State.
 
     def state_of(self, index: int) -> JournalState | None:
-        """None: not led by this broker."""
+        """Return the state of a partition, None: this broker does not lead it."""
         partition = self._partitions.get(index)
         return None if partition is None else partition.state
 
     def is_active(self, index: int) -> bool:
-        """Whether this broker serves the partition now."""
+        """Return whether this broker serves the partition now."""
         return self.state_of(index) is JournalState.ACTIVE
 
     @property
     def is_loading(self) -> bool:
-        """Whether some partition is still being loaded: a list of everything is not complete."""
-        return any(one.state is JournalState.LOADING for one in self._partitions.values())
+        """Return whether a partition is being loaded: then a list of everything is not complete."""
+        return any(
+            partition.state is JournalState.LOADING for partition in self._partitions.values()
+        )
 
     def active_indexes(self) -> list[int]:
-        """Partitions that are loaded."""
-        return [one.index for one in self._partitions.values() if one.state is JournalState.ACTIVE]
+        """Return the partitions that are loaded."""
+        return [
+            partition.index
+            for partition in self._partitions.values()
+            if partition.state is JournalState.ACTIVE
+        ]
 
     def check_active(self, index: int) -> None:
         """Raises KafkaError: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
@@ -203,6 +216,15 @@ class Journal:
     def leader_epoch_of(self, index: int) -> int:
         """Leader epoch, which coordinators call theirs. Raises as `check_active`."""
         return self._get_active(index).partition.leader_epoch
+
+    def end_offset_of(self, index: int) -> int:
+        """Log end offset, what is staged included. Raises as `check_active`."""
+        return self._get_active(index).partition.log_end_offset
+
+    def is_replicated(self, index: int) -> bool:
+        """Return whether records are visible only when followers have them, too."""
+        partition = self._partitions.get(index)
+        return partition is not None and partition.partition.replicas is not None
 
     def _get_active(self, index: int) -> JournalPartition:
         partition = self._partitions.get(index)
@@ -222,42 +244,8 @@ class Journal:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether appended batches are."""
+        """Return whether appended batches are compressed."""
         return self._codec != CODEC_NAMES[NONE]
-
-    def append(
-        self,
-        index: int,
-        records: Sequence[JournalRecord],
-        *,
-        producer_id: int = -1,
-        producer_epoch: int = -1,
-        is_transactional: bool = False,
-        required_acks: int = -1,
-    ) -> int:
-        """Write `records` (at least one) as one batch; the offset of the first.
-
-        It is in the file when this returns, as is everything staged before. Where `flush.messages`
-        ask for an fsync, answers wait for that, and are NOT_COORDINATOR if it fails; what the
-        caller makes of it in memory goes with the log directory. Raises KafkaError as `stage`, and
-        NOT_COORDINATOR where the disk refused.
-        """
-        failures: list[ErrorCode] = []
-        staged = self.stage(
-            index,
-            records,
-            on_failed=failures.append,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            is_transactional=is_transactional,
-            required_acks=required_acks,
-        )
-        self._manager.commit()
-        if self._manager.flushing is not None:
-            self._manager.flushing.refuses_all = True
-        if failures:
-            raise KafkaError(failures[0], f"cannot append to partition {index} of {self.topic}")
-        return staged.first_offset
 
     def stage(
         self,
@@ -272,7 +260,7 @@ class Journal:
         base_sequence: int = -1,
         required_acks: int = -1,
     ) -> StagedAppend:
-        """Have `records` (at least one) written as one batch by the next `PartitionManager.commit`.
+        """Have `records` (at least one) written as one batch by the next `AppendQueue.commit`.
 
         Exactly one of the two is called then, before any answer of this socket read leaves:
         `on_written` with the first offset, in the order of the log, or `on_failed` with the code
@@ -299,7 +287,7 @@ class Journal:
     def stage_batch(
         self, index: int, batch: bytearray, now_ms: int, staged: Staged, *, required_acks: int = -1
     ) -> None:
-        """As `stage`, for who built the batch; `staged` gets its offsets. Raises as `stage`."""
+        """Stage a batch that the caller built; `staged` gets its offsets. Raises as `stage`."""
         partition = self._get_active(index)
         try:
             appended = partition.partition.append(
@@ -311,21 +299,31 @@ class Journal:
         staged.last_offset = appended.last_offset
         partition.staged.append(staged)
 
-    def when_told(self, index: int, then: Callable[[], None]) -> None:
+    def when_told(
+        self,
+        index: int,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+    ) -> None:
         """Call `then` when everything staged in a partition so far took effect.
 
-        At once where nothing waits, also for a partition that this broker does not lead.
+        At once where nothing waits, also for a partition that this broker does not lead. `failed`
+        is called instead, with the code for clients, where this broker loses the partition before.
         """
         partition = self._partitions.get(index)
         if partition is None:
             then()
         else:
-            partition.when_told(then)
+            partition.when_told(then, failed)
 
     def flush(self) -> None:
         """Write what is staged: whoever looks at state sees all that was accepted before."""
-        if self._manager.staged:
+        if self._manager.appends.staged:
             self._manager.commit()
+
+    def write_staged(self) -> None:
+        """Write what was staged since the last `flush`; its entries are told, no answer waits."""
+        self._manager.commit_told()
 
     # Changes of the cluster (`cluster.updates.ClusterListener`).
 
@@ -336,7 +334,7 @@ class Journal:
                 self._follow(index)
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Added partitions are new and empty; keys that hash to them now start there anew."""
+        """Load added partitions, which are empty; keys that hash to them now start there anew."""
         if topic.name == self.topic:
             for index in range(old_count, len(topic.partitions)):
                 self._follow(index)
@@ -349,13 +347,13 @@ class Journal:
             self._follow(partition)
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Everything of the journal is gone."""
+        """Unload everything: the journal is gone."""
         if topic.name == self.topic:
             for index in list(self._partitions):
                 self._unload(index)
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """The logs follow their configuration by themselves."""
+        """Do nothing: the logs follow their configuration by themselves."""
 
     def _follow(self, index: int) -> None:
         led = self._manager.find(self.topic, index)
@@ -374,6 +372,7 @@ class Journal:
     def _unload(self, index: int) -> None:
         partition = self._partitions.pop(index)
         partition.leave()
+        partition.fail_staged()
         if partition.state is not JournalState.FAILED:
             self._listener.on_unloaded(index)
 
@@ -388,14 +387,26 @@ class Journal:
         led = partition.partition
         led.flush_staged()
         offset = max(partition.next_offset, led.log_start_offset)
-        if offset >= led.log_end_offset:
-            self._finish_loading(partition)
-            return
         try:
-            read = led.read(offset, LOAD_BYTES, isolation_level=LOG_END, min_one_batch=True)
+            led.require_producers()  # offsets of transactions are appended with producers' ids
+            if offset >= led.log_end_offset:
+                self._finish_loading(partition)
+                return
+            read = led.read(
+                offset,
+                LOAD_BYTES,
+                isolation_level=LOG_END,
+                min_one_batch=True,
+                resident_only=partition.cold_rounds < ROUNDS_MAX,
+            )
+        except ColdError as cold:
+            partition.cold_rounds += 1
+            cold.load(partial(self._go_on_loading, partition))
+            return
         except KafkaError as error:
             self._fail_loading(partition, error)
             return
+        partition.cold_rounds = 0
         if not read.records:
             self._end_in_gap(partition, offset)
             return
@@ -411,6 +422,11 @@ class Journal:
             loop.call_soon_threadsafe(self._apply, partition, part)
 
         self._run_later(decode_part)
+
+    def _go_on_loading(self, partition: JournalPartition) -> None:
+        """Go on when a worker has read what was missing, unless the partition is gone meanwhile."""
+        if self._partitions.get(partition.index) is partition:
+            self._load_next(partition)
 
     def _end_in_gap(self, partition: JournalPartition, offset: int) -> None:
         """No batch is at `offset` or behind it, and the log ends later: compaction took the last
@@ -434,13 +450,20 @@ class Journal:
             error = CorruptionError(f"no whole batch at offset {part.next_offset}")
             self._fail_loading(partition, error)
             return
-        try:
-            for header, records in part.batches:
+        run_in_slices(self._replay(partition, part))
+
+    def _replay(self, partition: JournalPartition, part: LoadedPart) -> Iterator[None]:
+        """Hand a part to the listener in short steps, then load the next one."""
+        for header, records in part.batches:
+            try:
                 self._listener.on_batch(partition.index, header, records)
-        except Exception as error:  # one bad partition must not keep the others from serving
-            logger.exception("cannot apply %s", partition.partition)
-            self._fail_loading(partition, error)
-            return
+            except Exception as error:  # one bad partition must not keep the others from serving
+                logger.exception("cannot apply %s", partition.partition)
+                self._fail_loading(partition, error)
+                return
+            yield
+            if self._partitions.get(partition.index) is not partition:
+                return  # not led any more
         partition.next_offset = part.next_offset
         self._load_next(partition)
 
@@ -463,18 +486,3 @@ class Journal:
             partition.next_offset,
             error,
         )
-
-
-@lru_cache(HASHES_KEPT)
-def _non_negative_hash(text: str) -> int:
-    """Java's String.hashCode of `text`, made non-negative as Kafka's Utils.abs does.
-
-    Summed over UTF-16 code units, so that ids beyond the basic plane go where Kafka puts them.
-    """
-    data = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for unit in unpack(f">{len(data) // 2}H", data):
-        value = (31 * value + unit) & 0xFFFFFFFF
-    if value == 1 << 31:  # the smallest int has no positive counterpart
-        return 0
-    return value if value < 1 << 31 else (1 << 32) - value

@@ -1,7 +1,7 @@
 """One partition of a coordinator's journal: its state, what is staged in it, parts of it decoded.
 
 `journal` holds one `JournalPartition` for each partition of its topic that this broker leads. It
-hangs on the partition as a long poll does and so learns, inside `PartitionManager.commit` and
+hangs on the partition as a long poll does and so learns, inside `AppendQueue.commit` and
 before any answer leaves, what is in the file.
 """
 
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+RECORDS_AT_ONCE: Final = 64
+"""Records that the listener gets in one step of a load; replaying one takes some microseconds."""
+
 
 class JournalState(Enum):
-    """Of one partition that this broker leads."""
+    """The state of one partition that this broker leads."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -42,15 +45,17 @@ class JournalState(Enum):
 class JournalPartition:
     """One led partition of a journal; waits on it like a long poll, to learn what was written."""
 
-    __slots__ = ("leader_epoch", "next_offset", "partition", "staged", "state")
+    __slots__ = ("cold_rounds", "leader_epoch", "next_offset", "partition", "staged", "state")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
-        """In which loading began: a later one begins anew where it failed."""
+        """The epoch in which loading began: a later epoch begins anew where loading failed."""
         self.state = JournalState.LOADING
         self.next_offset = partition.log_start_offset
         """Loaded up to here, exclusive."""
+        self.cold_rounds = 0
+        """How often the next part was not in memory."""
         self.staged: deque[Staged | _Follower] = deque()
         """In the order of the log: entries that are not below the high watermark yet."""
 
@@ -59,40 +64,70 @@ class JournalPartition:
         return self.partition.index
 
     def stay(self) -> None:
-        """Be told of what is written from now on."""
+        """Wait on the partition: be told of its progress from now on."""
         if self.partition.waiters is None:
             self.partition.waiters = set()
         self.partition.waiters.add(self)
 
     def leave(self) -> None:
-        """Be told no more."""
+        """Wait on the partition no more."""
         if self.partition.waiters is not None:
             self.partition.waiters.discard(self)
 
     def on_progress(self) -> None:
-        """Tell the entries below the high watermark, in the order of the log."""
+        """Tell the entries below the high watermark, in the order of the log.
+
+        What stands behind an entry that the disk refused is refused with it.
+        """
         staged = self.staged
         high_watermark = self.partition.high_watermark
-        while staged and (staged[0].is_failed or staged[0].last_offset < high_watermark):
-            entry = staged.popleft()
+        is_lost = False
+        while staged:
+            entry = staged[0]
+            is_lost = entry.is_failed or (is_lost and isinstance(entry, _Follower))
+            if not is_lost and entry.last_offset >= high_watermark:
+                return
+            staged.popleft()
             try:
-                entry.succeed()
+                if is_lost:
+                    entry.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
+                else:
+                    entry.succeed()
             except Exception:  # what the others recorded is done all the same
                 logger.exception("cannot do what is recorded in %s", self.partition)
 
-    def when_told(self, then: Callable[[], None]) -> None:
+    def when_told(
+        self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None = None
+    ) -> None:
         """Call `then` when every entry that is staged now was told: at once if there is none."""
+        self.on_progress()  # what the disk refused is not waited for
         if self.staged:
-            self.staged.append(_Follower(self.staged[-1].last_offset, then))
+            self.staged.append(_Follower(self.staged[-1].last_offset, then, failed))
         else:
             then()
 
+    def fail_staged(self) -> None:
+        """Fail all entries, in the order of the log: this broker serves the partition no more."""
+        while self.staged:
+            entry = self.staged.popleft()
+            try:
+                entry.error_code = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            except Exception:  # the others are told all the same
+                logger.exception("cannot fail what was recorded in %s", self.partition)
+
     def complete(self) -> None:
-        """What comes of the partition, the cluster's changes tell."""
+        """Fail or tell the entries: the partition is offline or led elsewhere, or an fsync failed.
+
+        The coordinator itself follows the changes of the cluster.
+        """
+        if self.partition.is_leader:
+            self.on_progress()
+        else:
+            self.fail_staged()
 
 
 class Staged(Protocol):
-    """An append to a journal that the next `PartitionManager.commit` writes: its `Failable`, and
+    """An append to a journal that the next `AppendQueue.commit` writes: its `Failable`, and
     who is told when it is in the file."""
 
     error_code: int
@@ -105,14 +140,14 @@ class Staged(Protocol):
 
     @property
     def is_failed(self) -> bool:
-        """Nothing of it was written."""
+        """Return whether nothing of it was written."""
 
     def succeed(self) -> None:
-        """It is in the file, unless it `is_failed`; called in the order of the log."""
+        """Go on: the append is visible, unless it `is_failed`. Called in the order of the log."""
 
 
 class StagedAppend:
-    """What `PartitionManager.commit` knows of an append: a `Failable` with somebody to tell."""
+    """The entry of an append: tells one of two callbacks how it ended."""
 
     __slots__ = (
         "_on_failed",
@@ -149,21 +184,39 @@ class StagedAppend:
                 self._on_failed(coordinator_error(ErrorCode(code)))
 
     def succeed(self) -> None:
-        """The records are in the file (nothing happens where the disk refused them)."""
+        """Tell that the records are visible; do nothing where the disk refused them."""
         if not self.is_failed and self._on_written is not None:
             self._on_written(self.first_offset)
 
 
 class _Follower:
-    """Stands behind an entry in the queue of a partition, and is told after it."""
+    """A call that stands behind an entry in the queue of a partition."""
 
-    __slots__ = ("last_offset", "succeed")
+    __slots__ = ("_failed", "last_offset", "succeed")
 
     is_failed = False
 
-    def __init__(self, last_offset: int, then: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        last_offset: int,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None,
+    ) -> None:
         self.last_offset = last_offset
         self.succeed = then
+        self._failed = failed
+
+    @property
+    def error_code(self) -> int:
+        """0: it waits for others."""
+        return 0
+
+    @error_code.setter
+    def error_code(self, code: int) -> None:
+        if self._failed is None:  # it waits for its turn, however the others went
+            self.succeed()
+        else:
+            self._failed(coordinator_error(ErrorCode(code)))
 
 
 class LoadedPart:
@@ -185,7 +238,8 @@ def decode_batches(
     """The whole batches in `data` (the last may be cut), of any format, from `start_offset` on.
 
     The first may begin before it, as an offset in the middle of a batch finds the batch. What
-    `decode_batch` gives stands for the whole batch. Raises CorruptionError.
+    `decode_batch` gives stands for the whole batch. A batch of many records is cut into parts.
+    Raises CorruptionError.
     """
     batches: list[tuple[BatchHeader, Sequence[Any]]] = []
     next_offset = start_offset
@@ -198,7 +252,10 @@ def decode_batches(
             records = read_records(data, position, header)
             if decode is not None:
                 records = decode(header, records)
-        batches.append((header, records))
+        batches += [
+            (header, records[start : start + RECORDS_AT_ONCE])
+            for start in range(0, len(records) or 1, RECORDS_AT_ONCE)
+        ]
         next_offset = header.last_offset + 1
         position += header.size_bytes
     return LoadedPart(batches, next_offset)
@@ -214,7 +271,7 @@ def _whole_header(data: memoryview, position: int) -> BatchHeader | None:
 
 
 def coordinator_error(code: ErrorCode) -> ErrorCode:
-    """What a coordinator answers when its journal's log answers `code`."""
+    """Return the coordinator's error for `code` of its journal's log."""
     return _COORDINATOR_ERRORS.get(code, code)
 
 

@@ -1,4 +1,4 @@
-"""What periodic looks at the logs share: what they are given (`retention`, `flushing`).
+"""The base of the periodic looks at the logs (`retention`, `flushing`, `compaction`).
 
 Such a check belongs to the loop's thread. It goes through the logs a few at a time, leaves what
 blocks to the worker, and is armed by what may give it work.
@@ -31,7 +31,6 @@ class LogCheck:
         "_left",
         "_logs",
         "_on_error",
-        "_run_later",
         "_timer",
         "_timers",
     )
@@ -43,15 +42,13 @@ class LogCheck:
         dynamic: DynamicConfig,
         clock: Clock,
         timers: Timers,
-        run_later: Callable[[Callable[[], None]], object],
         on_error: Callable[[StorageError], None],
     ) -> None:
-        """`run_later` gives blocking work to the worker; `on_error` is told what a disk refused."""
+        """`on_error` is told what a disk refused."""
         self._logs = logs
         self._dynamic = dynamic
         self._clock = clock
         self._timers = timers
-        self._run_later = run_later
         self._on_error = on_error
         self._timer: Timer | None = None
         self._left: deque[TopicPartition] | None = None
@@ -60,3 +57,9 @@ class LogCheck:
         """Was there a check since the start?"""
         self._is_needed_again = False
         """Will there be something to do after the running check?"""
+
+    def close(self) -> None:
+        """Look at nothing any more: the logs are about to be closed."""
+        self._left = None
+        if self._timer is not None:
+            self._timer.cancel()

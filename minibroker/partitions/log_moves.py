@@ -36,21 +36,22 @@ TOPIC_NAME_MAX_WITH_PARTITION = 255 - len(".") - 32 - len("-future")
 class LogMoves:
     """Belongs to the loop's thread."""
 
-    __slots__ = ("_bytes_per_s", "_logs", "_moves", "_partitions", "_timers", "_worker")
+    __slots__ = ("_bytes_per_s", "_logs", "_moves", "_partitions", "_timers", "_worker_of")
 
     def __init__(
         self,
         *,
         logs: LogManager,
         partitions: PartitionManager,
-        worker: Worker,
+        worker_of: Callable[[str], Worker],
         timers: Timers,
         bytes_per_s: Callable[[], float],
     ) -> None:
-        """`bytes_per_s`: `replica.alter.log.dirs.io.max.bytes.per.second` as it is now."""
+        """`worker_of`: log directory → its worker; that of the destination copies. `bytes_per_s`:
+        `replica.alter.log.dirs.io.max.bytes.per.second` as it is now."""
         self._logs = logs
         self._partitions = partitions
-        self._worker = worker
+        self._worker_of = worker_of
         self._timers = timers
         self._bytes_per_s = bytes_per_s
         self._moves: dict[TopicPartition, LogMove] = {}
@@ -63,7 +64,7 @@ class LogMoves:
         if len(str(name)) > TOPIC_NAME_MAX_WITH_PARTITION:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
         views = self._partitions.log_directories()
-        view = next((one for one in views if one.path == path), None)
+        view = next((directory for directory in views if directory.path == path), None)
         if view is None:
             raise KafkaError(
                 ErrorCode.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config."
@@ -107,7 +108,7 @@ class LogMoves:
             self._give_up(name)
         if partition.log.log_directory == destination:
             return
-        if any(one.is_offline for one in self._partitions.log_directories()):
+        if any(directory.is_offline for directory in self._partitions.log_directories()):
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 f"Can not move {name} while a log directory is offline",
@@ -131,7 +132,8 @@ class LogMoves:
         try:
             copy = move.next_round()
             if copy is None:
-                self._worker.run_then(move.sync(), lambda error: self._end(name, move, error))
+                worker = self._worker_of(move.destination)
+                worker.run_then(move.sync(), lambda error: self._end(name, move, error))
                 return
         except StorageError as error:
             self._failed(name, move, error)
@@ -146,7 +148,7 @@ class LogMoves:
             else:
                 self._timers.after(delay_ms, lambda: self._step(name, move))
 
-        self._worker.run_then(copy, done)
+        self._worker_of(move.destination).run_then(copy, done)
 
     def _end(self, name: TopicPartition, move: LogMove, error: Exception | None) -> None:
         """Everything but the rest is copied and durable: copy it, and exchange the logs."""
@@ -169,11 +171,11 @@ class LogMoves:
             self._failed(name, move, failure)
             return
         del self._moves[name]
-        partition = self._partitions.find(*name)
-        if partition is not None:
+        partition = self._partitions.replica(*name)
+        if partition is not None and partition.has_log:
             partition.exchange_log(log)
-        self._worker.run_later(remove_old)
-        self._worker.run_later(self._logs.checkpoint_now)
+        self._worker_of(move.destination).run_later(remove_old)
+        self._logs.checkpoint_later()
         logger.info("partition %s is in %s now", name, move.destination)
 
     def _failed(self, name: TopicPartition, move: LogMove, error: Exception) -> None:
@@ -185,4 +187,4 @@ class LogMoves:
 
     def _give_up(self, name: TopicPartition) -> None:
         move = self._moves.pop(name)
-        self._worker.run_later(self._logs.remove_copy(move.directory))
+        self._worker_of(move.destination).run_later(self._logs.remove_copy(move.directory))

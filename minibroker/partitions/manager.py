@@ -1,99 +1,106 @@
-"""All partitions that this broker leads; follows the metadata image.
+"""All partitions of this broker; follows the metadata image.
 
-Handlers ask here for a partition; the connection calls `commit` before it sends answers. Metadata
-changes (`cluster/`) make and drop partitions.
+Handlers ask here for a partition, and get those that this broker leads. Metadata changes
+(`cluster/`) and failed disks make partitions and change their roles (`role`).
+
+A partition that another broker leads is a follower where its log is here. Kafka makes the log if
+there is none. Nothing replicates yet, so here an empty log would only claim that there is a copy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.image import NO_LEADER
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, MinibrokerError, StorageError
-from minibroker.ids import TopicPartition
+from minibroker.errors import KafkaError, StorageError
+from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.partitions.append_queue import AppendQueue
 from minibroker.partitions.checking import Checker
-from minibroker.partitions.directories import LogDirectoryView
-from minibroker.partitions.flushing import Flusher, Flushing
+from minibroker.partitions.flushing import run_now, run_now_of
+from minibroker.partitions.log_deletion import LogDeletion
+from minibroker.partitions.log_directory_view import LogDirectoryView
 from minibroker.partitions.ownerless import keep_ownerless
 from minibroker.partitions.partition import Partition
-from minibroker.slices import TimeSlice
+from minibroker.partitions.replicas import FollowerId, ReplicaRules
+from minibroker.partitions.role import (
+    NO_EPOCH,
+    Follower,
+    Offline,
+    OfflineReason,
+    become_follower,
+    become_leader,
+    go_offline,
+    is_stale,
+)
+from minibroker.slices import TimeSlice, run_in_slices
+from minibroker.storage.follower_records import UnexpectedOffsetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
-    RunThen = Callable[
-        [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], None
-    ]
     from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
-    from minibroker.partitions.waiters import Waiter
+    from minibroker.partitions.flushing import RunThen
     from minibroker.storage.log_manager import LogManager
-    from minibroker.storage.partition_log import AppendInfo
+    from minibroker.storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
-
-def _run_now(
-    task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
-) -> None:
-    """Without a worker: at once."""
-    try:
-        task()
-    except (MinibrokerError, OSError) as error:
-        done(error)
-    else:
-        done(None)
+DELETED_AT_ONCE: Final = 10
+"""A topic that another broker deleted leaves in one turn if it has at most so many partitions."""
 
 
 def _ignore(_error: StorageError) -> None:
-    """Nobody asked to be told."""
+    """Do nothing: nobody asked to be told."""
 
 
-class Failable(Protocol):
-    """A part of an answer that says "written", until the disk says otherwise."""
-
-    error_code: int
-    base_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
+def _have_no_followers(_partition: Partition) -> None:
+    """Replicate nothing: there is no other broker."""
 
 
-def fail_answer(answer: Failable) -> None:
-    """Not written after all: what Kafka answers when the disk refuses."""
-    answer.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
-    answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
+def _ignore_follower(_partition: Partition, _follower: FollowerId) -> None:
+    """Keep the ISR as it is."""
 
 
-PRODUCE_VERSIONS: Final = 14
+def _is_lost(partition: Partition) -> bool:
+    """Return whether the partition's directory failed: it is not served before the next start."""
+    role = partition.role
+    return isinstance(role, Offline) and role.reason is OfflineReason.DIRECTORY_FAILED
+
+
+def _following(partition: Partition) -> Follower:
+    """Return the role of a follower. Raises KafkaError(NOT_LEADER_OR_FOLLOWER)."""
+    role = partition.role
+    if isinstance(role, Follower):
+        return role
+    raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{partition} is no follower: {role}")
 
 
 class PartitionManager:
-    """Topic name and index → partition; staged appends; who waits."""
+    """Topic name and index → partition; the queue of their appends. Owned by the loop."""
 
     __slots__ = (
         "_broker_id",
+        "_deletions",
         "_dynamic",
         "_image",
         "_leaving",
         "_logs",
-        "_lost",
-        "_offline",
         "_on_change",
-        "_run_later",
+        "_role_listeners",
         "_topics",
+        "appends",
         "checker",
-        "flusher",
-        "flushing",
         "is_started",
+        "on_follower_fetch",
+        "on_role",
         "on_storage_error",
-        "routes",
-        "run_then",
-        "staged",
+        "replica_rules",
+        "run_then_of",
     )
 
     def __init__(
@@ -104,176 +111,157 @@ class PartitionManager:
         logs: LogManager,
         dynamic: DynamicConfig,
         on_change: Callable[[], None],
-        run_later: Callable[[int, Callable[[], None]], None],
     ) -> None:
-        """`on_change` is told of commits; `run_later` gets a delay (ms) and blocking work."""
+        """Tell `on_change` of commits."""
         self._broker_id = broker_id
+        """Constant after construction, as are the callables and parts that follow."""
         self._image = image
         self._logs = logs
         self._dynamic = dynamic
         self._on_change = on_change
-        self._run_later = run_later
-        self._offline: set[TopicPartition] = set()
-        self._lost: set[TopicPartition] = set()
-        """Of the offline ones those whose directory failed: not made again before the next start.
-        """
-        self._leaving: set[str] = set()
-        """Topics that are marked for deletion: nobody is served, though the image may have them."""
+        self._leaving: dict[str, bool] = {}
+        """Topics that are marked for deletion: nobody is served, though the image may have them.
+        True once their logs have left."""
+        self._deletions: dict[str, Generator[None]] = {}
+        """Topic that is gone from the metadata → the rest of its deletion."""
         self.on_storage_error: Callable[[StorageError], None] = _ignore
         """Told of everything the disk refused (`directories.FailedDirectories`)."""
         self.is_started = False
         """Set when the cluster's image is complete. Until then every partition is one that was
         there before, and one whose directory is offline must not be begun anew in another."""
         self._topics: dict[str, dict[int, Partition]] = {}
-        self.routes: list[dict[bytes, Any]] = [{} for _ in range(PRODUCE_VERSIONS)]
-        """Per Produce version: topic and partition as the request has them → where it goes.
-        `handlers/produce_fast` fills it; emptied whenever a partition comes, goes or changes."""
-        self.staged: list[tuple[Partition, Failable, AppendInfo]] = []
-        """Appends that `commit` completes: partition, claiming answer, the log's entry."""
-        self.checker = Checker(_run_now)
-        self.flusher = Flusher(_run_now, fail_answer)
-        """The broker puts others in the place of these two, that leave the loop."""
-        self.run_then: RunThen = _run_now
+        """In every role."""
+        self._role_listeners: list[Callable[[], None]] = []
+        self.appends = AppendQueue(on_change=on_change, on_failed=self._say_failed)
+        self.checker = Checker(run_now)
+        """The broker puts one in its place that leaves the loop."""
+        self.run_then_of: Callable[[str], RunThen] = run_now_of
         """Has a worker do what may block, and tells the loop how it ended."""
-        self.flushing: Flushing | None = None
-        """What answers that have not left have to wait for."""
+        self.replica_rules = ReplicaRules(
+            broker_id,
+            logs.clock.now_ms,
+            lambda: dynamic.broker.replica_lag_time_max_ms,
+            lambda other: other in image().brokers,
+        )
+        """How leaders judge their followers."""
+        self.on_role: Callable[[Partition], None] = _have_no_followers
+        """Told of each role that a partition with a log takes (`replication`)."""
+        self.on_follower_fetch: Callable[[Partition, FollowerId], None] = _ignore_follower
+        """Told of each fetch of a follower (`replication`)."""
 
     # Finding.
 
     def find(self, topic: str, index: int) -> Partition | None:
-        """The partition if this broker leads it."""
+        """Return the partition if this broker leads it, else None."""
+        partition = self.replica(topic, index)
+        return partition if partition is not None and partition.is_leader else None
+
+    def replica(self, topic: str, index: int) -> Partition | None:
+        """Return the partition in any role, None if this broker has nothing of it."""
         partitions = self._topics.get(topic)
         return partitions.get(index) if partitions is not None else None
 
-    def get(self, topic: str, index: int) -> Partition:
-        """The partition, online and led here.
+    def get(self, topic: str, index: int, leader_epoch: int = NO_EPOCH) -> Partition:
+        """Return the partition, online and led here in `leader_epoch` (-1: in any).
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
+        Raises KafkaError: as `hosted` and `check_leads`.
         """
-        partitions = self._topics.get(topic)
-        if partitions is not None:
-            partition = partitions.get(index)
-            if partition is not None:
-                return partition
+        partition = self.hosted(topic, index)
+        self.check_leads(partition, leader_epoch)
+        return partition
+
+    def hosted(self, topic: str, index: int) -> Partition:
+        """Return the partition, a leader's or a follower's.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, and where the partition
+        is on other brokers only, NOT_LEADER_OR_FOLLOWER. Source: Kafka
+        ReplicaManager.getPartitionOrError.
+        """
+        partition = self.replica(topic, index)
+        if partition is not None and partition.is_leader:
+            return partition
         known = None if topic in self._leaving else self._image().topics.get(topic)
         if known is None or not 0 <= index < len(known.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if (topic, index) in self._offline:
+        if partition is not None and not partition.has_log:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 f"Partition {topic}-{index} is in an offline log directory",
             )
-        raise KafkaError(
+        if partition is None:
+            raise self._leads_not(f"{topic}-{index}")
+        return partition
+
+    def check_leads(self, partition: Partition, leader_epoch: int) -> None:
+        """Compare the leader epoch that a client believes in, -1 for none, then the role.
+
+        Raises KafkaError: FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, also of a follower, then
+        NOT_LEADER_OR_FOLLOWER. Source: Kafka Partition.getLocalLog.
+        """
+        partition.check_leader_epoch(leader_epoch)
+        if not partition.is_leader:
+            raise self._leads_not(str(partition))
+
+    def _leads_not(self, name: str) -> KafkaError:
+        return KafkaError(
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            f"Broker {self._broker_id} does not lead partition {topic}-{index}",
+            f"Broker {self._broker_id} does not lead partition {name}",
         )
 
     def high_watermark_of(self, name: TopicPartition) -> int | None:
-        """None: not led here."""
-        partition = self.find(name.topic, name.partition)
-        return None if partition is None else partition.high_watermark
+        """Return the high watermark of a leader or a follower, None where there is neither."""
+        partition = self.replica(name.topic, name.partition)
+        if partition is None or not partition.has_log:
+            return None
+        return partition.high_watermark
 
     def of_topic(self, topic: str) -> dict[int, Partition]:
-        """Index → partition of a topic, those led here; empty when there are none."""
-        return self._topics.get(topic, {})
+        """Return index → partition of a topic, those led here; empty if there are none."""
+        partitions = self._topics.get(topic, {})
+        return {index: found for index, found in partitions.items() if found.is_leader}
 
     def log_directories(self) -> list[LogDirectoryView]:
-        """Every configured log directory with the logs in it (DescribeLogDirs)."""
+        """Return every configured log directory with the logs in it (DescribeLogDirs)."""
         return [LogDirectoryView(directory, self._logs) for directory in self._logs.directories]
 
-    # Appending.
+    # Disks.
 
     def commit(self) -> None:
-        """Write what was staged since the last call, one `writev` per partition.
+        """Write what is staged (`AppendQueue.commit`)."""
+        self.appends.commit()
 
-        A disk that refuses turns the answers that claimed the append into KAFKA_STORAGE_ERROR; the
-        log has cut itself back, so nothing torn stays. Where `flushing` is set afterwards, who
-        sends answers takes it and waits for it first.
-        """
-        staged = self.staged
-        if not staged:
-            return
-        self.staged = []
-        for partition, answer, entry in staged:
-            try:
-                partition.log.write_staged()
-            except StorageError as error:
-                self.log_failed(partition, error)
-            except Exception:  # a bug of ours costs this partition, the others are written
-                logger.exception("cannot write to %s", partition)
-            if entry.is_lost or entry.last_offset >= partition.log.log_end_offset:
-                fail_answer(answer)
-        self._on_change()
-        # Only now readers are woken: what they read may be staged in several partitions.
-        unsynced: dict[Partition, list[Failable]] | None = None
-        for partition, answer, _ in staged:
-            log = partition.log
-            end_offset = log.log_end_offset
-            if end_offset == partition.high_watermark:
-                continue
-            if end_offset - log.recovery_point < log.config.flush_messages:
-                partition.advance_high_watermark(end_offset)
-            else:
-                unsynced = unsynced or {}
-                unsynced.setdefault(partition, []).append(answer)
-        if unsynced is not None:
-            self._flush(unsynced)
+    def commit_told(self) -> None:
+        """Write what is staged and tells by itself (`AppendQueue.commit_told`)."""
+        self.appends.commit_told()
 
-    def _flush(self, unsynced: dict[Partition, list[Failable]]) -> None:
-        """`flush.messages` are reached: these answers wait for fsync, and readers too."""
-        flushing = self.flushing
-        if flushing is None or flushing.future.done():
-            flushing = Flushing()
-        flushing.begin()
-        for partition, answers in unsynced.items():
-            self.flusher.flush(partition, answers, flushing)
-        flushing.end()
-        self.flushing = flushing
-
-    def when_synced(self, then: Callable[[bool], None]) -> None:
-        """Call `then` when the fsyncs are done that the answers of this read wait for: mostly now.
-
-        For answers of other connections, to which what was just committed leads. `then` is told
-        whether it is on the disk.
-        """
-        flushing = self.flushing
-        if flushing is None:
-            then(True)
-        elif flushing.future.done():
-            then(not flushing.is_failed)
-        else:
-            flushing.future.add_done_callback(lambda _future: then(not flushing.is_failed))
-
-    def log_failed(self, partition: Partition, error: StorageError) -> None:
-        """Say once what the disk refused; the next append tries again, as room may come back,
-        unless the whole directory goes offline.
-        """
-        self._say_failed(f"partition {partition}", error)
-
-    def _say_failed(self, what: str, error: StorageError) -> None:
-        logger.error("%s: %s", what, error)
+    def _say_failed(self, subject: str, error: StorageError) -> None:
+        """Log an error of a disk with its subject, and pass it on."""
+        logger.error("%s: %s", subject, error)
         self.on_storage_error(error)
 
     def take_offline(self, lost: Collection[TopicPartition]) -> None:
-        """The directory of these partitions failed: KAFKA_STORAGE_ERROR from now on.
+        """Answer KAFKA_STORAGE_ERROR for these partitions from now on: their directory failed.
 
         Answers that claim staged appends fail with the next `commit`.
         """
-        self._forget_routes()
-        self._offline.update(lost)
-        self._lost.update(lost)
+        self._tell_roles_change()
         for topic, index in lost:
-            partition = self._topics.get(topic, {}).pop(index, None)
-            if partition is not None:
-                self._wake(partition)
+            partition = self.replica(topic, index) or self._add(topic, index, ZERO_TOPIC_ID)
+            partition.take_role(go_offline(partition.role, OfflineReason.DIRECTORY_FAILED))
+            partition.wake()
 
     @property
     def lost(self) -> list[TopicPartition]:
-        """Partitions of this broker that it cannot serve until it is started again."""
-        return list(self._lost)
+        """Return the partitions of this broker that it cannot serve until it is started again."""
+        return [
+            TopicPartition(topic, index)
+            for topic, partitions in self._topics.items()
+            for index, partition in partitions.items()
+            if _is_lost(partition)
+        ]
 
     def delete_records(self, partition: Partition, offset: int) -> int:
-        """Let the partition start at `offset` (-1: its high watermark); the low watermark then.
+        """Let the partition start at `offset` (-1: its high watermark); return its low watermark.
 
         Raises KafkaError: POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
@@ -282,18 +270,102 @@ class PartitionManager:
         self._on_change()
         return low_watermark
 
+    # Following a leader: fetchers call this with its answers (`replication.fetcher`).
+
+    def append_as_follower(
+        self,
+        partition: Partition,
+        records: memoryview,
+        *,
+        leader_high_watermark: int,
+        leader_log_start_offset: int,
+    ) -> None:
+        """Append the records of a Fetch answer, with the offsets and epochs of the leader.
+
+        They are written when this returns. The high watermark is the leader's, as far as the log
+        reaches; it may go back. The log starts where the leader's does, once that is committed.
+        Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, and as
+        `PartitionLog.append_as_follower`.
+
+        Source: Kafka ReplicaFetcherThread.processPartitionData,
+        Partition.appendRecordsToFollowerOrFutureReplica.
+        """
+        role = _following(partition)
+        log = partition.log
+        try:
+            try:
+                log.append_as_follower(records, role.epoch)
+            except UnexpectedOffsetError as error:
+                # The leader's log starts inside of a batch, which the leader sends as a whole.
+                end_offset = log.log_end_offset
+                if not (log.is_empty and error.first_offset < end_offset <= error.last_offset):
+                    raise
+                self._logs.truncate(partition.topic, partition.index, error.first_offset)
+                log.append_as_follower(records, role.epoch)
+            high_watermark = log.update_high_watermark(leader_high_watermark)
+            if leader_log_start_offset <= high_watermark:
+                log.advance_log_start(leader_log_start_offset, high_watermark)
+        except StorageError as error:
+            self.appends.log_failed(partition, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+
+    def truncate(self, partition: Partition, offset: int) -> None:
+        """Remove everything of a follower from `offset` on; its high watermark is at most `offset`
+        then.
+
+        Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
+        """
+        _following(partition)
+        try:
+            self._logs.truncate(partition.topic, partition.index, offset)
+        except StorageError as error:
+            self.appends.log_failed(partition, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+
+    # Followers of what this broker leads.
+
+    def follower_fetched(
+        self, partition: Partition, follower: FollowerId, offset: int, log_start_offset: int
+    ) -> None:
+        """Note that a follower fetches from `offset`, and so has everything before.
+
+        Raises KafkaError(NOT_LEADER_OR_FOLLOWER): that broker has no replica.
+        """
+        partition.follower_fetched(follower.broker_id, offset, log_start_offset)
+        self.on_follower_fetch(partition, follower)
+
+    def begin_anew(self, partition: Partition, offset: int) -> None:
+        """Remove everything of a follower, whose log begins at `offset` then.
+
+        Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
+        """
+        _following(partition)
+        try:
+            self._logs.begin_anew(partition.topic, partition.index, offset)
+        except StorageError as error:
+            self.appends.log_failed(partition, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+
+    def with_followers(self) -> Iterator[Partition]:
+        """Yield the partitions led here that have followers."""
+        for partitions in self._topics.values():
+            for partition in partitions.values():
+                if partition.replicas is not None:
+                    yield partition
+
     # Metadata changes (`cluster.subscribe`).
 
     def on_topic_created(self, topic: TopicImage) -> None:
-        """Make the partitions of a new topic that this broker leads."""
-        self._leaving.discard(topic.name)
+        """Make the partitions of a new topic that are here."""
+        self._leaving.pop(topic.name, None)
+        self._finish_deletion(topic.name)
         self.on_partitions_added(topic, 0)
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Make those of the added partitions that this broker leads."""
+        """Make those of the added partitions that are here."""
         for index in range(old_count, len(topic.partitions)):
-            if topic.partitions[index].leader == self._broker_id:
-                self._lead(topic, index, topic.partitions[index])
+            if topic.partitions[index].leader != NO_LEADER:
+                self._follow_image(topic, index)
 
     async def delete_logs(self, topic: TopicImage) -> None:
         """Take the logs of a topic out of service that is about to leave the metadata.
@@ -305,174 +377,238 @@ class PartitionManager:
 
         Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
         """
-        failure: StorageError | None = None
-        directories: set[str] = set()
-        self._leaving.add(topic.name)
-        self.commit()
-        self._forget_routes()
+        self._leaving[topic.name] = False
+        deletion = self._begin_deletion(topic)
         turn = TimeSlice()
-        for index in range(len(topic.partitions)):
+        for _ in deletion.steps():
             if turn.is_over:
                 await turn.pause()
-                self.commit()
-                self._forget_routes()
-            try:
-                directories.update(self._delete_log(topic, index))
-            except StorageError as error:
-                failure = failure or error
-        synced: asyncio.Future[StorageError | None] = asyncio.get_running_loop().create_future()
+        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def end(error: StorageError | None) -> None:
-            if not synced.done():
-                synced.set_result(error)
+        def end() -> None:
+            if not settled.done():
+                settled.set_result(None)
 
-        self._sync_names(directories, end)
-        failure = await synced or failure
-        if failure is not None:
-            raise failure
-
-    def _sync_names(
-        self, directories: Collection[str], then: Callable[[StorageError | None], None]
-    ) -> None:
-        """Have a worker sync these log directories; tell `then` what a disk refused."""
-
-        def end(error: MinibrokerError | OSError | None) -> None:
-            if error is not None:
-                assert isinstance(error, StorageError)
-                self._say_failed("names of deleted logs", error)
-            then(error)
-
-        if directories:
-            self.run_then(partial(self._logs.sync_names, directories), end)
-        else:
-            then(None)
+        deletion.settle(self.run_then_of, end)
+        await settled
+        if deletion.failure is not None:
+            raise deletion.failure
+        self._leaving[topic.name] = True
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Drop what `delete_logs` has left: all where another broker deleted the topic."""
-        self.commit()
-        self._forget_routes()
-        directories: set[str] = set()
-        for index in range(len(topic.partitions)):
-            self._offline.discard(TopicPartition(topic.name, index))
-            self._lost.discard(TopicPartition(topic.name, index))
-            with suppress(StorageError):  # was said, and the directory is offline
-                directories.update(self._delete_log(topic, index))
-        self._topics.pop(topic.name, None)
-        self._leaving.discard(topic.name)
-        self._sync_names(directories, lambda _error: None)
+        """Forget the topic's partitions. Where another broker deleted the topic, delete its logs,
+        a few at a time.
+        """
+        if self._leaving.pop(topic.name, False):
+            self._topics.pop(topic.name, None)
+            return
+        deletion = self._begin_deletion(topic)
+        steps = self._deletions[topic.name] = self._deletion_steps(topic.name, deletion)
+        if len(topic.partitions) <= DELETED_AT_ONCE:
+            self._finish_deletion(topic.name)
+        else:
+            run_in_slices(steps)
 
-    def _delete_log(self, topic: TopicImage, index: int) -> list[str]:
-        """Take one log out of service, if there is one; its log directory. Raises StorageError."""
-        partition = self._topics.get(topic.name, {}).pop(index, None)
-        if partition is not None:
-            self._wake(partition)
-        try:
-            log = self._logs.get(topic.name, index)
-            if log is None or (partition is None and log.is_of_other_topic(topic.topic_id)):
-                return []
-            task = self._logs.delete(topic.name, index)
-        except StorageError as error:
-            self._say_failed(f"partition {topic.name}-{index}", error)
-            raise
-        assert task is not None
-        # As Kafka: the broker's delay, whatever the topic's own `file.delete.delay.ms`.
-        self._run_later(self._dynamic.topic_default.file_delete_delay_ms, task)
-        return [log.log_directory]
+    def _deletion_steps(self, name: str, deletion: LogDeletion) -> Generator[None]:
+        yield from deletion.steps()
+        self._deletions.pop(name, None)
+        deletion.settle(self.run_then_of, lambda: None)
+
+    def _begin_deletion(self, topic: TopicImage) -> LogDeletion:
+        """Take the topic's partitions out of service; their logs are still there."""
+        self._finish_deletion(topic.name)
+        self.commit()
+        self._tell_roles_change()
+        partitions = self._topics.pop(topic.name, {})
+        return self._deletion_of(topic, partitions, range(len(topic.partitions)))
+
+    def _deletion_of(
+        self, topic: TopicImage, partitions: dict[int, Partition], indexes: Sequence[int]
+    ) -> LogDeletion:
+        return LogDeletion(
+            topic,
+            partitions,
+            indexes,
+            logs=self._logs,
+            # As Kafka: the broker's delay, whatever the topic's own `file.delete.delay.ms`.
+            delay_ms=self._dynamic.topic_default.file_delete_delay_ms,
+            on_failed=self._say_failed,
+        )
+
+    def _finish_deletion(self, name: str) -> None:
+        """Take out of service what a deleted topic of this name still has."""
+        for _ in self._deletions.pop(name, ()):
+            pass
+
+    def end_deletions(self, *, are_finished: bool) -> None:
+        """Finish the deletions that are under way, or drop them as a process that dies. The logs
+        are about to be closed.
+        """
+        for name, steps in list(self._deletions.items()):
+            if are_finished:
+                self._finish_deletion(name)
+            else:
+                steps.close()
 
     def begin(self) -> None:
-        """The image is complete now: new partitions may be made; logs that it knows no topic of
-        are named, and kept whole.
+        """Make new partitions from now on: the image is complete. Name the logs that it knows no
+        topic of, and keep them whole.
         """
         self.is_started = True
         keep_ownerless(self._logs, self._image(), self._broker_id, self._dynamic.topic_default)
 
     def on_leadership(self, topic: TopicImage, index: int) -> None:
-        """Leader, epoch or in-sync replicas of one partition changed."""
-        self._lead(topic, index, topic.partitions[index])
+        """Follow leader, epoch or in-sync replicas of one partition."""
+        self._follow_image(topic, index)
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Configurations come resolved, as `on_topic_config`."""
+        """Do nothing: configurations come resolved, as `on_topic_config`."""
 
     def on_topic_config(self, topic: str | None) -> None:
-        """A topic's configuration (None: every topic's) changed: its logs follow at once."""
+        """Give the logs of a topic (None: of every topic) its changed configuration at once."""
         names = list(self._topics) if topic is None else [topic]
         for name in names:
             config = self._dynamic.topic(name)
             rules = self._logs.rules_of(config)
             for partition in self._topics.get(name, {}).values():
-                partition.log.update_config(config, rules)
+                if partition.has_log:
+                    partition.log.update_config(config, rules)
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """Broker settings that logs go by; what topics inherit comes as `on_topic_config`."""
+        """Take the broker settings that logs go by. Topics inherit by `on_topic_config`."""
         self._logs.disk.producer_expiration_ms = config.producer_id_expiration_ms
 
-    def _lead(self, topic: TopicImage, index: int, state: PartitionImage) -> None:
+    def _follow_image(self, topic: TopicImage, index: int) -> None:
+        """Give one partition the role that the image says."""
         if topic.name in self._leaving:
             return
-        self._forget_routes()
-        partitions = self._topics.setdefault(topic.name, {})
-        partition = partitions.get(index)
-        if state.leader != self._broker_id:
-            if partition is not None:
-                del partitions[index]
-                self._wake(partition)
+        self._tell_roles_change()
+        state = topic.partitions[index]
+        partition = self.replica(topic.name, index)
+        if state.leader == self._broker_id:
+            self._lead(partition or self._add(topic.name, index, topic.topic_id), topic, state)
+        elif self._broker_id not in state.replicas:
+            if partition is not None and partition.has_log:
+                self._leave(partition, topic, index, state)
+        else:
+            self._follow(partition or self._add(topic.name, index, topic.topic_id), topic, state)
+
+    def _leave(
+        self, partition: Partition, topic: TopicImage, index: int, state: PartitionImage
+    ) -> None:
+        """Delete the log: this broker has no replica any more. Source: Kafka's StopReplica."""
+        if is_stale(partition.role, state.leader_epoch, state.partition_epoch):
+            self._say_stale(partition, state)
             return
-        if partition is not None:
-            if state.leader_epoch != partition.leader_epoch:
-                self.commit()
-                try:
-                    partition.log.begin_leader_epoch(state.leader_epoch)
-                except StorageError as error:
-                    # The epoch is noted again with the next batch; readers go on meanwhile.
-                    self.log_failed(partition, error)
-            is_new_epoch = partition.leader_epoch != state.leader_epoch
-            partition.leader_epoch = state.leader_epoch
-            partition.isr_size = len(state.isr)
-            if is_new_epoch:
-                self._wake(partition)  # a fetch that named the old epoch is fenced
+        self.commit()
+        del self._topics[topic.name][index]
+        deletion = self._deletion_of(topic, {index: partition}, [index])
+        for _ in deletion.steps():
+            pass
+        deletion.settle(self.run_then_of, lambda: None)
+
+    def _lead(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:
+        """Make a partition the leader in the epoch of `state`, after it has a log."""
+        if not partition.has_log and not self._make_log(partition, topic):
             return
-        name = TopicPartition(topic.name, index)
-        if not self.is_started and self._logs.may_be_lost(name):
-            self.take_offline([name])
-            logger.error("partition %s is offline: its log directory may be", name)
-        if name in self._lost:
+        self.commit()
+        before = partition.role
+        role = become_leader(
+            before,
+            state.leader_epoch,
+            state.partition_epoch,
+            end_offset=partition.log_end_offset,
+            replicas=state.replicas,
+            metadata_isr=state.isr,
+        )
+        if role is None:
+            self._say_stale(partition, state)
             return
-        config = self._dynamic.topic(topic.name)
-        try:
-            log = self._logs.create_log(topic.name, index, topic.topic_id, config)
-            log.update_config(config, self._logs.rules_of(config))
-            log.begin_leader_epoch(state.leader_epoch)
-        except (KafkaError, StorageError) as error:
-            self._offline.add(name)
-            logger.error("partition %s is offline: %s", name, error)
-            if isinstance(error, StorageError):
-                self.on_storage_error(error)
+        if role.epoch != before.epoch:
+            try:
+                partition.log.begin_leader_epoch(role.epoch)
+            except StorageError as error:
+                # The epoch is noted again with the next batch; readers go on meanwhile.
+                self.appends.log_failed(partition, error)
+                if not partition.has_log:
+                    return
+        partition.take_role(role, self.replica_rules)
+        if role.epoch != before.epoch:
+            partition.wake()  # a fetch that named the old epoch is fenced
+        self.on_role(partition)
+
+    def _follow(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:
+        """Make a partition a follower of the leader in `state`, or of nobody."""
+        self.commit()
+        if not partition.has_log and not self._make_log(partition, topic):
             return
-        self._offline.discard(name)
-        partitions[index] = Partition(
-            self,
-            topic=topic.name,
-            index=index,
-            topic_id=topic.topic_id,
-            leader_epoch=state.leader_epoch,
-            isr_size=len(state.isr),
-            log=log,
+        role = become_follower(
+            partition.role, state.leader_epoch, state.partition_epoch, state.leader
+        )
+        if role is None:
+            self._say_stale(partition, state)
+            return
+        partition.take_role(role)
+        partition.wake()
+        self.on_role(partition)
+
+    def _say_stale(self, partition: Partition, state: PartitionImage) -> None:
+        """Log an event that is refused because the partition knows a later one."""
+        logger.warning(
+            "partition %s stays as it is: leader epoch %d, partition epoch %d is older than %s",
+            partition,
+            state.leader_epoch,
+            state.partition_epoch,
+            partition.role,
         )
 
-    def _forget_routes(self) -> None:
-        for routes in self.routes:
-            routes.clear()
+    def _make_log(self, partition: Partition, topic: TopicImage) -> bool:
+        """Open an offline partition's log, or make it; False where it stays offline."""
+        name = TopicPartition(partition.topic, partition.index)
+        if not self.is_started and self._logs.may_be_lost(name):
+            self.take_offline([name])
+            logger.error(
+                "partition %s is offline, because its log may be in an offline log directory", name
+            )
+        if _is_lost(partition):
+            return False
+        config = self._dynamic.topic(topic.name)
+        try:
+            log = self._logs.create_log(topic.name, partition.index, topic.topic_id, config)
+            log.update_config(config, self._logs.rules_of(config))
+        except (KafkaError, StorageError) as error:
+            logger.error("partition %s is offline: %s", name, error)
+            partition.take_role(go_offline(partition.role, OfflineReason.LOG_FAILED))
+            if isinstance(error, StorageError):
+                self.on_storage_error(error)
+            return False
+        self._open(partition, log)
+        return True
+
+    def _open(self, partition: Partition, log: PartitionLog) -> None:
+        """Give a partition its log, and the high watermark of the last checkpoint."""
+        partition.open(log, self._logs.high_watermarks.get(log.name, 0))
+
+    def _add(self, topic: str, index: int, topic_id: bytes) -> Partition:
+        """Make a partition, which is offline as yet."""
+        partition = Partition(self.appends, topic=topic, index=index, topic_id=topic_id)
+        self._topics.setdefault(topic, {})[index] = partition
+        return partition
+
+    def when_roles_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` from now on before a partition comes, goes or changes its role."""
+        self._role_listeners.append(listener)
+
+    def _tell_roles_change(self) -> None:
+        for listener in self._role_listeners:
+            listener()
 
     # Waiting.
 
-    def _wake(self, partition: Partition) -> None:
-        waiters: set[Waiter] | None = partition.waiters
-        if waiters:
-            for waiter in list(waiters):
-                waiter.complete()
-
     def wake_all(self) -> None:
-        """The broker stops: every long poll is answered with what there is."""
+        """Answer every long poll with the records there are: the broker stops."""
         for partitions in self._topics.values():
             for partition in partitions.values():
-                self._wake(partition)
+                partition.wake()
+                if partition.replicas is not None:
+                    partition.replicas.refuse_waiting()

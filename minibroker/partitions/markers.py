@@ -10,12 +10,14 @@ Source: Kafka KafkaApis.handleWriteTxnMarkersRequest, ProducerAppendInfo.appendE
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, answer_error
 from minibroker.partitions import verification
+from minibroker.partitions.cold_reads import ColdError
 from minibroker.records.control import TransactionMarker, build_marker
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from minibroker.ids import TopicPartition
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.partition import Partition
+
+    Codes = dict[TopicPartition, ErrorCode]
 
 _EPOCH_MAX: Final = 32767
 _VERSION_OF_EPOCH_BUMP: Final = 2
@@ -49,14 +53,85 @@ class EndOfTransaction(NamedTuple):
     """2: every end has an epoch of its own, so an epoch seen before belongs to a late marker."""
 
 
-class _Written:
-    """What `PartitionManager.commit` makes of one marker."""
+class _Marker:
+    """One marker on its way: a `Failable` of its append, then a `Waiter` until it is visible."""
 
-    __slots__ = ("base_offset", "error_code", "log_append_time_ms", "log_start_offset")
+    __slots__ = (
+        "_error_code",
+        "_told",
+        "base_offset",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "name",
+        "partition",
+    )
 
-    def __init__(self) -> None:
-        self.error_code = 0
+    def __init__(
+        self, name: TopicPartition, partition: Partition, told: Callable[[_Marker, ErrorCode], None]
+    ) -> None:
+        """`told` is called once: NONE when the marker is below the high watermark."""
+        self.name = name
+        self.partition = partition
+        self._told: Callable[[_Marker, ErrorCode], None] | None = told
+        self._error_code = 0
         self.base_offset = self.log_append_time_ms = self.log_start_offset = -1
+        self.last_offset = -1
+
+    @property
+    def error_code(self) -> int:
+        """Not 0: the disk refused."""
+        return self._error_code
+
+    @error_code.setter
+    def error_code(self, code: int) -> None:
+        self._error_code = code
+        if code:
+            self._tell(ErrorCode(code))
+
+    def on_progress(self) -> None:
+        """The high watermark of the partition moved, or the marker was just written."""
+        if self.partition.high_watermark > self.last_offset:
+            self._tell(ErrorCode.NONE)
+
+    def complete(self) -> None:
+        """The partition goes, or has a new leader epoch: whoever leads it is sent the marker."""
+        self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def wait(self) -> None:
+        """Be told of the partition's progress, unless the marker is visible already."""
+        self.on_progress()
+        if self._told is not None:
+            if self.partition.waiters is None:
+                self.partition.waiters = set()
+            self.partition.waiters.add(self)
+
+    def _tell(self, code: ErrorCode) -> None:
+        told, self._told = self._told, None
+        if told is not None:
+            if self.partition.waiters is not None:
+                self.partition.waiters.discard(self)
+            told(self, code)
+
+
+class _MarkerRound:
+    """The markers of one `MarkerWriter.write`, and who hears how all of them went."""
+
+    __slots__ = ("codes", "left", "then")
+
+    def __init__(self, then: Callable[[Codes], None]) -> None:
+        self.codes: Codes = {}
+        self.left = 1
+        """Markers on their way, and `write` itself while it runs."""
+        self.then = then
+
+    def end(self, name: TopicPartition | None, code: ErrorCode) -> None:
+        """One is through; tell when it was the last."""
+        if name is not None:
+            self.codes[name] = code
+        self.left -= 1
+        if not self.left:
+            self.then(self.codes)
 
 
 class MarkerWriter:
@@ -76,37 +151,71 @@ class MarkerWriter:
         self._offsets = offsets
 
     def write(
-        self, ending: EndOfTransaction, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, ErrorCode]:
-        """Write the marker to each of `partitions`; they are in the files when this returns.
+        self,
+        ending: EndOfTransaction,
+        partitions: Iterable[TopicPartition],
+        then: Callable[[Codes], None],
+    ) -> None:
+        """Write the marker to each of `partitions`; they are in the files when this returns, unless
+        the producers of a log have to be loaded first.
 
-        Gives one code for each: NONE, UNKNOWN_TOPIC_OR_PARTITION (also for a partition led by
-        another broker, as in Kafka), INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED,
-        NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR, UNSUPPORTED_FOR_MESSAGE_FORMAT.
+        `then` is called once, when all of them are visible (below the high watermark) or refused:
+        before this returns, unless one has to be loaded, synced or replicated first. It gets one
+        code for each: NONE, UNKNOWN_TOPIC_OR_PARTITION (also for a partition led by another broker,
+        as in Kafka), NOT_LEADER_OR_FOLLOWER (the leader changed meanwhile), INVALID_PRODUCER_EPOCH,
+        TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR,
+        UNSUPPORTED_FOR_MESSAGE_FORMAT.
         """
-        codes: dict[TopicPartition, ErrorCode] = {}
-        written: dict[TopicPartition, _Written] = {}
+        names = list(partitions)
+        for name in names:
+            partition = self._manager.find(name.topic, name.partition)
+            try:
+                if partition is not None:
+                    partition.require_producers()
+            except ColdError as cold:
+                cold.load(partial(self.write, ending, names, then))
+                return
+            except KafkaError:
+                continue  # the append meets the same error, and answers it
+        self._write(ending, names, then)
+
+    def _write(
+        self,
+        ending: EndOfTransaction,
+        partitions: Iterable[TopicPartition],
+        then: Callable[[Codes], None],
+    ) -> None:
+        """Write the markers: producers are in memory."""
+        whole = _MarkerRound(then)
+
+        def told(marker: _Marker, code: ErrorCode) -> None:
+            if code == ErrorCode.NONE and marker.name.topic == OFFSETS_TOPIC and self._offsets:
+                self._offsets().complete_transaction(
+                    marker.name.partition, ending.producer_id, ending.is_commit
+                )
+            whole.end(marker.name, code)
+
+        self._manager.commit()  # answers of this read wait for what they have staged themselves
+        markers: list[_Marker] = []
         for name in partitions:
             partition = self._manager.find(name.topic, name.partition)
             if partition is None:
-                codes[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                whole.codes[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
-            answer = written[name] = _Written()
+            marker = _Marker(name, partition, told)
             try:
-                self._append(partition, ending, answer)
+                self._append(partition, ending, marker)
             except Exception as error:
-                del written[name]
-                codes[name] = answer_error(error, f"writing a marker to {name}").code
-        self._manager.commit()
-        for name, answer in written.items():
-            codes[name] = ErrorCode(answer.error_code)
-            if not answer.error_code and name.topic == OFFSETS_TOPIC and self._offsets is not None:
-                self._offsets().complete_transaction(
-                    name.partition, ending.producer_id, ending.is_commit
-                )
-        return codes
+                whole.codes[name] = answer_error(error, f"writing a marker to {name}").code
+            else:
+                whole.left += 1
+                markers.append(marker)
+        self._manager.commit_told()
+        for marker in markers:
+            marker.wait()
+        whole.end(None, ErrorCode.NONE)
 
-    def _append(self, partition: Partition, ending: EndOfTransaction, answer: _Written) -> None:
+    def _append(self, partition: Partition, ending: EndOfTransaction, marker: _Marker) -> None:
         """Stage one marker. Raises KafkaError."""
         if ending.transaction_version >= _VERSION_OF_EPOCH_BUMP:
             _check_is_no_late_marker(partition, ending)
@@ -117,7 +226,8 @@ class MarkerWriter:
             producer_epoch=ending.producer_epoch,
             timestamp_ms=now_ms,
         )
-        partition.append(memoryview(batch), -1, now_ms, answer, origin="coordinator")
+        appended = partition.append(memoryview(batch), -1, now_ms, marker, origin="coordinator")
+        marker.last_offset = appended.last_offset
         verification.on_marker(partition, ending.producer_id, ending.producer_epoch)
 
 

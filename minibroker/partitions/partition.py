@@ -1,30 +1,36 @@
-"""One partition that this broker leads: its log, its leader epoch, and who waits for it.
+"""One partition of this broker: its role, its log, its high watermark, and its waiters.
 
-Stands between the handlers and `storage/`. With one replica the high watermark is the log end
-offset as soon as the bytes are written.
+Stands between the handlers and `storage/`. Handlers see leaders only (`PartitionManager.get`). The
+high watermark is a value of its own: with one replica it follows the written end of the log, or the
+synced one where `flush.messages` ask for it, and it survives a change of role.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
+from minibroker.partitions.replica_progress import isr_size_min_of
+from minibroker.partitions.replicas import Replicas
+from minibroker.partitions.role import INITIAL, Leader, Offline, come_back
 
 if TYPE_CHECKING:
-    from minibroker.partitions.manager import Failable, PartitionManager
-    from minibroker.partitions.verification import Pending
-    from minibroker.partitions.waiters import Waiter
+    from minibroker.partitions.replicas import ReplicaRules
+    from minibroker.partitions.role import Role
+    from minibroker.records.batch import BatchHeader
+    from minibroker.storage.log_reads import LogPosition, LogRead
     from minibroker.storage.lookups import TimestampOffset
     from minibroker.storage.partition_log import AppendInfo, PartitionLog
     from minibroker.storage.producer_state import ProducerEntry
-    from minibroker.storage.readable_log import LogPosition, LogRead
     from minibroker.storage.txn_index import AbortedTransaction
     from minibroker.storage.validator import CheckedRecords
 
 logger = logging.getLogger(__name__)
 
+ACKS_ALL: Final = -1
+"""In a Produce request: answer when all replicas in sync have the records."""
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 LOG_END: Final = 2
@@ -34,48 +40,157 @@ HIGH_WATERMARK: Final = -1
 """The offset in DeleteRecords that stands for everything readable."""
 
 
+class Failable(Protocol):
+    """A part of an answer that says "written", until the disk says otherwise."""
+
+    error_code: int
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+
+class Waiter(Protocol):
+    """A listener of one partition."""
+
+    def on_progress(self) -> None:
+        """Hear that more of the partition can be read."""
+
+    def complete(self) -> None:
+        """Hear that the partition goes away, has a new leader epoch, or that the broker stops."""
+
+
+class Appends(Protocol):
+    """The queue that takes what partitions stage (`append_queue.AppendQueue`)."""
+
+    staged: list[tuple[Partition, Failable, AppendInfo]]
+
+    def commit(self) -> None:
+        """Write everything staged."""
+
+    def log_failed(self, partition: Partition, error: StorageError) -> None:
+        """Report that a disk refused to write or to read a partition."""
+
+
+class VerificationGuard:
+    """A producer whose first batch of a transaction is not in the log yet (`verification`).
+
+    Compared by identity: each question to the coordinator after a marker has its own guard.
+    """
+
+    __slots__ = ("epoch", "has_epoch_bump", "lowest_sequence")
+
+    def __init__(self, epoch: int, lowest_sequence: int, *, has_epoch_bump: bool) -> None:
+        self.epoch = epoch
+        self.lowest_sequence = lowest_sequence
+        self.has_epoch_bump = has_epoch_bump
+        """True in the second protocol (KIP-890): the producer's first batch has sequence 0."""
+
+
 class Partition:
-    """A leader on this broker; made and dropped by the `PartitionManager`."""
+    """One replica on this broker; made, changed and dropped by the `PartitionManager`.
+
+    Owned by the loop.
+    """
 
     __slots__ = (
-        "high_watermark",
+        "appends",
         "index",
-        "isr_size",
-        "leader_epoch",
         "log",
-        "manager",
+        "replicas",
+        "role",
         "topic",
         "topic_id",
         "unverified",
         "waiters",
+        "watchers",
     )
 
     def __init__(
         self,
-        manager: PartitionManager,
+        appends: Appends,
         *,
         topic: str,
         index: int,
         topic_id: bytes,
-        leader_epoch: int,
-        isr_size: int,
-        log: PartitionLog,
     ) -> None:
-        self.manager = manager
+        """Begin offline: `open` gives it a log."""
+        self.appends = appends
+        """Constant, as are the next three."""
         self.topic = topic
         self.index = index
         self.topic_id = topic_id
-        self.leader_epoch = leader_epoch
-        self.isr_size = isr_size
-        self.log = log
-        self.high_watermark = log.log_end_offset
+        self.role: Role = INITIAL
+        """Changed by `open` and `take_role` only."""
+        self.replicas: Replicas | None = None
+        """The followers, while this broker leads a partition of several replicas."""
+        self.log: PartitionLog
+        """Set by `open`: there is one unless the role is Offline."""
         self.waiters: set[Waiter] | None = None
-        self.unverified: dict[int, Pending] = {}
+        self.watchers: set[Waiter] | None = None
+        """Listeners that have seen everything; None: nobody, as in most partitions. They are told
+        once, also where the log starts later, and come back when they have seen everything again.
+        """
+        self.unverified: dict[int, VerificationGuard] = {}
         """Producer id → its transactional batches that the coordinator was asked about
         (`verification`)."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
+
+    def open(self, log: PartitionLog, high_watermark: int) -> None:
+        """Take `log`, and the checkpointed high watermark as far as the log reaches.
+
+        The role is Follower of nobody then. Source: Kafka Partition.createLog,
+        UnifiedLog.updateHighWatermark.
+        """
+        role = come_back(self.role)
+        assert role is not None, f"{self} is {self.role}"
+        self.role = role
+        self.log = log
+        log.update_high_watermark(high_watermark)
+        log.on_start_moved = self.tell_news
+
+    def take_role(self, role: Role, rules: ReplicaRules | None = None) -> None:
+        """Take `role`, the result of a step from the role so far.
+
+        `rules`: how a leader judges its followers. A leader without any is in sync alone, and lets
+        readers see everything written.
+        """
+        before = self.role
+        self.role = role
+        if role.__class__ is not Leader:
+            self.unverified.clear()
+            replicas, self.replicas = self.replicas, None
+            if replicas is not None:
+                replicas.refuse_waiting()
+            return
+        was_leader = before.__class__ is Leader
+        if self.replicas is None:
+            if rules is None or len(role.replicas) == 1:
+                if not was_leader:
+                    self.advance_high_watermark(self.log_end_offset)
+                return
+            self.replicas = Replicas(rules)
+        is_new_epoch = not was_leader or before.epoch != role.epoch
+        self.replicas.lead(role, self.log_end_offset, is_new_epoch=is_new_epoch)
+        self.advance_high_watermark(self.replicas.own_end_offset)
+
+    @property
+    def is_leader(self) -> bool:
+        return self.role.__class__ is Leader
+
+    @property
+    def has_log(self) -> bool:
+        return self.role.__class__ is not Offline
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.role.epoch
+
+    @property
+    def high_watermark(self) -> int:
+        """The end of reading (the log's); it never moves back while this broker leads."""
+        return self.log.high_watermark
 
     @property
     def log_start_offset(self) -> int:
@@ -117,6 +232,7 @@ class Partition:
         *,
         origin: Literal["client", "coordinator"] = "client",
         is_bounded: bool = False,
+        header: BatchHeader | None = None,
         checked: CheckedRecords | None = None,
     ) -> AppendInfo:
         """Check one produce request's records for this partition and stage them for the disk.
@@ -125,53 +241,54 @@ class Partition:
             records: writable, the request's bytes; offsets are patched in place.
             acks: -1, 0 or 1.
             now_ms: wall clock, milliseconds.
-            answer: what the client will be told; turned into an error if the disk refuses later.
+            answer: the client's answer; it becomes an error if the disk refuses later.
             origin: a coordinator's own records are not checked for sequences.
-            is_bounded: raise LargeBatchError where to check them would hold the loop.
-            checked: these records, where `Checker` has checked them.
+            is_bounded: raise LargeBatchError where the check would hold the loop, ColdError where
+                the producers have to be loaded first.
+            header: what `read_produced_header` gives for the records, None: the log reads it.
+            checked: these records, where they were checked before (`checking`).
 
-        The bytes are on disk after `PartitionManager.commit`; the answer must not leave before.
+        The bytes are on disk after `AppendQueue.commit`; the answer must not leave before.
 
         Raises KafkaError with Kafka's code; nothing is appended then.
         """
+        role = self.role
+        if role.__class__ is not Leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self} is not led here any more")
         log = self.log
-        if acks == -1 and (self.isr_size != 1 or log.config.min_insync_replicas > 1):
-            self._check_in_sync(log.config.min_insync_replicas)
+        if acks == ACKS_ALL and log.config.min_insync_replicas > 1:
+            self._check_in_sync(role, log.config.min_insync_replicas)
         try:
-            appended = log.append(
+            appended = log.append_as_leader(
                 records,
-                self.leader_epoch,
+                role.epoch,
                 now_ms,
                 origin=origin,
                 is_bounded=is_bounded,
+                header=header,
                 checked=checked,
             )
         except StorageError as error:
             raise self._failed(error) from error
-        self.manager.staged.append((self, answer, appended))
+        self.appends.staged.append((self, answer, appended))
         return appended
 
-    def _check_in_sync(self, min_insync_replicas: int) -> None:
+    def _check_in_sync(self, role: Leader, min_insync_replicas: int) -> None:
         """Raise KafkaError NOT_ENOUGH_REPLICAS if acks=all cannot be kept.
 
-        Where Kafka's controller put other replicas into the ISR, it may elect one of them later.
-        This broker does not wait until they have a record, so it acknowledges none.
+        `min.insync.replicas` never asks for more replicas than the partition has.
         """
-        if self.isr_size < min_insync_replicas:
+        isr_size = len(role.metadata_isr)
+        isr_size_min = isr_size_min_of(min_insync_replicas, len(role.replicas))
+        if isr_size < isr_size_min:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"The size of the current ISR {self.isr_size} is insufficient to satisfy the"
-                f" min.isr requirement of {min_insync_replicas} for partition {self}",
-            )
-        if self.isr_size > 1:
-            raise KafkaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self} has {self.isr_size} replicas in sync, and minibroker does not replicate"
-                " yet: move the partition to one replica, or produce with acks=1",
+                f"The size of the current ISR {isr_size} is insufficient to satisfy the"
+                f" min.isr requirement of {isr_size_min} for partition {self}",
             )
 
     def delete_records(self, offset: int) -> int:
-        """Of `PartitionManager.delete_records`, which says what it raises.
+        """Do `PartitionManager.delete_records` for this partition, and raise the same errors.
 
         Source: Kafka Partition.deleteRecordsOnLeader.
         """
@@ -193,17 +310,25 @@ class Partition:
         return self.log_start_offset
 
     def end_offset_for(self, isolation_level: int) -> int:
-        """Where reading ends: high watermark, or last stable offset for read_committed."""
+        """Return the end of reading: high watermark, or last stable offset for read_committed."""
         if isolation_level == READ_COMMITTED:
             return self.last_stable_offset
         return self.log_end_offset if isolation_level == LOG_END else self.high_watermark
 
     def read(
-        self, offset: int, max_bytes: int, *, isolation_level: int, min_one_batch: bool
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        isolation_level: int,
+        min_one_batch: bool,
+        resident_only: bool = False,
     ) -> LogRead:
-        """Whole and partial batches from `offset` on, at most `max_bytes` (a memoryview of a map).
+        """Return whole and partial batches from `offset` on, at most `max_bytes` (a memoryview of a
+        map).
 
-        Raises KafkaError(OFFSET_OUT_OF_RANGE) outside [log start offset, log end offset].
+        Raises KafkaError(OFFSET_OUT_OF_RANGE) outside [log start offset, log end offset]; with
+        `resident_only`, ColdError where it would wait for the disk.
         """
         self.flush_staged()
         try:
@@ -212,6 +337,7 @@ class Partition:
                 max_bytes,
                 end_offset=self.end_offset_for(isolation_level),
                 min_one_batch=min_one_batch,
+                resident_only=resident_only,
             )
         except StorageError as error:
             raise self._failed(error) from error
@@ -224,37 +350,50 @@ class Partition:
             raise self._failed(error) from error
 
     def aborted_transactions(self, offset: int, read: LogRead) -> list[AbortedTransaction]:
-        """Aborted transactions with data from `offset` to the end of what was read."""
+        """Return the aborted transactions with data from `offset` to the end of `read`."""
         try:
             return self.log.aborted_transactions(offset, self.log.end_of(read))
         except StorageError as error:
             raise self._failed(error) from error
 
     def producers(self) -> dict[int, ProducerEntry]:
-        """Producer id → what the log knows of it, what is staged included; not to be changed."""
+        """Return producer id → its entry in the log, with staged batches; not to be changed."""
         try:
             return self.log.producers()
         except StorageError as error:
             raise self._failed(error) from error
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record with a timestamp ≥ `timestamp` (ms), None if there is none."""
-        self.flush_staged()
+    def require_producers(self) -> None:
+        """Raise ColdError while the producers of the log are on the disk only (`cold_reads`)."""
         try:
-            return self.log.offset_for_timestamp(timestamp)
+            self.log.require_producers()
         except StorageError as error:
             raise self._failed(error) from error
 
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp, None in an empty log."""
+    def offset_for_timestamp(
+        self, timestamp: int, *, resident_only: bool = False
+    ) -> TimestampOffset | None:
+        """Return the first record with a timestamp ≥ `timestamp` (ms), None if there is none. With
+        `resident_only`, raise ColdError where it would wait for the disk.
+        """
         self.flush_staged()
         try:
-            return self.log.max_timestamp_offset()
+            return self.log.offset_for_timestamp(timestamp, resident_only=resident_only)
+        except StorageError as error:
+            raise self._failed(error) from error
+
+    def max_timestamp_offset(self, *, resident_only: bool = False) -> TimestampOffset | None:
+        """Return the first record with the largest timestamp, None in an empty log. With
+        `resident_only`, raise ColdError where it would wait for the disk.
+        """
+        self.flush_staged()
+        try:
+            return self.log.max_timestamp_offset(resident_only=resident_only)
         except StorageError as error:
             raise self._failed(error) from error
 
     def offsets_before(self, timestamp: int, max_count: int) -> list[int]:
-        """Segment starts for ListOffsets v0 (behaviour T8), newest first."""
+        """Return segment starts for ListOffsets v0, newest first."""
         self.flush_staged()
         try:
             return self.log.offsets_before(timestamp, max_count)
@@ -262,12 +401,12 @@ class Partition:
             raise self._failed(error) from error
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """(largest epoch ≤ `epoch`, where it ended); (-1, -1) when the log knows none."""
+        """Return (largest epoch ≤ `epoch`, its end offset); (-1, -1) where the log knows none."""
         self.flush_staged()
         return self.log.end_offset_for_epoch(epoch)
 
     def earliest_epoch(self) -> int:
-        """Leader epoch of the record at the log start offset, -1 when the log knows none."""
+        """Return the leader epoch at the log start offset, -1 where the log knows none."""
         self.flush_staged()
         entries = self.log.epochs.entries
         if entries and entries[0][1] <= self.log.log_start_offset:
@@ -275,28 +414,96 @@ class Partition:
         return -1
 
     def _failed(self, error: StorageError) -> KafkaError:
-        self.manager.log_failed(self, error)
+        self.appends.log_failed(self, error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
 
     def exchange_log(self, log: PartitionLog) -> None:
-        """The same records are in another log directory now; nothing is staged."""
+        """Take the log of the same records in another log directory; nothing is staged."""
+        log.update_high_watermark(self.log.high_watermark)
         self.log = log
-        log.note_high_watermark(self.high_watermark)
+        log.on_start_moved = self.tell_news
 
     def flush_staged(self) -> None:
-        """Have staged appends on disk before the log is looked at."""
-        if self.manager.staged:
-            self.manager.commit()
+        """Write staged appends before the log is read."""
+        if self.appends.staged:
+            self.appends.commit()
 
     def advance_high_watermark(self, offset: int) -> None:
-        """Let readers see everything below `offset`, and wake the waiters. Never moves back."""
-        if offset <= self.high_watermark:
+        """Let readers see everything below `offset`, and wake the waiters.
+
+        It never moves back, and moves only while this broker leads. With followers it moves as far
+        as all replicas in sync are: `offset` is where this broker is itself.
+        """
+        if self.role.__class__ is not Leader:
             return
-        self.high_watermark = offset
-        self.log.note_high_watermark(offset)
+        log = self.log
+        # A truncation may have come since somebody asked for a sync up to `offset`.
+        end_offset = min(offset, log.log_end_offset)
+        replicas = self.replicas
+        if replicas is None:
+            has_moved = log.advance_high_watermark(end_offset)
+        else:
+            replicas.own_end_offset = max(replicas.own_end_offset, end_offset)
+            min_insync_replicas = log.config.min_insync_replicas
+            has_moved = log.advance_high_watermark(
+                replicas.committed(log.high_watermark, min_insync_replicas)
+            )
+            replicas.complete(log.high_watermark, min_insync_replicas)
+        if not has_moved:
+            return
+        if self.watchers:
+            self.tell_news()
+        self.tell_waiters()
+
+    def tell_appended(self) -> None:
+        """Tell followers, who read to the end of the log, that there is more."""
+        if self.watchers:
+            self.tell_news()
+        self.tell_waiters()
+
+    def tell_waiters(self) -> None:
+        """Have those who wait look again."""
         if self.waiters:
             for waiter in list(self.waiters):
                 try:
                     waiter.on_progress()
                 except Exception:  # not the fault of who appended, nor of the others
                     logger.exception("cannot tell of progress in %s", self)
+
+    def follower_fetched(self, broker_id: int, offset: int, log_start_offset: int) -> None:
+        """Note that the follower `broker_id` fetches from `offset`: it has everything before.
+
+        Raises KafkaError NOT_LEADER_OR_FOLLOWER where that broker has no replica. Source: Kafka
+        Partition.updateFollowerFetchState.
+        """
+        replicas = self.replicas
+        if replicas is None or not replicas.note_fetch(
+            broker_id, offset, log_start_offset, self.log_end_offset
+        ):
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {broker_id} has no replica of {self}"
+            )
+        self.advance_high_watermark(replicas.own_end_offset)
+
+    def tell_news(self) -> None:
+        """Tell the watchers, which had seen everything, that there is more."""
+        watchers, self.watchers = self.watchers, None
+        for watcher in watchers or ():
+            watcher.on_progress()
+
+    def watch(self, watcher: Waiter) -> None:
+        """Tell `watcher` once, as soon as there is something that it has not seen."""
+        if self.watchers is None:
+            self.watchers = set()
+        self.watchers.add(watcher)
+
+    def unwatch(self, watcher: Waiter) -> None:
+        """Tell it nothing."""
+        if self.watchers is not None:
+            self.watchers.discard(watcher)
+
+    def wake(self) -> None:
+        """End every wait: the partition goes away, has a new leader epoch, or the broker stops."""
+        watchers, self.watchers = self.watchers, None
+        for waiter in (*(watchers or ()), *(self.waiters or ())):
+            waiter.complete()

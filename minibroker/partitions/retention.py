@@ -1,9 +1,9 @@
 """When retention looks at the logs: `log.retention.check.interval.ms`, and not for nothing.
 
 A check goes through the logs a few at a time. What it needs of files that nobody has opened yet is
-read by the worker (`storage.retention.survey`); the decision and the renames, short and bounded,
-are made on the loop, to which the logs belong; bytes are removed by the worker. Between two steps
-the loop serves clients (KAFKA-4614).
+read by the directory's worker (`storage.survey`), while the check goes on with the other
+logs; the decision and the renames, short and bounded, are made on the loop, to which the logs
+belong; bytes are removed by the worker. Between two steps the loop serves clients (KAFKA-4614).
 
 The timer runs only while something is there that could expire: a broker without records, or whose
 topics keep everything, has none. Whatever may change that calls `note_change`.
@@ -16,29 +16,59 @@ Source: Kafka LogManager.cleanupLogs.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections import defaultdict, deque
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.errors import StorageError
 from minibroker.partitions.log_check import LogCheck
 from minibroker.storage import retention
+from minibroker.storage.survey import survey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.clock import Clock
+    from minibroker.config.dynamic import DynamicConfig
+    from minibroker.storage.log_manager import LogManager
     from minibroker.storage.partition_log import PartitionLog
-    from minibroker.storage.retention import Found
+    from minibroker.storage.segment import Segment
+    from minibroker.storage.survey import Found
+    from minibroker.timers import Timers
 
 logger = logging.getLogger(__name__)
 
 LOGS_AT_ONCE: Final = 64
-"""So many logs are looked at in one step: a few hundred µs where nothing is to be done."""
+"""Logs in one step: a few hundred µs if no segment is due."""
+
+
+class _Cold(NamedTuple):
+    """A log whose files have to be read before the decision."""
+
+    log: PartitionLog
+    segments: list[Segment]
+    retention_ms: int
 
 
 class RetentionCheck(LogCheck):
-    """Belongs to the loop's thread."""
+    """The check of the logs' retention. Belongs to the loop's thread."""
 
-    __slots__ = ()
+    __slots__ = ("_surveys",)
+
+    def __init__(
+        self,
+        *,
+        logs: LogManager,
+        dynamic: DynamicConfig,
+        clock: Clock,
+        timers: Timers,
+        on_error: Callable[[StorageError], None],
+    ) -> None:
+        """`on_error` is told what a disk refused."""
+        super().__init__(logs=logs, dynamic=dynamic, clock=clock, timers=timers, on_error=on_error)
+        self._surveys = 0
+        """How many of the running check's reads the workers have not ended."""
 
     def note_change(self) -> None:
         """Something was appended or configured, or a log starts later: there may be work."""
@@ -57,12 +87,6 @@ class RetentionCheck(LogCheck):
         """Will there be a check, or is one running?"""
         return self._timer is not None or self._left is not None
 
-    def close(self) -> None:
-        """Look at nothing any more: the logs are about to be closed."""
-        self._left = None
-        if self._timer is not None:
-            self._timer.cancel()
-
     def _begin(self) -> None:
         self._timer = None
         self._has_checked = True
@@ -71,45 +95,58 @@ class RetentionCheck(LogCheck):
         self._step()
 
     def _step(self) -> None:
-        """The next few logs: first what is to be read, then the decision."""
+        """The next few logs. Those whose files have to be read first are decided later."""
         left = self._left
         if left is None:
             return
         if not left:
-            self._left = None
-            if self._is_needed_again:
-                self.note_change()
+            self._end()
             return
-        logs = []
+        warm: list[PartitionLog] = []
+        cold: dict[str, list[_Cold]] = defaultdict(list)
         for _ in range(min(LOGS_AT_ONCE, len(left))):
             log = self._logs.logs.get(left.popleft())
-            if log is not None and not log.config.compact:
-                logs.append(log)
-        cold = [
-            (retention.unsurveyed(list(log.segments), log.config), log.config.retention_ms)
-            for log in logs
-        ]
-        if any(segments for segments, _ in cold):
-            loop = asyncio.get_running_loop()
-            now_ms = self._clock.now_ms()
-            files = self._logs.disk.files
+            if log is None or log.config.compact:
+                continue
+            segments = retention.unsurveyed(list(log.segments), log.config)
+            if segments:
+                cold[log.log_directory].append(_Cold(log, segments, log.config.retention_ms))
+            else:
+                warm.append(log)
+        for path, logs in cold.items():
+            self._survey(path, logs)
+        self._delete(warm)
+        self._timers.after(0, self._step)
 
-            def read() -> None:
-                found: list[Found] = []
-                for segments, retention_ms in cold:
-                    found += retention.survey(files, segments, now_ms - retention_ms)
-                loop.call_soon_threadsafe(self._surveyed, logs, found)
+    def _end(self) -> None:
+        """Nothing is left, unless a worker still reads."""
+        if self._surveys:
+            return
+        self._left = None
+        if self._is_needed_again:
+            self.note_change()
 
-            self._run_later(read)
-        else:
-            self._delete(logs)
+    def _survey(self, path: str, cold: list[_Cold]) -> None:
+        """Have the worker of this directory read what is not known, then decide."""
+        disk = self._logs.disk.of(path)
+        now_ms = self._clock.now_ms()
+        found: list[Found] = []
+
+        def read() -> None:
+            for _, segments, retention_ms in cold:
+                found.extend(survey(disk.files, segments, now_ms - retention_ms))
+
+        self._surveys += 1
+        disk.run_then(read, partial(self._surveyed, [candidate.log for candidate in cold], found))
 
     def _surveyed(self, logs: list[PartitionLog], found: list[Found]) -> None:
+        self._surveys -= 1
         if self._left is None:
             return
-        for one in found:
-            one.segment.note_survey(one.size_bytes, one.max_timestamp, one.offset)
+        for result in found:
+            result.segment.note_survey(result.size_bytes, result.max_timestamp, result.offset)
         self._delete(logs)
+        self._timers.after(0, self._step)
 
     def _delete(self, logs: list[PartitionLog]) -> None:
         left = self._left
@@ -127,4 +164,3 @@ class RetentionCheck(LogCheck):
             except StorageError as error:
                 logger.error("%s", error)
                 self._on_error(error)
-        self._timers.after(0, self._step)

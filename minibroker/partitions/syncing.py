@@ -9,9 +9,10 @@ more than that either. With 0 nothing is synced by itself, as in Kafka.
     round: for each log  sync on the worker ─► apply on the loop
            then          checkpoint on the worker ─► superseded snapshots go
 
-One log at a time: a disk that syncs hundreds of logs serves others in between. A log that has grown
-by `SYNC_BYTES` is next at once. Answers do not wait for any of this (`flushing` is for those that
-do). An idle broker does nothing, because only appends arm the timer.
+Each log directory has rounds of its own, one log at a time: a disk that syncs hundreds of logs
+serves others in between, and one that hangs holds up nobody else's. A log that has grown by
+`SYNC_BYTES` is next at once. Answers do not wait for any of this (`flushing` is for those that do).
+An idle broker does nothing, because only appends arm the timer.
 
 Source: none, Kafka leaves this to the operating system.
 """
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
     from minibroker.errors import MinibrokerError
     from minibroker.partitions.flushing import RunThen
-    from minibroker.storage.durable_log import DurableLog
     from minibroker.storage.log_manager import LogManager
+    from minibroker.storage.partition_log import PartitionLog
     from minibroker.storage.sync_task import SyncTask
     from minibroker.timers import Timer, Timers
 
@@ -43,8 +44,44 @@ LOGS_A_CHECKPOINT: Final = 256
 """
 
 
+class SyncSchedules:
+    """Those of all log directories: a disk that hangs holds up its own logs only."""
+
+    __slots__ = ("_schedules",)
+
+    def __init__(
+        self,
+        *,
+        interval_ms: int,
+        logs: LogManager,
+        timers: Timers,
+        run_then_of: Callable[[str], RunThen],
+        on_error: Callable[[StorageError], None],
+    ) -> None:
+        """Take the arguments of `SyncSchedule`; `run_then_of`: log directory → its worker."""
+        self._schedules = {
+            directory.path: SyncSchedule(
+                interval_ms=interval_ms,
+                logs=logs,
+                timers=timers,
+                run_then=run_then_of(directory.path),
+                on_error=on_error,
+            )
+            for directory in logs.directories
+        }
+
+    def note(self, log: PartitionLog, has_grown_much: bool) -> None:
+        """Have `log` synced with its directory's next round, or at once if it has grown much."""
+        self._schedules[log.log_directory].note(log, has_grown_much)
+
+    def close(self) -> None:
+        """Begin nothing any more: the logs are about to be closed."""
+        for schedule in self._schedules.values():
+            schedule.close()
+
+
 class SyncSchedule:
-    """Belongs to the loop's thread; ends with `close`."""
+    """That of one log directory. Belongs to the loop's thread; ends with `close`."""
 
     __slots__ = (
         "_interval_ms",
@@ -79,19 +116,19 @@ class SyncSchedule:
         self._run_then = run_then
         self._on_error = on_error
         self._timer: Timer | None = None
-        self._waiting: dict[DurableLog, None] = {}
+        self._waiting: dict[PartitionLog, None] = {}
         """Logs that were appended to since their last sync, for the next round."""
-        self._queue: deque[DurableLog] = deque()
+        self._queue: deque[PartitionLog] = deque()
         """Logs that the running round has not come to."""
         self._is_busy = False
         """Is the worker asked for something that has not ended?"""
-        self._synced_logs: list[tuple[DurableLog, int]] = []
+        self._synced_logs: list[tuple[PartitionLog, int]] = []
         """Logs synced since the last checkpoint, and up to which offset."""
         self._superseded: list[str] = []
         """Paths of snapshots that nobody needs after the next checkpoint."""
         self._is_closed = False
 
-    def note(self, log: DurableLog, has_grown_much: bool) -> None:
+    def note(self, log: PartitionLog, has_grown_much: bool) -> None:
         """Have `log` synced with the next round, or at once if it has grown much."""
         if self._interval_ms == 0 or self._is_closed:
             return
@@ -144,7 +181,7 @@ class SyncSchedule:
             self._timer = self._timers.after(self._interval_ms, self._begin)
 
     def _synced(
-        self, log: DurableLog, task: SyncTask, error: MinibrokerError | OSError | None
+        self, log: PartitionLog, task: SyncTask, error: MinibrokerError | OSError | None
     ) -> None:
         self._is_busy = False
         if error is not None:
@@ -156,7 +193,7 @@ class SyncSchedule:
                 self._superseded.append(superseded)
         self._next()
 
-    def _checkpoint(self, synced: list[tuple[DurableLog, int]], superseded: list[str]) -> None:
+    def _checkpoint(self, synced: list[tuple[PartitionLog, int]], superseded: list[str]) -> None:
         """On the worker. Raises StorageError."""
         self._logs.checkpoint_synced(synced)
         RemoveTask(self._logs.disk.files, superseded)()

@@ -1,25 +1,29 @@
-"""Whether a transactional batch may be appended: only inside a transaction the coordinator knows.
+"""The verification of transactional batches: one is appended only inside a transaction that the
+coordinator knows.
 
-Where the log shows the producer's transaction open, it may. Else the coordinator is asked first
-(`handlers/transaction_verification`), and until the first batch is in the log this module remembers
-the lowest sequence that asked: batches are in flight side by side, and one that is verified must
-not overtake an earlier one that was refused for the moment (CONCURRENT_TRANSACTIONS) and will come
-again.
+Where the log shows the producer's transaction open, the batch is appended. Else the coordinator is
+asked first (`handlers/transaction_verification`). Until the first batch is in the log, this module
+remembers the lowest sequence that asked. Batches are in flight side by side, and a verified one
+must not overtake an earlier one that was refused for the moment (CONCURRENT_TRANSACTIONS) and will
+come again.
 
-Whoever asks a coordinator on another broker looks here again when the answer is there: a marker
-that was written meanwhile has removed the entry, and the answer counts no more (Kafka's
-verification guard). With the coordinator in this broker nothing runs between answer and append.
+`begin` gives a guard for the question. A handler that asks a coordinator on another broker shows
+the guard to `check_guard` when the answer is there. A marker that was written meanwhile has removed
+it, and a question after the marker has a guard of its own, so an answer from before lets nothing
+into the next transaction. With the coordinator in this broker nothing runs between answer and
+append.
 
-Source: Kafka UnifiedLog.maybeStartTransactionVerification, VerificationStateEntry,
-ProducerAppendInfo.checkSequence; KIP-890.
+Source: Kafka UnifiedLog.maybeStartTransactionVerification, batchMissingRequiredVerification,
+VerificationStateEntry, ProducerAppendInfo.checkSequence; KIP-890.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.partitions.partition import VerificationGuard
 
 if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
@@ -28,17 +32,8 @@ PENDING_MAX: Final = 1_000
 """So many producers of one partition are remembered; the oldest is forgotten for a new one."""
 
 
-class Pending(NamedTuple):
-    """A producer whose first batch of a transaction is not in the log yet."""
-
-    epoch: int
-    lowest_sequence: int
-    has_epoch_bump: bool
-    """It goes by the second protocol (KIP-890): its first batch ever begins with sequence 0."""
-
-
 def has_open_transaction(partition: Partition, producer_id: int, epoch: int) -> bool:
-    """Whether the log has a batch of the producer's open transaction.
+    """Return whether the log has a batch of the producer's open transaction.
 
     Raises KafkaError(INVALID_PRODUCER_EPOCH) for an epoch older than the log has seen.
     """
@@ -56,20 +51,44 @@ def has_open_transaction(partition: Partition, producer_id: int, epoch: int) -> 
 
 def begin(
     partition: Partition, producer_id: int, epoch: int, sequence: int, *, has_epoch_bump: bool
-) -> None:
-    """Remember that this batch is about to be verified (again)."""
+) -> VerificationGuard:
+    """Remember that this batch is about to be verified (again); return the question's guard.
+
+    It stays the same guard until the batch is appended or a marker ends the transaction.
+    """
     pending = partition.unverified
-    known = pending.get(producer_id)
-    if known is None:
+    guard = pending.get(producer_id)
+    if guard is None:
         if len(pending) >= PENDING_MAX:
             del pending[next(iter(pending))]
-        pending[producer_id] = Pending(epoch, sequence, has_epoch_bump)
-    elif epoch > known.epoch or (epoch == known.epoch and sequence < known.lowest_sequence):
-        pending[producer_id] = known._replace(epoch=epoch, lowest_sequence=sequence)
+        guard = VerificationGuard(epoch, sequence, has_epoch_bump=has_epoch_bump)
+        pending[producer_id] = guard
+    elif epoch > guard.epoch or (epoch == guard.epoch and sequence < guard.lowest_sequence):
+        guard.epoch = epoch
+        guard.lowest_sequence = sequence
+    return guard
+
+
+def check_guard(
+    partition: Partition, producer_id: int, epoch: int, guard: VerificationGuard | None
+) -> None:
+    """Check that a batch that was verified before a wait may still be appended.
+
+    `guard`: of the question, None where the log showed the transaction open and no question was
+    needed. Raises KafkaError: INVALID_TXN_STATE; INVALID_PRODUCER_EPOCH for an epoch that is over.
+    """
+    if has_open_transaction(partition, producer_id, epoch):
+        return
+    if guard is None or partition.unverified.get(producer_id) is not guard:
+        raise KafkaError(
+            ErrorCode.INVALID_TXN_STATE,
+            f"the transaction of producer {producer_id} in {partition} ended while the coordinator"
+            " was asked about it",
+        )
 
 
 def check_sequence(partition: Partition, producer_id: int, sequence: int) -> None:
-    """Raises KafkaError(OUT_OF_ORDER_SEQUENCE_NUMBER) where an earlier batch is still to come."""
+    """Raise KafkaError(OUT_OF_ORDER_SEQUENCE_NUMBER) where an earlier batch is still to come."""
     known = partition.unverified.get(producer_id)
     if known is None:
         return
@@ -90,13 +109,13 @@ def check_sequence(partition: Partition, producer_id: int, sequence: int) -> Non
 
 
 def on_append(partition: Partition, producer_id: int) -> None:
-    """A batch of the transaction is in the log: from here on the log tells."""
+    """Forget the producer: a batch of its transaction is in the log, which shows it from now on."""
     partition.unverified.pop(producer_id, None)
 
 
 def on_marker(partition: Partition, producer_id: int, epoch: int) -> None:
-    """The transaction ended. In the second protocol a marker carries the epoch of the next one,
-    whose first batch may be waiting already."""
+    """Forget the producer: its transaction ended. In the second protocol a marker carries the epoch
+    of the next transaction; a first batch of that one, which may wait already, is kept."""
     known = partition.unverified.get(producer_id)
     if known is not None and not (known.has_epoch_bump and known.epoch == epoch):
         del partition.unverified[producer_id]

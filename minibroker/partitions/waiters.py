@@ -1,32 +1,23 @@
 """Fetches that wait for data (long poll), Kafka's DelayedFetch.
 
 A waiting fetch hangs on each of its partitions and on one timer. Progress on a partition makes it
-count what could be sent now; it ends when that is enough, when its time is over, when a partition
-goes away or has a new leader epoch, or when the broker stops. It holds no data: at the end
-everything is read again.
+count, in the loop's next turn, what could be sent then: progress comes inside the commit of a
+producer, whose answer leaves first. It ends when that is enough, when its time is over, when a
+partition goes away or has a new leader epoch, or when the broker stops. It holds no data: at the
+end everything is read again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from minibroker.errors import KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from minibroker.partitions.partition import Partition
-
-
-class Waiter(Protocol):
-    """What hangs on a partition and is told of it."""
-
-    def on_progress(self) -> None:
-        """More of the partition can be read."""
-
-    def complete(self) -> None:
-        """The partition goes away, has a new leader epoch, or the broker stops."""
 
 
 class FetchPosition:
@@ -98,9 +89,21 @@ def has_enough(positions: Sequence[FetchPosition], bytes_min: int) -> bool:
 
 
 class DelayedFetch:
-    """One waiting fetch; `future` gives what `read_again` returned when the wait was over."""
+    """One waiting fetch; `future` gives what `read_again` returned when the wait was over.
 
-    __slots__ = ("_bytes_min", "_positions", "_read_again", "_timer", "future")
+    Owned by the loop.
+    """
+
+    __slots__ = (
+        "_bytes_min",
+        "_find_more",
+        "_is_marked",
+        "_loop",
+        "_positions",
+        "_read_again",
+        "_timer",
+        "future",
+    )
 
     def __init__(
         self,
@@ -109,22 +112,56 @@ class DelayedFetch:
         bytes_min: int,
         wait_ms_max: int,
         read_again: Callable[[], Any],
+        *,
+        find_more: Callable[[], list[FetchPosition]] = list,
     ) -> None:
-        """Start to wait until these places have `bytes_min` bytes, `wait_ms_max` at most."""
+        """Start to wait until these places have `bytes_min` bytes, `wait_ms_max` at most.
+
+        `find_more` gives places to wait for that have come since; it may raise KafkaError.
+        """
         self.future: asyncio.Future[Any] = loop.create_future()
+        self._loop = loop
+        self._is_marked = False
+        """Was there progress that is not looked at?"""
         self._read_again = read_again
+        self._find_more = find_more
+        """Constant, as are `_read_again`, `_loop`, `_bytes_min` and `_timer`."""
         self._positions = positions
+        """Grows by what `find_more` gives."""
         self._bytes_min = bytes_min
         self._timer = loop.call_later(wait_ms_max / 1000, self.complete)
+        self._hang_on(positions)
+        self.future.add_done_callback(self._forget)
+
+    def _hang_on(self, positions: Iterable[FetchPosition]) -> None:
         for position in positions:
             partition = position.partition
             if partition.waiters is None:
                 partition.waiters = set()
             partition.waiters.add(self)
-        self.future.add_done_callback(self._forget)
 
     def on_progress(self) -> None:
-        """A partition has more to read: end the wait if all together have enough."""
+        """A partition has more to read: look at it when the loop has its next turn.
+
+        Several partitions of one commit are looked at once, and the answers of this turn leave
+        before.
+        """
+        if not self._is_marked:
+            self._is_marked = True
+            self._loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        """End the wait if all places together have enough."""
+        self._is_marked = False
+        if self.future.done():
+            return
+        try:
+            more = self._find_more()
+        except KafkaError:
+            self.complete()  # reading again says what is wrong
+            return
+        self._hang_on(more)
+        self._positions += more
         if has_enough(self._positions, self._bytes_min):
             self.complete()
 

@@ -1,9 +1,9 @@
 """The jobs as functions: `from minibroker.pipeline import archive, replay, rollup, inspect`.
 
-Each takes what its command takes and does it. Those that copy return an `Outcome`: rows, batches,
-seconds and what else they counted; `inspect` returns what it found. Wrong arguments and everything
-that stands in the way is a `PipelineError`. Beside their own arguments they take those of `Where`,
-and those that copy all of `Common`.
+Each function takes the arguments of its command and does the same work. Those that copy return an
+`Outcome`: rows, batches, seconds and other counts; `inspect` returns an `Inspection`. Each raises a
+`PipelineError` for wrong arguments, and for anything that prevents the job. Beside their own
+arguments all of them take those of `Where`. The functions that copy also take those of `Common`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.outcome import Outcome
     from minibroker.pipeline.plan import StreamPlan
     from minibroker.pipeline.progress import Progress
     from minibroker.pipeline.report_facts import Inspection
-    from minibroker.pipeline.running import Outcome
 
 
 class Where(TypedDict, total=False):
-    """The cluster that topics are on, and the Spark that does it."""
+    """The cluster that holds the topics, and the Spark session that runs the job."""
 
     bootstrap: str
     """HOST:PORT of a broker, or several with commas between; 127.0.0.1:9092."""
@@ -57,21 +57,24 @@ class Where(TypedDict, total=False):
     source: str
     """How topics are read: "minibroker" or "connector"."""
     spark: SparkSession | None
-    """A session to run in; it goes on after the job. Without one a session is made and stopped."""
+    """A session to run in; it is not stopped after the job.
+
+    Without it a session is made and stopped.
+    """
     master: str
-    """Where that session runs; local[*]."""
+    """Spark's master URL for a session that is made here; the default is local[*]."""
     jars: Sequence[str]
     packages: Sequence[str]
     conf: Mapping[str, str]
 
 
 class Common(Where, total=False):
-    """What every job takes that copies."""
+    """Arguments of every job that copies."""
 
     progress: Progress | None
     """Called after each batch with a `Batch`."""
     stop: threading.Event | None
-    """When another thread sets it, the job ends after the running batch."""
+    """An event: once another thread sets it, the job ends after the running batch."""
 
 
 def archive(
@@ -88,7 +91,7 @@ def archive(
     """Copy topics into files, each record exactly once; the next call goes on from there.
 
     Args:
-        topics: names of topics, or one.
+        topics: names of topics, or one name.
         to: directory, or URL of one.
         pattern: regular expression instead of `topics`; has to match whole names.
         format: parquet, json or csv.
@@ -185,7 +188,7 @@ def rollup(
         watermark: how late a record may come.
         time: SQL expression of the event's time; the record's timestamp unless given.
         schema: fields of a value, as DDL or Spark's JSON; a file with it goes, too.
-        example: file with values as they are, one JSON object a line.
+        example: file with example values, one JSON object on each line.
         bad_records: directory for values that do not fit; without it the first one raises.
         format: of files: parquet, json or csv.
         follow: go on until `stop` is set.

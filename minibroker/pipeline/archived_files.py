@@ -1,4 +1,4 @@
-"""The files of an archive as a frame: all of them, or those that a replay's batch needs."""
+"""The files of an archive as a frame: all of them, or the files for one batch of a replay."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from minibroker.pipeline.files import Files
+    from minibroker.pipeline.files import FileSystem
 
 _OPTIONS: Final = {"header": "true"}
-"""Of CSV files, as the sink writes them."""
+"""Options of CSV files, as the sink writes them."""
 
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 
 
-def format_of(files: Files, directory: str) -> str:
-    """Of an archive's files. Raises PipelineError when `directory` is none."""
+def format_of(files: FileSystem, directory: str) -> str:
+    """Return the format of an archive's files.
+
+    Raises PipelineError if `directory` is no archive.
+    """
     if not files.names(directory):
         raise PipelineError(f"there is no archive at {directory}: check the path given as --from")
     found = job_directory.read_job(files, directory)
@@ -37,7 +40,7 @@ def format_of(files: Files, directory: str) -> str:
 
 
 def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame:
-    """Every row that counts, as it lies in the files (of CSV files, before `decoded`)."""
+    """Return every row that counts, as it is in the files; for CSV files `decoded` comes next."""
     schema = CSV if file_format == "csv" else schemas.ARCHIVE
     return spark.read.schema(schema).options(**_OPTIONS).format(file_format).load(directory)
 
@@ -45,7 +48,7 @@ def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame
 def rows_of(
     spark: SparkSession, directory: str, file_format: str, paths: Sequence[str]
 ) -> DataFrame:
-    """The rows of some files, which a frame of all rows has named, with an archive's columns."""
+    """Return the rows of the files in `paths`, with the columns of an archive."""
     schema = CSV if file_format == "csv" else schemas.ARCHIVE
     reader = spark.read.schema(schema).options(**_OPTIONS, basePath=directory).format(file_format)
     rows = reader.load([_GLOB.sub(r"\\\1", unquote(path)) for path in paths])

@@ -1,4 +1,4 @@
-"""Words behind `minibroker pipeline COMMAND` → a plan, and where Spark runs.
+"""From the words behind `minibroker pipeline COMMAND` to a plan, and to the place where Spark runs.
 
 Hand-written, as the rest of the command line is; a flag's value stands behind it or behind `=`.
 """
@@ -17,10 +17,10 @@ from minibroker.pipeline.plan import (
     ArchivePlan,
     Engine,
     InspectPlan,
+    JobUsageError,
     Kafka,
     ReplayPlan,
     RollupPlan,
-    UsageError,
     check_choice,
     check_topic,
     checked,
@@ -48,7 +48,7 @@ _REPEATED: Final = frozenset(
 
 
 class Arguments(NamedTuple):
-    """A command line that was understood."""
+    """A command line, parsed."""
 
     plan: Plan
     engine: Engine
@@ -56,7 +56,7 @@ class Arguments(NamedTuple):
 
 
 class Given:
-    """The flags that were given, with their values in their order."""
+    """The flags of a command line, with their values in order."""
 
     def __init__(self, words: Sequence[str], allowed: frozenset[str]) -> None:
         self._values: dict[str, list[str]] = {}
@@ -64,64 +64,64 @@ class Given:
         for word in remaining:
             flag, equals, value = word.partition("=")
             if flag not in allowed:
-                raise UsageError(f"unknown argument {word!r}")
+                raise JobUsageError(f"unknown argument {word!r}")
             if flag in _SWITCHES:
                 if equals:
-                    raise UsageError(f"{flag} takes no value")
+                    raise JobUsageError(f"{flag} takes no value")
             elif not equals:
                 value = _value_of(flag, remaining)
             self._values.setdefault(flag, []).append(value)
         for flag, values in self._values.items():
             if len(values) > 1 and flag not in _REPEATED | _SWITCHES:
-                raise UsageError(f"{flag} is given {len(values)} times")
+                raise JobUsageError(f"{flag} is given {len(values)} times")
 
     def has(self, flag: str) -> bool:
-        """Whether it was given."""
+        """Return whether the flag was given."""
         return flag in self._values
 
     def one(self, flag: str) -> str | None:
-        """Its value, None: not given."""
+        """Return the value of a flag, None if it was not given."""
         return self._values[flag][-1] if flag in self._values else None
 
     def needed(self, flag: str, example: str) -> str:
-        """Its value. Raises UsageError."""
+        """Return the value of a flag that the command needs. Raises UsageError."""
         value = self.one(flag)
         if not value:
-            raise UsageError(f"{flag} is missing: for instance {flag} {example}")
+            raise JobUsageError(f"{flag} is missing: for instance {flag} {example}")
         return value
 
     def many(self, flag: str) -> tuple[str, ...]:
-        """All its values."""
+        """Return all values of a flag."""
         return tuple(self._values.get(flag, ()))
 
     def listed(self, flag: str) -> tuple[str, ...]:
-        """All its values, each of which may be several with commas between."""
+        """Return all values of a flag, each split at its commas."""
         return tuple(
             part.strip() for value in self.many(flag) for part in value.split(",") if part.strip()
         )
 
     def pairs(self, flag: str) -> dict[str, str]:
-        """Its values, each `KEY=VALUE`. Raises UsageError."""
+        """Return the values of a flag, each `KEY=VALUE`, as a dict. Raises UsageError."""
         pairs = {}
         for value in self.many(flag):
             key, equals, text = value.partition("=")
             if not equals or not key.strip():
-                raise UsageError(f"{flag} {value}: expected KEY=VALUE")
+                raise JobUsageError(f"{flag} {value}: expected KEY=VALUE")
             pairs[key.strip()] = text
         return pairs
 
     def rows(self, default: int) -> int:
-        """`--batch-rows`. Raises UsageError."""
+        """Return the value of `--batch-rows`. Raises UsageError."""
         text = self.one("--batch-rows")
         if text is None:
             return default
         if not text.isdecimal() or int(text) < 1:
-            raise UsageError(f"--batch-rows {text}: expected a number from 1 up")
+            raise JobUsageError(f"--batch-rows {text}: expected a number from 1 up")
         return int(text)
 
 
 def parse(command: str, words: Sequence[str]) -> Arguments:
-    """The words behind `minibroker pipeline COMMAND`. Raises UsageError."""
+    """Parse the words behind `minibroker pipeline COMMAND`. Raises UsageError."""
     flags, make = _COMMANDS[command]
     given = Given(words, flags | _COMMON)
     kafka = Kafka(
@@ -144,7 +144,7 @@ def parse(command: str, words: Sequence[str]) -> Arguments:
 def _archive(given: Given, kafka: Kafka) -> ArchivePlan:
     topics, pattern = _topics(given), given.one("--pattern")
     if bool(topics) == bool(pattern):
-        raise UsageError("what to archive: either --topic T or --pattern P")
+        raise JobUsageError("what to archive: either --topic T or --pattern P")
     return ArchivePlan(
         kafka=kafka,
         to=given.needed("--to", "archive"),
@@ -174,13 +174,13 @@ def _replay(given: Given, kafka: Kafka) -> ReplayPlan:
 def _rollup(given: Given, kafka: Kafka) -> RollupPlan:
     topics = _topics(given)
     if len(topics) != 1:
-        raise UsageError("what to roll up: one --topic T")
+        raise JobUsageError("what to roll up: one --topic T")
     schema, example = given.one("--schema"), given.one("--example")
     if bool(schema) == bool(example):
-        raise UsageError("the fields of a value: either --schema FILE or --example FILE")
+        raise JobUsageError("the fields of a value: either --schema FILE or --example FILE")
     aggregates = given.many("--agg")
     if not aggregates:
-        raise UsageError("--agg is missing: for instance --agg 'count(*) AS records'")
+        raise JobUsageError("--agg is missing: for instance --agg 'count(*) AS records'")
     slide = given.one("--slide")
     return RollupPlan(
         kafka=kafka,
@@ -206,7 +206,7 @@ def _rollup(given: Given, kafka: Kafka) -> RollupPlan:
 def _inspect(given: Given, kafka: Kafka) -> InspectPlan:
     topics, log_dir = _topics(given), given.one("--log-dir")
     if not topics and not log_dir:
-        raise UsageError("what to inspect: --topic T, or --log-dir DIR")
+        raise JobUsageError("what to inspect: --topic T, or --log-dir DIR")
     return InspectPlan(kafka=kafka, topics=topics, log_dir=log_dir, report=given.one("--report"))
 
 
@@ -221,7 +221,7 @@ def _bootstrap(given: Given) -> str:
     for address in value.split(","):
         host, colon, port = address.strip().rpartition(":")
         if not (host and colon and port.isdecimal() and 0 < int(port) <= 65535):
-            raise UsageError(f"--bootstrap {value}: expected HOST:PORT, such as 127.0.0.1:9092")
+            raise JobUsageError(f"--bootstrap {value}: expected HOST:PORT, such as 127.0.0.1:9092")
     return value
 
 
@@ -237,7 +237,7 @@ def _fails_on_data_loss(given: Given) -> bool:
 def _value_of(flag: str, remaining: Iterator[str]) -> str:
     value = next(remaining, None)
     if value is None or value.startswith("--"):
-        raise UsageError(f"{flag} needs a value")
+        raise JobUsageError(f"{flag} needs a value")
     return value
 
 

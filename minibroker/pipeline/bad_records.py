@@ -1,7 +1,7 @@
-"""Where records go that cannot be used: a directory of JSON lines, each with the reason.
+"""A directory of JSON lines for the records that a job cannot use, each with the reason.
 
-A query of its own reads the topic beside the job's: it has its own checkpoint in the directory,
-so every bad record is there once, whatever happens to the job.
+A query of its own reads the topic beside the job's: it has its own checkpoint in the directory, so
+every bad record is there exactly once, also after a kill.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ METRIC: Final = "bad_records"
 
 
 def check(directory: str, topic: str, spark: SparkSession | None = None) -> None:
-    """Raise PipelineError when `directory` belongs to something else."""
+    """Raise PipelineError if `directory` belongs to another job."""
     files = files_of(directory, spark)
     if files is not None:
         job_directory.check_job(directory, job_directory.read_job(files, directory), _job_of(topic))
 
 
 def counted(rows: DataFrame) -> DataFrame:
-    """`rows`, with the number of bad ones in the query's progress."""
+    """Return `rows`; the progress of the query then has the number of bad rows."""
     return rows.observe(METRIC, f.count(json_values.BAD).alias(METRIC))
 
 
 def set_aside(
     spark: SparkSession, rows: DataFrame, directory: str, topic: str, *, available_now: bool
 ) -> StreamingQuery:
-    """Start the query that writes the bad ones of `rows`."""
+    """Start the query that writes the bad rows of `rows`."""
     files = files_of(directory, spark)
     if files is not None:
         job_directory.write_job(files, directory, _job_of(topic))

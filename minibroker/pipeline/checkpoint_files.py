@@ -1,9 +1,9 @@
-"""A query is started here, since how Spark writes its checkpoint has to be chosen at that moment.
+"""Start of a query, with a choice of how Spark writes the files of its checkpoint.
 
-Spark's usual way goes through Hadoop's FileContext, for the sake of HDFS. In a directory of this
-machine that asks the program `readlink` about every file, two dozen processes for each batch. The
-other way that Spark has needs none, and its renames are as atomic, being the system's own. The
-files are the same, so that a checkpoint may change hands.
+By default Spark uses Hadoop's FileContext, which HDFS needs. In a local directory FileContext runs
+the program `readlink` for every file: two dozen processes a batch. Spark's other file manager runs
+none, and its renames are atomic too, because they are the system's. Both write the same files, so a
+query can go on with a checkpoint of the other. The choice takes effect when a query starts.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def start_query(
     """Start the query of `writer`.
 
     Args:
-        spark: the session of the query; a way that it was told of stays.
-        writer: knows everything but the checkpoint.
+        spark: the session of the query; a file manager that its settings name is kept.
+        writer: has every option but the checkpoint.
         checkpoint: directory of the query's progress.
         directory: where Spark's file sink writes, which has a list of its files there.
     """

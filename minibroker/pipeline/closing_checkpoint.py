@@ -1,9 +1,10 @@
 """A copy of a rollup's checkpoint in which one more batch closes every window that is open.
 
-Spark gives out a window when the watermark passes its end, and `offsets/N` has the watermark of
-batch N. The copy gets one more file there: the offsets of the last committed batch, so that the
-batch reads no record, and a watermark behind all times. Spark finds a batch that was begun and not
-committed, runs it, and gives out every window of the state. The checkpoint itself stays as it is.
+Spark emits a window when the watermark passes its end, and `offsets/N` holds the watermark of batch
+N. The copy gets one more file there. It has the offsets of the last committed batch, so that the
+new batch reads no record, and a watermark later than any time. Spark finds a batch that was begun
+and not committed, runs it, and emits every window of the state. The checkpoint itself does not
+change.
 
     checkpoint/offsets/N   commits/N   state/…  ──copy──►  the same, and offsets/N+1
 """
@@ -21,19 +22,19 @@ from minibroker.pipeline.plan import join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.pipeline.files import Files
+    from minibroker.pipeline.files import FileSystem
 
 NAME: Final = "provisional"
 """Name of the copy within the checkpoint."""
 
 _BEHIND_ALL_TIMES_MS: Final = 400_000_000_000_000
-"""In the year 14645. Spark's last time is in 9999; in microseconds this still fits 64 bits."""
+"""A time in the year 14645. Spark's last time is in 9999; in microseconds this fits 64 bits."""
 _METADATA_LINE: Final = 1
 _STATE_FILE: Final = re.compile(r"\.?(\d+)\.(delta|snapshot)(\.crc)?")
 
 
-def make(files: Files, checkpoint: str) -> str | None:
-    """Make the copy, and return its directory; None: no batch is committed yet.
+def make(files: FileSystem, checkpoint: str) -> str | None:
+    """Make the copy and return its directory, or None if no batch is committed yet.
 
     Raises:
         PipelineError: the checkpoint cannot be copied.
@@ -56,13 +57,13 @@ def make(files: Files, checkpoint: str) -> str | None:
     return copy
 
 
-def remove(files: Files, checkpoint: str) -> None:
+def remove(files: FileSystem, checkpoint: str) -> None:
     """Remove the copy, if there is one."""
     files.remove(join(checkpoint, NAME))
 
 
 def not_needed(directory: str, names: Sequence[str], committed: int) -> list[str]:
-    """Return those of `names` that the batch behind `committed` does not read.
+    """Return the `names` that the batch behind `committed` does not read.
 
     Args:
         directory: where they are, from the checkpoint on; "." is the checkpoint.

@@ -3,7 +3,7 @@
     words ─► arguments ─► plan ─► jobs/<command> ─► progress, one last sentence
                             └──► --dry-run: preview
 
-Help and wrong usage need no Spark; the jobs are imported when one is to run.
+Help and wrong usage need no Spark: a job's modules are imported when it runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from minibroker.pipeline.arguments import parse
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.help_texts import HELP, PIPELINE_HELP
-from minibroker.pipeline.plan import InspectPlan, UsageError
+from minibroker.pipeline.plan import InspectPlan, JobUsageError
 from minibroker.pipeline.progress import JsonProgress, TerminalProgress, last_sentence, windows_note
 
 if TYPE_CHECKING:
@@ -38,12 +38,15 @@ _NEEDED: Final = {"pyspark": "pyspark", "pyarrow": "pyarrow", "confluent_kafka":
 
 
 def run(words: Sequence[str]) -> int:
-    """Run what stands behind `minibroker pipeline`."""
+    """Run the command behind `minibroker pipeline` and return the exit code."""
     return run_words(words, sys.stdout, sys.stderr)
 
 
 def run_words(words: Sequence[str], out: TextIO, errors: TextIO) -> int:
-    """Help, wrong usage, or the job itself: results to `out`, complaints to `errors`."""
+    """Show help, report wrong usage, or run the job; return the exit code.
+
+    Results go to `out`, complaints to `errors`.
+    """
     command = words[0] if words else ""
     if command in ("-h", "--help", "help"):
         out.write(PIPELINE_HELP)
@@ -59,7 +62,7 @@ def run_words(words: Sequence[str], out: TextIO, errors: TextIO) -> int:
     name = f"minibroker pipeline {command}"
     try:
         arguments = parse(command, words[1:])
-    except UsageError as error:
+    except JobUsageError as error:
         errors.write(f"{name}: {error}; see {name} --help\n")
         return EXIT_USAGE
     try:
@@ -74,7 +77,7 @@ def run_words(words: Sequence[str], out: TextIO, errors: TextIO) -> int:
 
 
 def check_installed() -> None:
-    """Raise PipelineError when what the extra `pipeline` brings is not there."""
+    """Raise PipelineError if a package of the extra `pipeline` is missing."""
     missing = [name for module, name in _NEEDED.items() if not importlib.util.find_spec(module)]
     if missing:
         raise PipelineError(
@@ -150,7 +153,7 @@ def _inspect(plan: InspectPlan, engine: Engine, out: TextIO, errors: TextIO) -> 
 
 @contextmanager
 def _when_set(stop: threading.Event, call: Callable[[], None]) -> Iterator[None]:
-    """From when `stop` is set until the block ends: `call`, in a thread of its own, repeatedly."""
+    """Call `call` repeatedly, in a thread, from the moment `stop` is set until the block ends."""
     is_over = threading.Event()
 
     def watch() -> None:
@@ -169,7 +172,7 @@ def _when_set(stop: threading.Event, call: Callable[[], None]) -> Iterator[None]
 
 @contextmanager
 def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
-    """The first Ctrl-C asks the job to end; the next one ends the process."""
+    """Make the first Ctrl-C set `stop`; the next one ends the process."""
 
     def asked(signum: int, frame: FrameType | None) -> None:
         if stop.is_set():

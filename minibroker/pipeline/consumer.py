@@ -2,7 +2,7 @@
 
 The options are those of the Java client, since they are shared with Spark's connector. Most names
 are librdkafka's too; `_JAVA_NAMES` has those that differ, `_JAVA_ONLY` those that mean nothing to
-it. What librdkafka does not know is refused, never dropped.
+it. A setting that librdkafka does not know is refused, never dropped.
 
     options ──client_settings──► AdminClient (the driver's questions), Consumer (a task's range)
 """
@@ -43,10 +43,12 @@ _LOGIN: Final = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
 QUEUED_MESSAGES_MAX: Final = 100_000
 QUEUED_KILOBYTES: Final = 32_768
 QUEUE_RETRY_MS: Final = 5
-"""librdkafka fetches no more while the queue is full, and looks again after this; 1000 by default,
-in which a task would have emptied it ten times over."""
+"""Time between librdkafka's looks at a full queue, during which it fetches nothing.
+
+The default of 1000 ms is ten times as long as a task needs to empty the queue.
+"""
 FETCH_WAIT_MS: Final = 20
-"""A broker waits so long for more at the end of a partition, where the task waits for its word."""
+"""Longest wait of a fetch at the end of a partition, where the task waits for the answer."""
 
 _TASK_SETTINGS: Final = {
     "enable.auto.commit": "false",
@@ -65,7 +67,7 @@ _TASK_DEFAULTS: Final = {
 
 
 def client_settings(client: Mapping[str, str]) -> dict[str, Any]:
-    """Java's settings under librdkafka's names; `client` has them without `kafka.`.
+    """Return Java's settings under librdkafka's names; `client` has them without `kafka.`.
 
     Raises:
         PipelineError: a login that librdkafka has no setting for.
@@ -82,7 +84,10 @@ def client_settings(client: Mapping[str, str]) -> dict[str, Any]:
 
 
 def admin_client(options: SourceOptions, on_error: Callable[[KafkaError], None]) -> AdminClient:
-    """For the driver: topics, partitions and offsets, never data. Raises PipelineError."""
+    """Return the driver's client: for topics, partitions and offsets, never data.
+
+    Raises PipelineError.
+    """
     settings = client_settings(options.client)
     settings["error_cb"] = on_error
     try:
@@ -92,28 +97,28 @@ def admin_client(options: SourceOptions, on_error: Callable[[KafkaError], None])
 
 
 def range_consumer(
-    options: SourceOptions, one: OffsetRange, on_error: Callable[[KafkaError], None]
+    options: SourceOptions, span: OffsetRange, on_error: Callable[[KafkaError], None]
 ) -> Consumer:
-    """A consumer that reads one partition from `one.start`, without joining a group.
+    """Return a consumer that reads one partition from `span.start`, without joining a group.
 
-    It announces the end of the partition (`_PARTITION_EOF`), and says so when its offset is out of
-    range instead of going elsewhere. Raises PipelineError.
+    The consumer reports the end of the partition (`_PARTITION_EOF`). If its offset is out of range,
+    it reports that too and does not move elsewhere. Raises PipelineError.
     """
     settings = _TASK_DEFAULTS | client_settings(options.client) | _TASK_SETTINGS
     settings.setdefault("group.id", f"{options.group_id_prefix}-{uuid.uuid4()}")
     settings.setdefault("isolation.level", "read_uncommitted")  # librdkafka's is read_committed
-    settings.setdefault("queued.min.messages", str(min(max(one.size, 1), QUEUED_MESSAGES_MAX)))
+    settings.setdefault("queued.min.messages", str(min(max(span.size, 1), QUEUED_MESSAGES_MAX)))
     settings["error_cb"] = on_error
     try:
         consumer = Consumer(settings)
-        consumer.assign([TopicPartition(one.topic, one.partition, one.start)])
+        consumer.assign([TopicPartition(span.topic, span.partition, span.start)])
     except (KafkaException, ValueError, TypeError) as error:
         raise _refused(error) from error
     return consumer
 
 
 def _login(jaas: str) -> dict[str, str]:
-    """User and password of the Java client's line for PLAIN and SCRAM."""
+    """Return user and password from the Java client's JAAS line for PLAIN and SCRAM."""
     found = dict(_LOGIN.findall(jaas))
     if set(found) != {"username", "password"}:
         raise PipelineError(

@@ -1,7 +1,7 @@
-"""From what Spark, Java and librdkafka throw to one sentence that says what to do.
+"""From an error of Spark, Java or librdkafka to one sentence that says what to do.
 
-Spark wraps the error of a worker several times and adds two stack traces; what a person can mend
-is in there as a `PipelineError`, or as one of the few messages that everybody meets.
+Spark wraps the error of a worker several times and adds two stack traces. The useful part is in
+there as a `PipelineError`, or as one of the few common messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _OURS: Final = re.compile(r"PipelineError: (.+)")
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+)")
-"""By `raise_error` in a transform, which has no exceptions of Python."""
+"""Errors that `raise_error` raises in a transform, which cannot raise Python's exceptions."""
 _SPARK_CLASS: Final = re.compile(r"^\[([A-Z_0-9.]+)\]\s*(.*)", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*")
 _JAVA_CLASS: Final = re.compile(r"(?:[a-z_0-9]+\.)+([A-Z]\w*(?:Exception|Error)): ([^\n]+)")
@@ -84,7 +84,7 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 
 
 def sentence_of(error: BaseException) -> str:
-    """The best sentence there is for `error`; at worst the innermost message, cut to a line."""
+    """Return the best sentence for `error`; without one, the innermost message cut to a line."""
     if isinstance(error, PipelineError):
         return str(error)
     text = _text_of(error)
@@ -103,7 +103,7 @@ def sentence_of(error: BaseException) -> str:
 
 
 def start_sentence(error: PipelineError, log: str) -> str:
-    """Why Spark did not start, by what it said meanwhile; all of that where nothing is known."""
+    """Return why Spark did not start, from its log; the whole log if no known reason is in it."""
     if missing := dict.fromkeys(":".join(found) for found in _NOT_FOUND.findall(log)):
         return (
             f"no repository has {', '.join(missing)}: check --packages, or download the jars and "
@@ -115,12 +115,12 @@ def start_sentence(error: PipelineError, log: str) -> str:
 
 
 def explained(error: BaseException) -> PipelineError:
-    """`error` as what the command line prints."""
+    """Return `error` as the PipelineError that the command line prints."""
     return error if isinstance(error, PipelineError) else PipelineError(sentence_of(error))
 
 
 def analysis_sentence(error: BaseException) -> str:
-    """Spark's word on an expression, without its error class, position and plan."""
+    """Return Spark's message about an expression, without its error class, position and plan."""
     first = str(error).strip().split("\n")[0]
     found = _SPARK_CLASS.match(first)
     text = found[2] if found else first
@@ -128,7 +128,7 @@ def analysis_sentence(error: BaseException) -> str:
 
 
 def _text_of(error: BaseException) -> str:
-    """All that `error` and what caused it say."""
+    """Return all texts of `error` and of its causes."""
     parts = []
     seen: BaseException | None = error
     while seen is not None:

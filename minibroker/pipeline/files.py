@@ -1,6 +1,6 @@
 """Small files beside what a job writes, on this machine or wherever Spark can write.
 
-A path of this machine is asked directly, so that a wrong one is told before Spark starts; a URL
+A local path is read directly, so that a wrong one is reported before Spark starts. A URL
 (`s3a://…`) goes through Hadoop's file systems, which need the session.
 """
 
@@ -25,48 +25,50 @@ class FileFacts(NamedTuple):
 
     uri: str
     size: int
-    """Bytes."""
+    """Size of the file in bytes."""
     modified_ms: int
 
 
 LeavesOut = Callable[[str, Sequence[str]], Sequence[str]]
-"""Directory (from the root of the tree on, "." is the root), names in it → names to leave out."""
+"""A directory (relative to the root of the tree, "." is the root) and its names → names to leave
+out.
+"""
 
 
-class Files(Protocol):
-    """What is asked of a file system."""
+class FileSystem(Protocol):
+    """The calls that a file system offers here."""
 
     def names(self, directory: str) -> list[str]:
-        """What is in `directory`, sorted; empty when it is not there."""
+        """Return the names in `directory`, sorted; empty if the directory does not exist."""
 
     def read(self, path: str) -> str | None:
-        """The text of a file, None: not there."""
+        """Return the text of a file, None if it does not exist."""
 
     def write(self, path: str, text: str) -> None:
-        """Make the file in one step, with the directories above it; an old one is replaced."""
+        """Make or replace a file in one step, with the directories above it."""
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all that is in it, if it is there."""
+        """Remove a file, or a directory with its content; do nothing if it does not exist."""
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file within a file system, and make the directories above it."""
+        """Move a file within a file system; make the directories above it."""
 
     def copy_tree(self, directory: str, to: str, leaves_out: LeavesOut) -> None:
-        """Copy a directory but for the names that `leaves_out` gives."""
+        """Copy a directory without the names that `leaves_out` returns."""
 
     def facts(self, path: str) -> FileFacts:
-        """Return what there is to know of a file."""
+        """Return size and time of a file."""
 
 
 class LocalFiles:
-    """Those of this machine."""
+    """Files of this machine."""
 
     def names(self, directory: str) -> list[str]:
         path = local(directory)
         if path.exists() and not path.is_dir():
             raise PipelineError(f"{directory} is a file: give a directory")
         try:
-            return sorted(one.name for one in path.iterdir()) if path.exists() else []
+            return sorted(child.name for child in path.iterdir()) if path.exists() else []
         except OSError as error:
             raise PipelineError(f"{directory} cannot be read: {error.strerror}") from error
 
@@ -127,7 +129,7 @@ class LocalFiles:
 
 
 class HadoopFiles:
-    """Those that Spark's Hadoop knows by their URL."""
+    """Files that Spark's Hadoop reaches by URL."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
@@ -138,7 +140,7 @@ class HadoopFiles:
         system = path.getFileSystem(self._conf)
         if not system.exists(path):
             return []
-        return sorted(one.getPath().getName() for one in system.listStatus(path))
+        return sorted(status.getPath().getName() for status in system.listStatus(path))
 
     def read(self, path: str) -> str | None:
         where = self._path(path)
@@ -181,7 +183,7 @@ class HadoopFiles:
         self._copy(root.getFileSystem(self._conf), root, self._path(to), leaves_out, ".")
 
     def _copy(self, system: Any, source: Any, target: Any, leaves_out: LeavesOut, at: str) -> None:
-        found = {one.getPath().getName(): one for one in system.listStatus(source)}
+        found = {status.getPath().getName(): status for status in system.listStatus(source)}
         system.mkdirs(target)
         for name in sorted(set(found) - set(leaves_out(at, sorted(found)))):
             path, copy = found[name].getPath(), self._jvm.org.apache.hadoop.fs.Path(target, name)
@@ -201,8 +203,8 @@ class HadoopFiles:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
 
-def files_of(path: str, spark: SparkSession | None) -> Files | None:
-    """Who reads and writes `path`; None: a URL, and there is no session yet."""
+def files_of(path: str, spark: SparkSession | None) -> FileSystem | None:
+    """Return the files that `path` belongs to, None for a URL while there is no session."""
     if not is_remote(path):
         return LocalFiles()
     return None if spark is None else HadoopFiles(spark)
@@ -214,5 +216,5 @@ def _cannot_be_written(path: str, error: OSError) -> PipelineError:
 
 
 def local(path: str) -> Path:
-    """A path of this machine, also when it is written as `file:/…`."""
+    """Return a local path, also for one that is written as `file:/…`."""
     return Path(unquote(urlparse(path).path)) if path.startswith("file:/") else Path(path)

@@ -1,8 +1,8 @@
-"""How far the groups of a cluster are behind the ends of topics, asked of its brokers.
+"""How far the groups of a cluster are behind the ends of topics. The brokers are asked.
 
-For `jobs.inspect`, and only where topics come from a broker: files do not tell. A group counts for
-a topic when it has committed an offset there. What the exactly-once sink commits to groups of its
-own (`sink_marker`) is no place where anybody reads; those that have its usual name are left out.
+For `jobs.inspect`, and only for topics of a broker: files do not have groups. A group counts for a
+topic if it has committed an offset there. The exactly-once sink commits to groups of its own
+(`sink_marker`), which are no readers: groups with its usual name are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _READERS_ONLY: Final = frozenset({"isolation.level", "group.id"})
 
 
 def read_group_lag(kafka: Kafka, topics: Sequence[str]) -> dict[str, tuple[GroupLag, ...]]:
-    """Topic → its groups, the one that is furthest behind first.
+    """Return topic → its groups, the group with the largest lag first.
 
     Raises PipelineError when the brokers do not answer.
     """
@@ -66,23 +66,27 @@ def read_group_lag(kafka: Kafka, topics: Sequence[str]) -> dict[str, tuple[Group
 
 
 def _committed(admin: AdminClient, group: str) -> dict[str, dict[int, int]]:
-    """Topic → partition → committed offset."""
+    """Return topic → partition → committed offset."""
     request = [ConsumerGroupTopicPartitions(group)]
     answers = admin.list_consumer_group_offsets(request, request_timeout=ANSWER_TIMEOUT_S)
     found: dict[str, dict[int, int]] = {}
-    for one in answers[group].result().topic_partitions or ():
-        if one.error is None and one.offset >= 0:
-            found.setdefault(one.topic, {})[one.partition] = one.offset
+    for topic_partition in answers[group].result().topic_partitions or ():
+        if topic_partition.error is None and topic_partition.offset >= 0:
+            found.setdefault(topic_partition.topic, {})[topic_partition.partition] = (
+                topic_partition.offset
+            )
     return found
 
 
 def lag_of(
     group: str, state: str, committed: Mapping[int, int], ends: Mapping[int, int]
 ) -> GroupLag:
-    """Of one group in one topic; where it never committed, nothing is counted as behind."""
+    """Return the lag of one group in one topic; a partition without a commit counts as no lag."""
     lag = sum(
         max(0, end - committed[partition])
         for partition, end in ends.items()
         if partition in committed
     )
-    return GroupLag(group, state, lag, len(ends), sum(one not in committed for one in ends))
+    return GroupLag(
+        group, state, lag, len(ends), sum(partition not in committed for partition in ends)
+    )

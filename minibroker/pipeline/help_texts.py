@@ -1,4 +1,4 @@
-"""What `minibroker pipeline --help` and its commands say."""
+"""The texts of `minibroker pipeline --help` and of `--help` of its commands."""
 
 from __future__ import annotations
 
@@ -25,41 +25,43 @@ _COMMON: Final = """\
   --kafka KEY=VALUE       a setting of the Kafka client, such as security.protocol=SSL; may be
                           given more than once
   --source minibroker|connector
-                          how topics are read: by minibroker's own source, or by Spark's connector,
+                          read topics with minibroker's own source, or with Spark's connector,
                           which needs its jars
   --jars FILE[,...]       jars for Spark
   --packages G:A:V[,...]  jars by their Maven coordinates, for instance
                           org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0
   --master URL            where Spark runs (local[*]: here, on all cores)
   --conf KEY=VALUE        a setting of Spark; may be given more than once
-  --dry-run               say what would be done, and do nothing
+  --dry-run               show the plan and do nothing
 """
 
 _ENDS: Final = """\
-On a terminal one line shows how far it is; otherwise each batch is one JSON line on stdout. A line
-without "batch" tells something else: a topic that was made, what became of windows. Ctrl-C ends
-after the running batch. Exit codes: 0, 1 when it cannot be done (one sentence says why), 2
-for wrong usage, 130 after Ctrl-C.
+On a terminal one line shows the progress; otherwise each batch is one JSON line on stdout. A line
+without "batch" is a note, for instance about a new topic or about open windows. Ctrl-C ends the job
+after the running batch. Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong
+usage; 130 after Ctrl-C.
 """
 
 ARCHIVE_HELP: Final = f"""\
 minibroker pipeline archive: copy topics into files, each record exactly once
 
-  --topic T[,...]         what to copy; may be given more than once
+  --topic T[,...]         topics to copy; may be given more than once
   --pattern P             or all topics whose whole name this (Java) regular expression matches
-  --to DIR                where to; a path or a URL that Spark can write, such as s3a://bucket/dir
-  --follow                do not end: go on with what is produced from now on
+  --to DIR                directory of the files; a path or a URL that Spark can write, such as
+                          s3a://bucket/dir
+  --follow                do not end: go on with new records
   --format parquet|json|csv
-                          of the files (parquet); json and csv hold bytes as base64
+                          format of the files (parquet); json and csv hold bytes as base64
   --batch-rows N          records of a batch, at most (2000000)
   --on-data-loss fail|continue
-                          when records were removed from a topic before they were copied (fail)
+                          reaction if records were removed from a topic before they were copied
+                          (fail)
 {_COMMON}
-Files lie in DIR/topic=T/date=YYYY-MM-DD, by the date of the record in UTC, with key, value,
+The files are in DIR/topic=T/date=YYYY-MM-DD, by the date of the record in UTC, with key, value,
 partition, offset, timestamp, timestampType (0: by the producer, 1: by the broker) and headers.
-The same command again goes on where the last one ended, and takes new partitions, too.
-DIR/_minibroker has the checkpoint and DIR/_spark_metadata says which files count: read DIR as a
-whole with Spark, or look at it with any tool for Parquet.
+The same command again goes on where the last one ended, and also copies new partitions.
+DIR/_minibroker has the checkpoint and DIR/_spark_metadata lists the files that count: read DIR as a
+whole with Spark, or read its files with any tool for Parquet.
 
 {_ENDS}
   minibroker pipeline archive --topic orders --to archive
@@ -69,23 +71,23 @@ whole with Spark, or look at it with any tool for Parquet.
 REPLAY_HELP: Final = f"""\
 minibroker pipeline replay: copy archived records into a topic, each exactly once
 
-  --from DIR              what `pipeline archive` has written
-  --to-topic T            where to; a topic that is not there is made, see below
-  --topic T[,...]         of an archive of several topics: those to copy
-  --speed max|1x|60x|0.5x as fast as it goes (max), as it happened, faster or slower
+  --from DIR              directory that `pipeline archive` has written
+  --to-topic T            topic to write; it is made if it does not exist, see below
+  --topic T[,...]         topics to copy, if the archive has several
+  --speed max|1x|60x|0.5x as fast as possible (max), as recorded (1x), faster or slower
   --keep-timestamps       records keep their timestamps (the topic's retention counts by them);
                           otherwise they get the time of the replay
   --keep-partitions       records keep their partitions; otherwise the key decides, as usual
-  --checkpoint DIR        where to remember how far it is (FROM/_minibroker/replays/TOPIC)
+  --checkpoint DIR        directory of the progress (FROM/_minibroker/replays/TOPIC)
   --batch-rows N          records of a batch and its transactions, at most (500000)
 {_COMMON}
-A topic that is not there is made, with as many partitions as the archived topic had and the
-cluster's defaults for everything else; to choose, make it before. With --keep-timestamps old
-records go as soon as the topic's retention (a week by default) says so.
+A topic that does not exist is made, with as many partitions as the archived topic had and the
+cluster's defaults for everything else. For other settings make the topic first. With
+--keep-timestamps the topic's retention (a week by default) soon deletes old records.
 Records of a partition are written in their order, in transactions. The same command again goes on
-where the last one ended, also after it was killed; when all is written it writes nothing. Give
-another --checkpoint to replay the same archive once more.
-With a speed, what is due is written about once a second.
+where the last one ended, also after a kill; when all is written it writes nothing. Give another
+--checkpoint to replay the same archive once more.
+With a speed, due records are written about once a second.
 
 {_ENDS}
   minibroker pipeline replay --from archive --to-topic orders-copy
@@ -96,38 +98,39 @@ With a speed, what is due is written about once a second.
 ROLLUP_HELP: Final = f"""\
 minibroker pipeline rollup: aggregate a topic of JSON values over windows of time
 
-  --topic T               what to read
-  --window DURATION       how long a window is, for instance 30s, 1m, 1h30m or 1d
-  --slide DURATION        how far apart windows begin (as long as they are: none overlap)
+  --topic T               topic to read
+  --window DURATION       length of a window, for instance 30s, 1m, 1h30m or 1d
+  --slide DURATION        time between the begins of two windows (the length: none overlap)
   --by EXPR               a group, a Spark SQL expression such as country or lower(name) AS name;
                           may be given more than once
   --agg EXPR              an aggregate, such as 'sum(amount) AS revenue' or 'count(*) AS orders';
                           may be given more than once
-  --time EXPR             when it happened, such as 'timestamp_millis(at)' (the record's timestamp)
-  --watermark DURATION    how late a record may come (10m); later ones are left out and counted
+  --time EXPR             time of the event, such as 'timestamp_millis(at)' (the record's timestamp)
+  --watermark DURATION    longest delay of a record (10m); later ones are left out and counted
   --schema FILE           the fields of a value: DDL such as 'id BIGINT, amount DOUBLE', or
                           Spark's schema as JSON; in a file, or as it is
-  --example FILE          or values as they are, one JSON object a line
-  --to TOPIC|DIR          where to: a topic, or a directory, which must have a / in it (./out)
+  --example FILE          or example values, one JSON object on each line
+  --to TOPIC|DIR          a topic, or a directory, which must have a / in it (./out)
   --format parquet|json|csv
-                          of files (parquet)
-  --bad-records DIR       where values go that do not fit the schema; without it the first one ends
-                          the job
-  --checkpoint DIR        where to keep progress and open windows (TO/_minibroker/checkpoint);
+                          format of files (parquet)
+  --bad-records DIR       directory for values that do not fit the schema; without it the first
+                          such value ends the job
+  --checkpoint DIR        directory of progress and open windows (TO/_minibroker/checkpoint);
                           needed with a topic
-  --follow                do not end: go on with what is produced from now on
+  --follow                do not end: go on with new records
   --batch-rows N          records of a batch, at most (2000000)
   --on-data-loss fail|continue
-                          when records were removed from the topic before they were read (fail)
+                          reaction if records were removed from the topic before they were read
+                          (fail)
 {_COMMON}
-In expressions, names are fields of the value; of the record itself there are record.key,
-record.partition, record.offset, record.timestamp and record.headers.
-A window is final when the watermark has passed its end: the latest time seen, less --watermark.
-It is then written once. Windows that are open when a run ends stay in the checkpoint. In a
-directory they are also written, as provisional rows in files named provisional-...: readers of the
-directory find each record that was read in one window. The next run replaces these rows. With
+In expressions, names are fields of the value. The record itself has record.key, record.partition,
+record.offset, record.timestamp and record.headers.
+The watermark is the latest time seen, less --watermark. A window is final when the watermark has
+passed its end; then it is written once. Windows that are open when a run ends stay in the
+checkpoint. A directory also gets them as provisional rows, in files named provisional-..., so that
+readers of the directory find every record in a window. The next run replaces these rows. With
 --follow, and in a topic, there are only final windows.
-To a topic goes a JSON object per window and group; its key has the window's begin and the group.
+In a topic each window and group is a JSON object; its key has the window's begin and the group.
 
 {_ENDS}
   minibroker pipeline rollup --topic orders --example order.json --window 1m \\
@@ -135,7 +138,7 @@ To a topic goes a JSON object per window and group; its key has the window's beg
 """
 
 INSPECT_HELP: Final = f"""\
-minibroker pipeline inspect: what is in topics, as a table and as a page with plots
+minibroker pipeline inspect: show statistics of topics, as a table and as a page with plots
 
   --topic T[,...]         topics to read; may be given more than once
   --log-dir DIR           or a data directory of minibroker or Kafka, with no broker running
@@ -144,8 +147,7 @@ minibroker pipeline inspect: what is in topics, as a table and as a page with pl
 Shows records, bytes and rates over time, sizes, keys and skew between partitions, timestamps out
 of order, lag of groups, compression ratio, duplicates and gaps of producers.
 
-Exit codes: 0, 1 when it cannot be done (one sentence says why), 2 for wrong usage, 130 after
-Ctrl-C.
+Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong usage; 130 after Ctrl-C.
 
   minibroker pipeline inspect --topic orders
   minibroker pipeline inspect --log-dir minibroker-data --topic orders --report orders.html

@@ -1,4 +1,4 @@
-"""What a job leaves beside its results: which job it was, and how far it is.
+"""The files that a job leaves beside its results: its identity and its progress.
 
     DIR/_minibroker/job.json     what made DIR, so that no other job writes into it
     DIR/_minibroker/checkpoint   Spark's: `offsets/N` is written before batch N, `commits/N` after
@@ -18,18 +18,18 @@ from minibroker.pipeline.plan import JOB_DIRECTORY, join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minibroker.pipeline.files import Files
+    from minibroker.pipeline.files import FileSystem
 
 _JOB_FILE: Final = "job.json"
 _OFFSETS_LINE: Final = 2
-"""Of a file in `offsets/`: behind the version and the settings, one line a source."""
+"""Line of a file in `offsets/`: version, settings, then one line for each source."""
 
 
-def read_job(files: Files, directory: str) -> Mapping[str, str]:
-    """What wrote `directory`; empty: nobody yet.
+def read_job(files: FileSystem, directory: str) -> Mapping[str, str]:
+    """Return the identity of the job that wrote `directory`; empty if no job wrote it yet.
 
     Raises:
-        PipelineError: there are files that no job of ours has written.
+        PipelineError: the directory has files that no job of minibroker has written.
     """
     names = [name for name in files.names(directory) if name != JOB_DIRECTORY]
     text = files.read(join(directory, JOB_DIRECTORY, _JOB_FILE))
@@ -50,15 +50,15 @@ def read_job(files: Files, directory: str) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in found.items()}
 
 
-def write_job(files: Files, directory: str, job: Mapping[str, str]) -> None:
-    """Say what writes `directory`, unless it is said already."""
+def write_job(files: FileSystem, directory: str, job: Mapping[str, str]) -> None:
+    """Write the identity of the job into `directory`, unless it is there already."""
     path = join(directory, JOB_DIRECTORY, _JOB_FILE)
     if files.read(path) is None:
         files.write(path, json.dumps(dict(job), indent=2) + "\n")
 
 
 def check_job(directory: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """Raise PipelineError when another job, or the same with other words, wrote `directory`."""
+    """Raise PipelineError if another job, or this job with other arguments, wrote `directory`."""
     for key, value in wanted.items():
         if found and found.get(key) != value:
             raise PipelineError(
@@ -67,11 +67,11 @@ def check_job(directory: str, found: Mapping[str, str], wanted: Mapping[str, str
             )
 
 
-def progress_of(files: Files, checkpoint: str) -> offsets.Offsets | None:
-    """Where the last batch that was begun ends; None: no batch was.
+def progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
+    """Return the end of the last batch that was begun, None if no batch was begun.
 
     Raises:
-        PipelineError: the checkpoint is no one of a topic's reader.
+        PipelineError: the checkpoint does not belong to a reader of topics.
     """
     directory = join(checkpoint, "offsets")
     number = _last_batch(files, directory)
@@ -84,25 +84,25 @@ def progress_of(files: Files, checkpoint: str) -> offsets.Offsets | None:
     return offsets.from_json(lines[_OFFSETS_LINE], where=path)
 
 
-def is_committed(files: Files, checkpoint: str) -> bool:
-    """Whether the last batch that was begun is done, too."""
+def is_committed(files: FileSystem, checkpoint: str) -> bool:
+    """Return whether the last batch that was begun is committed."""
     begun, done = (_last_batch(files, join(checkpoint, what)) for what in ("offsets", "commits"))
     return begun == done
 
 
-def last_committed(files: Files, checkpoint: str) -> int | None:
-    """Return the number of the last batch that is done; None: none is."""
+def last_committed(files: FileSystem, checkpoint: str) -> int | None:
+    """Return the number of the last committed batch, None if no batch is committed."""
     return _last_batch(files, join(checkpoint, "commits"))
 
 
-def _last_batch(files: Files, directory: str) -> int | None:
+def _last_batch(files: FileSystem, directory: str) -> int | None:
     numbers = (int(name) for name in files.names(directory) if name.isdecimal())
     return max(numbers, default=None)
 
 
 def check_topics(directory: str, reached: offsets.Offsets | None, topics: Iterable[str]) -> None:
-    """Raise PipelineError when the progress in `directory` is that of topics not asked for."""
-    others = sorted({one.topic for one in reached or {}} - set(topics))
+    """Raise PipelineError if the progress in `directory` is about other topics."""
+    others = sorted({partition.topic for partition in reached or {}} - set(topics))
     if others:
         raise PipelineError(
             f"{directory} holds the progress of topic {', '.join(others)}, which this run does "
@@ -115,7 +115,7 @@ def check_not_ahead(
     reached: offsets.Offsets | None,
     ends: Mapping[str, Mapping[int, int]],
 ) -> None:
-    """Raise PipelineError when the progress in `directory` lies behind the end of a topic."""
+    """Raise PipelineError if the progress in `directory` is greater than the end of a topic."""
     for (topic, partition), offset in sorted((reached or {}).items()):
         end = ends.get(topic, {}).get(partition)
         if end is None or offset > end:

@@ -1,4 +1,4 @@
-"""From a plan to its job: what can be wrong is found out before Spark starts; then the session.
+"""From a plan to its job: check everything that needs no Spark, then start the session.
 
 Both ways in, the command line and the functions of `minibroker.pipeline`, come through here.
 """
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.outcome import Outcome
     from minibroker.pipeline.plan import Engine
     from minibroker.pipeline.progress import Note, Progress
-    from minibroker.pipeline.running import Outcome
 
 SHUFFLE_PARTITIONS: Final = "8"
-"""Of a rollup's windows, in the checkpoint from the first batch on; Spark's own 200 cost seconds
-of every batch on one machine."""
+"""Partitions of a rollup's windows, in the checkpoint from the first batch on.
+
+Spark's default of 200 costs seconds of every batch on one machine.
+"""
 
 _STDERR: Final = 2
 
@@ -41,10 +43,10 @@ _JOBS: Final[Mapping[type[StreamPlan], str]] = {
 
 
 class Job(Protocol):
-    """What a module of `jobs` has."""
+    """The interface of a module in `jobs`."""
 
     def check(self, plan: StreamPlan, spark: SparkSession | None = None) -> object:
-        """Ask broker and directories. Raises PipelineError."""
+        """Check the brokers and the directories. Raises PipelineError."""
 
     def run(
         self,
@@ -55,7 +57,7 @@ class Job(Protocol):
         note: Callable[[Note], None] | None = None,
         stop: threading.Event | None = None,
     ) -> Outcome:
-        """Do it. Raises PipelineError."""
+        """Run the job. Raises PipelineError."""
 
 
 def run(
@@ -69,7 +71,7 @@ def run(
     tell: Callable[[str], None] | None = None,
     is_quiet: bool = False,
 ) -> Outcome:
-    """Do it.
+    """Run the job of a plan.
 
     Args:
         plan: what to do.
@@ -97,7 +99,7 @@ def run(
 
 
 def job_of(plan: StreamPlan) -> Job:
-    """The module that does it, and Spark with it."""
+    """Return the module of the plan's job; this imports Spark."""
     return cast("Job", importlib.import_module(_JOBS[type(plan)]))
 
 
@@ -105,7 +107,10 @@ def job_of(plan: StreamPlan) -> Job:
 def started(
     engine: Engine, *, tell: Callable[[str], None] | None = None, is_quiet: bool = False
 ) -> Iterator[SparkSession]:
-    """A session for one job; one that runs already is used, and goes on. Raises PipelineError."""
+    """Return a session for one job; a session that runs already is used and not stopped.
+
+    Raises PipelineError.
+    """
     if tell is not None:
         tell("starting Spark")
     from pyspark import SparkContext  # noqa: PLC0415  as below
@@ -132,7 +137,10 @@ def started(
 
 @contextmanager
 def _ctrl_c_as_it_is() -> Iterator[None]:
-    """Spark, when it starts, has Ctrl-C cancel its jobs and raise in the middle of a call."""
+    """Keep Ctrl-C as it is:
+
+    Spark's start would make it cancel jobs and raise in the middle of a call.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -145,11 +153,11 @@ def _ctrl_c_as_it_is() -> Iterator[None]:
 
 @contextmanager
 def _errors_kept_back(*, is_quiet: bool) -> Iterator[None]:
-    """Java, started meanwhile, gets a file for its stderr, and so do Spark's Python workers.
+    """Send stderr of Java, and of Spark's Python workers, to a file while the block runs.
 
-    Spark says a dozen lines before it begins and logs every task that is stopped; what a person
-    can mend comes as PipelineError. The file has no name any more: it is gone with the last
-    process that writes to it.
+    Spark prints a dozen lines before it begins and logs every task that is stopped. Errors that a
+    person can mend come as PipelineError. The file has no name: it is gone with the last process
+    that writes to it.
     """
     if not is_quiet:
         yield

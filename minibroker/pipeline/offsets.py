@@ -34,7 +34,7 @@ class TopicPartition(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """What one task reads: offsets from `start` to before `end`."""
+    """The range of one task: offsets from `start` to before `end`."""
 
     topic: str
     partition: int
@@ -43,7 +43,7 @@ class OffsetRange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Offsets, not records: gaps count."""
+        """Return the number of offsets, which is not the number of records: gaps count."""
         return self.end - self.start
 
 
@@ -63,7 +63,7 @@ def from_json(text: str, *, where: str) -> Offsets:
 
 
 def from_plain(found: object, *, where: str) -> Offsets:
-    """`from_json` of what is parsed already. Raises PipelineError."""
+    """Return offsets from JSON that is parsed already. Raises PipelineError."""
     offsets: Offsets = {}
     if not isinstance(found, dict):
         raise PipelineError(_wanted(where, found))
@@ -78,7 +78,7 @@ def from_plain(found: object, *, where: str) -> Offsets:
 
 
 def to_plain(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """What `from_plain` reads, sorted by topic and number of partition."""
+    """Return the form that `from_plain` reads, sorted by topic and number of partition."""
     plain: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         plain.setdefault(topic, {})[str(partition)] = offset
@@ -86,17 +86,17 @@ def to_plain(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]
 
 
 def to_json(offsets: Mapping[TopicPartition, int]) -> str:
-    """The connector's JSON, byte for byte as it writes it into a checkpoint."""
+    """Return the connector's JSON, byte for byte as the connector writes it into a checkpoint."""
     return json.dumps(to_plain(offsets), separators=(",", ":"))
 
 
 def limit_rows(
     start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], rows_max: int
 ) -> Offsets:
-    """`end`, brought so near to `start` that at most about `rows_max` offsets lie between.
+    """Return `end`, reduced so that about `rows_max` offsets at most lie behind `start`.
 
-    Each partition gets its share in proportion to what waits there, and at least one offset, so
-    that a small one is not starved beside a large one: the sum may be larger by that.
+    Each partition gets a share in proportion to its waiting offsets, and at least one offset, so
+    that a large partition does not starve a small one. So the sum may be larger than `rows_max`.
 
     Args:
         start: of every partition of `end`.
@@ -105,43 +105,47 @@ def limit_rows(
 
     Source: KafkaMicroBatchStream.rateLimit.
     """
-    waiting = {one: end[one] - start[one] for one in end if end[one] > start[one]}
+    waiting = {
+        partition: end[partition] - start[partition]
+        for partition in end
+        if end[partition] > start[partition]
+    }
     total = sum(waiting.values())
     limited = dict(end)
     if total <= rows_max:
         return limited
-    for one, count in waiting.items():
+    for partition, count in waiting.items():
         share = max(1, rows_max * count // total)
-        limited[one] = min(end[one], start[one] + share)
+        limited[partition] = min(end[partition], start[partition] + share)
     return limited
 
 
 def split_ranges(
     ranges: Iterable[OffsetRange], *, pieces_min: int = 0, rows_max: int = 0
 ) -> list[OffsetRange]:
-    """One range a task: empty ones go, and large ones are cut.
+    """Return one range for each task: empty ranges are dropped, and large ones are cut.
 
     Args:
         ranges: what is to be read.
         pieces_min: `minPartitions`: about so many ranges in all, the largest are cut most.
         rows_max: `maxRecordsPerPartition`: no range is longer; 0: no limit.
     """
-    whole = [one for one in ranges if one.size > 0]
+    whole = [span for span in ranges if span.size > 0]
     if rows_max > 0:
-        whole = [piece for one in whole for piece in cut(one, -(-one.size // rows_max))]
+        whole = [piece for span in whole for piece in cut(span, -(-span.size // rows_max))]
     if len(whole) >= pieces_min:
         return whole
-    total = sum(one.size for one in whole)
+    total = sum(span.size for span in whole)
     pieces: list[OffsetRange] = []
-    for one in whole:
-        pieces += cut(one, max(1, min(one.size, round(one.size * pieces_min / total))))
+    for span in whole:
+        pieces += cut(span, max(1, min(span.size, round(span.size * pieces_min / total))))
     return pieces
 
 
-def cut(one: OffsetRange, pieces: int) -> list[OffsetRange]:
-    """`one` as `pieces` ranges in order, equal but for one offset."""
-    borders = [one.start + one.size * index // pieces for index in range(pieces + 1)]
-    return [one._replace(start=start, end=end) for start, end in itertools.pairwise(borders)]
+def cut(span: OffsetRange, pieces: int) -> list[OffsetRange]:
+    """Return `span` as `pieces` ranges in order; their sizes differ by one offset at most."""
+    borders = [span.start + span.size * index // pieces for index in range(pieces + 1)]
+    return [span._replace(start=start, end=end) for start, end in itertools.pairwise(borders)]
 
 
 def ranges_between(
@@ -149,7 +153,7 @@ def ranges_between(
     end: Mapping[TopicPartition, int],
     when_lost: Callable[[str], None],
 ) -> list[OffsetRange]:
-    """What lies between two positions, one range a partition, sorted.
+    """Return the offsets between two positions, one range for each partition, sorted.
 
     Args:
         start: of every partition of `end`, or the partition is not read.
@@ -158,16 +162,17 @@ def ranges_between(
             that were there are gone. It raises where `failOnDataLoss` is on.
     """
     ranges = []
-    for one in sorted(end):
-        if one not in start:
+    for partition in sorted(end):
+        if partition not in start:
             continue
-        if end[one] < start[one]:
+        if end[partition] < start[partition]:
             when_lost(
-                f"{one} ends at offset {end[one]}, before offset {start[one]} where reading "
-                "starts: the bounds are wrong, or the topic was made anew or has lost its tail"
+                f"{partition} ends at offset {end[partition]}, before offset {start[partition]}"
+                " where reading starts: the bounds are wrong, or the topic was made anew or has"
+                " lost its tail"
             )
             continue
-        ranges.append(OffsetRange(*one, start[one], end[one]))
+        ranges.append(OffsetRange(*partition, start[partition], end[partition]))
     return ranges
 
 

@@ -75,7 +75,7 @@ _DELAY_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_0
 
 
 class Bound(NamedTuple):
-    """One end of what is read: the first field that is set decides."""
+    """One end of the range to read: the first field that is set decides."""
 
     timestamp_ms: int | None = None
     timestamps_ms: Offsets | None = None
@@ -84,7 +84,7 @@ class Bound(NamedTuple):
 
 
 class SourceOptions(NamedTuple):
-    """What a source was told, checked."""
+    """The options of a source, checked."""
 
     topics: tuple[str, ...]
     pattern: str | None
@@ -104,19 +104,19 @@ class SourceOptions(NamedTuple):
     offset_retries: int
     offset_retry_interval_ms: int
     client: dict[str, str]
-    """What stood behind `kafka.`, without that."""
+    """Settings of the client, without the prefix `kafka.`."""
 
     @property
     def what(self) -> str:
-        """The topics as the user named them, for messages."""
+        """Return the topics as the user named them, for messages."""
         if self.pattern is not None:
             return f"pattern {self.pattern!r}"
-        names = self.topics or tuple(sorted({one.topic for one in self.assigned}))
+        names = self.topics or tuple(sorted({span.topic for span in self.assigned}))
         return f"topic {names[0]!r}" if len(names) == 1 else "topics " + ", ".join(names)
 
     @property
     def isolation_level(self) -> str:
-        """read_uncommitted, Kafka's default and the connector's, or read_committed."""
+        """Return read_uncommitted, the default of Kafka and of the connector, or read_committed."""
         return self.client.get("isolation.level", "read_uncommitted")
 
 
@@ -124,8 +124,8 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Check the options of a batch read or of a stream.
 
     Raises:
-        PipelineError: an option is unknown, missing, contradicts another or has a value that
-            cannot be; names it.
+        PipelineError: an option is unknown or missing, contradicts another or has an invalid value;
+            the text names the option.
     """
     found = {key.lower(): str(value) for key, value in given.items()}
     _check_names(found, streaming=streaming)
@@ -164,7 +164,7 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
 
 
 def includes_headers(given: Mapping[str, str]) -> bool:
-    """`includeHeaders` alone: Spark asks for the columns before it says what is read."""
+    """Return the value of `includeHeaders` alone: Spark asks for the columns before the options."""
     found = {key.lower(): str(value) for key, value in given.items()}
     return _one_of(found, "includeHeaders", ("false", "true")) == "true"
 
@@ -257,7 +257,7 @@ def _start(found: Mapping[str, str], *, streaming: bool) -> Bound:
 
 
 def _bound(found: Mapping[str, str], side: str, default: int) -> Bound:
-    """The options of one side: a timestamp for all wins over one each, that over offsets."""
+    """Return one bound: a timestamp for all wins over one for each partition, that over offsets."""
     if f"{side}timestamp" in found:
         return Bound(timestamp_ms=_number(found, f"{side}Timestamp", 0, least=0))
     name = f"{side}OffsetsByTimestamp"
@@ -278,17 +278,17 @@ def _bound(found: Mapping[str, str], side: str, default: int) -> Bound:
             '{"orders": {"0": 17, "1": -2}}'
         )
     specific = offsets.from_json(text, where=f"option {name}")
-    for one, offset in specific.items():
+    for partition, offset in specific.items():
         if offset < EARLIEST:
             raise PipelineError(
-                f"option {name} has {offset} for {one}, expected an offset, -2 for the earliest "
-                "or -1 for the latest"
+                f"option {name} has {offset} for {partition}, expected an offset,"
+                " -2 for the earliest or -1 for the latest"
             )
     return Bound(offsets=specific)
 
 
 def _check_bounds_of_a_batch(start: Bound, end: Bound) -> None:
-    """A batch from the latest or to the earliest would read nothing: as good as a mistake."""
+    """Raise PipelineError for a batch from the latest or to the earliest offset: it is empty."""
     starts = (start.offsets or {}).values()
     if start == Bound(everywhere=LATEST) or LATEST in starts:
         raise PipelineError(
@@ -325,7 +325,7 @@ def _number(found: Mapping[str, str], name: str, default: int, *, least: int) ->
 
 
 def _one_of(found: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    """The value, in lower case; the first of `values` is the default."""
+    """Return the value of an option in lower case; the first of `values` is the default."""
     text = found.get(name.lower(), values[0]).strip().lower()
     if text not in values:
         raise PipelineError(f"option {name} is {text!r}, expected {' or '.join(values)}")

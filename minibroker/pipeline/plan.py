@@ -1,4 +1,5 @@
-"""What a job is to do, as values: the command line and the Python functions make them, jobs follow.
+"""Plans of jobs, as values: the command line and the Python functions make them, the jobs read
+them.
 
 Nothing here needs Spark or a broker, so that `--help`, wrong usage and `--dry-run` answer at once.
 """
@@ -20,13 +21,14 @@ FORMATS: Final = ("parquet", "json", "csv")
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 DEFAULT_MASTER: Final = "local[*]"
 DEFAULT_BATCH_ROWS: Final = 2_000_000
-"""Rows of a micro-batch: enough that starting one costs little, few enough to see it go on."""
+"""Rows of a micro-batch: enough to make its start cheap, few enough to show progress."""
 
 REPLAY_BATCH_ROWS: Final = 500_000
-"""Of a batch and its transactions: they have to end before the broker ends them."""
+"""Rows of a replay's batch and of its transactions, which must end before the broker aborts them.
+"""
 
 JOB_DIRECTORY: Final = "_minibroker"
-"""Beside what a job writes; Spark and others who read a directory skip names with `_`."""
+"""Name of the directory beside a job's results; Spark and other readers skip names with `_`."""
 
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
 _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -34,20 +36,22 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
-class UsageError(PipelineError):
-    """The arguments make no job; on the command line exit code 2."""
+class JobUsageError(PipelineError):
+    """An error in the arguments of a job; the command line exits with 2."""
 
 
 class Kafka(NamedTuple):
-    """The cluster that topics are on, and the way in."""
+    """The cluster that holds the topics, and how to connect to it."""
 
     bootstrap: str = DEFAULT_BOOTSTRAP
     source: str = SOURCES[0]
     settings: Mapping[str, str] = {}
-    """Of the client, without the `kafka.` that Spark's options have."""
+    """Settings of the client, without the prefix `kafka.` of Spark's options."""
 
     def options(self) -> dict[str, str]:
-        """As Spark's Kafka options; what a job reads has been committed unless told otherwise."""
+        """Return Spark's Kafka options; jobs read committed records unless a setting says
+        otherwise.
+        """
         settings = {"isolation.level": "read_committed", **self.settings}
         return {
             "kafka.bootstrap.servers": self.bootstrap,
@@ -55,12 +59,12 @@ class Kafka(NamedTuple):
         }
 
     def writer_options(self) -> dict[str, str]:
-        """As options of the sink: `isolation.level` belongs to readers."""
+        """Return the options of the sink: without `isolation.level`, which is for readers."""
         return {k: v for k, v in self.options().items() if k != "kafka.isolation.level"}
 
 
 class Engine(NamedTuple):
-    """The Spark that does it."""
+    """The Spark that runs the job."""
 
     master: str = DEFAULT_MASTER
     jars: Sequence[str] = ()
@@ -69,7 +73,7 @@ class Engine(NamedTuple):
 
 
 class ArchivePlan(NamedTuple):
-    """Topics → files."""
+    """A plan to copy topics to files."""
 
     kafka: Kafka
     to: str
@@ -83,20 +87,20 @@ class ArchivePlan(NamedTuple):
 
     @property
     def checkpoint(self) -> str:
-        """Where its progress is kept."""
+        """Return the directory of the job's progress."""
         return join(self.to, JOB_DIRECTORY, "checkpoint")
 
 
 class ReplayPlan(NamedTuple):
-    """Files → topic."""
+    """A plan to copy files to a topic."""
 
     kafka: Kafka
     archive: str
     to_topic: str
     topics: Sequence[str] = ()
-    """Those of the archive to take, empty: the only one."""
+    """Archived topics to replay, empty for the only one."""
     speed: float | None = None
-    """How many times faster than it was recorded, None: as fast as it goes."""
+    """How many times faster than recorded, None for as fast as possible."""
     keep_timestamps: bool = False
     keep_partitions: bool = False
     batch_rows: int = REPLAY_BATCH_ROWS
@@ -104,14 +108,17 @@ class ReplayPlan(NamedTuple):
 
     @property
     def checkpoint(self) -> str:
-        """Where its progress is kept: one of each target, beside the archive, unless told."""
+        """Return the directory of the job's progress.
+
+        The default is a directory for each target, beside the archive.
+        """
         return self.checkpoint_directory or join(
             self.archive, JOB_DIRECTORY, "replays", self.to_topic
         )
 
 
 class RollupPlan(NamedTuple):
-    """Topic → windows, in files or another topic."""
+    """A plan to aggregate a topic into windows, in files or in another topic."""
 
     kafka: Kafka
     topic: str
@@ -134,16 +141,16 @@ class RollupPlan(NamedTuple):
 
     @property
     def to_topic(self) -> str | None:
-        """The topic that `to` names, None when it is a directory."""
+        """Return the topic that `to` names, None if it is a directory."""
         return None if is_path(self.to) else self.to
 
     @property
     def checkpoint(self) -> str:
-        """Where its progress and its open windows are kept."""
+        """Return the directory of the job's progress and of its open windows."""
         if self.checkpoint_directory:
             return self.checkpoint_directory
         if self.to_topic is not None:
-            raise UsageError(
+            raise JobUsageError(
                 "a rollup to a topic keeps its open windows in a directory: "
                 "say which with --checkpoint DIR"
             )
@@ -151,7 +158,7 @@ class RollupPlan(NamedTuple):
 
 
 class InspectPlan(NamedTuple):
-    """Topics, or a data directory, → a table and a page."""
+    """A plan to inspect topics, or a data directory, with a table and a page as the result."""
 
     kafka: Kafka
     topics: Sequence[str] = ()
@@ -164,12 +171,12 @@ Plan = StreamPlan | InspectPlan
 
 
 def checked(plan: StreamPlan) -> StreamPlan:
-    """`plan`, if its parts go together. Raises UsageError."""
+    """Return `plan` if its parts fit together. Raises UsageError."""
     if plan.batch_rows < 1:
-        raise UsageError(f"batches of {plan.batch_rows} rows: expected a number from 1 up")
+        raise JobUsageError(f"batches of {plan.batch_rows} rows: expected a number from 1 up")
     if isinstance(plan, ArchivePlan):
         if bool(plan.topics) == bool(plan.pattern):
-            raise UsageError("what to archive: either topics or a pattern")
+            raise JobUsageError("what to archive: either topics or a pattern")
         names: Sequence[str] = plan.topics
     elif isinstance(plan, ReplayPlan):
         names = (plan.to_topic, *plan.topics)
@@ -183,28 +190,34 @@ def checked(plan: StreamPlan) -> StreamPlan:
 
 def _check_rollup(plan: RollupPlan) -> None:
     if bool(plan.schema) == bool(plan.example):
-        raise UsageError("the fields of a value: either a schema or an example")
+        raise JobUsageError("the fields of a value: either a schema or an example")
     if not plan.aggregates:
-        raise UsageError("no aggregate: give one such as 'count(*) AS records'")
+        raise JobUsageError("no aggregate: give one such as 'count(*) AS records'")
     if plan.slide_ms and plan.slide_ms > plan.window_ms:
-        raise UsageError("windows begin further apart than they are long: records would be lost")
+        raise JobUsageError("windows begin further apart than they are long: records would be lost")
     if not plan.checkpoint:
-        raise UsageError("the checkpoint needs a directory")
+        raise JobUsageError("the checkpoint needs a directory")
 
 
 def duration_ms(text: str) -> int:
-    """`90s`, `1m`, `1h30m`, `250ms` in milliseconds. Raises UsageError."""
+    """Return a duration such as `90s`, `1m`, `1h30m` or `250ms` in milliseconds.
+
+    Raises UsageError.
+    """
     parts = _DURATION.findall(text)
     if not parts or _DURATION.sub("", text).strip():
-        raise UsageError(f"{text!r} is no duration: expected for instance 30s, 1m, 1h30m or 1d")
+        raise JobUsageError(f"{text!r} is no duration: expected for instance 30s, 1m, 1h30m or 1d")
     total = sum(int(number) * _UNIT_MS[unit] for number, unit in parts)
     if total == 0:
-        raise UsageError(f"{text!r} is no duration: it has to be longer than nothing")
+        raise JobUsageError(f"{text!r} is no duration: it has to be longer than nothing")
     return total
 
 
 def speed_of(text: str) -> float | None:
-    """`1x`, `0.5x`, `60x` as a factor, `max` as None. Raises UsageError."""
+    """Return a speed such as `1x`, `0.5x` or `60x` as a factor, `max` as None.
+
+    Raises UsageError.
+    """
     if text == "max":
         return None
     try:
@@ -212,14 +225,14 @@ def speed_of(text: str) -> float | None:
     except ValueError:
         factor = 0.0
     if not 0 < factor < float("inf"):
-        raise UsageError(f"speed {text!r}: expected 1x, 0.5x, 60x and the like, or max")
+        raise JobUsageError(f"speed {text!r}: expected 1x, 0.5x, 60x and the like, or max")
     return factor
 
 
 def check_topic(name: str) -> str:
-    """A name that Kafka allows. Raises UsageError."""
+    """Return `name` if Kafka allows it as a topic. Raises UsageError."""
     if not _TOPIC.fullmatch(name) or name in (".", ".."):
-        raise UsageError(
+        raise JobUsageError(
             f"{name!r} cannot be a topic: its name may have letters, digits, '.', '_' and '-', "
             "249 at most"
         )
@@ -227,29 +240,29 @@ def check_topic(name: str) -> str:
 
 
 def check_choice(what: str, value: str, allowed: Iterable[str]) -> str:
-    """One of `allowed`. Raises UsageError."""
+    """Return `value` if it is in `allowed`. Raises UsageError."""
     if value not in (choices := tuple(allowed)):
-        raise UsageError(f"{what} {value!r}: expected {' or '.join(choices)}")
+        raise JobUsageError(f"{what} {value!r}: expected {' or '.join(choices)}")
     return value
 
 
 def is_path(text: str) -> bool:
-    """Whether `text` names a directory: it has a `/` (or is `.`), which no topic has."""
+    """Return whether `text` names a directory: it has a `/` (or is `.`), which no topic has."""
     return "/" in text or text in (".", "..")
 
 
 def is_remote(path: str) -> bool:
-    """Whether `path` is a URL (`s3a://…`, `hdfs:/…`) and not a path of this machine."""
+    """Return whether `path` is a URL (`s3a://…`, `hdfs:/…`) and not a local path."""
     return bool(_REMOTE.match(path)) and not path.startswith("file:/")
 
 
 def absolute(path: str) -> str:
-    """A path of this machine from the root on: Spark's JVM may stand in another directory."""
+    """Return a local path as an absolute one: Spark's JVM may run in another directory."""
     return path if _REMOTE.match(path) else str(Path(path).absolute())
 
 
 def join(directory: str, *names: str) -> str:
-    """A path below `directory`, which may be a URL."""
+    """Return a path below `directory`, which may be a URL."""
     if _REMOTE.match(directory):
         return "/".join((directory.rstrip("/"), *names))
     return str(PurePath(directory, *names))

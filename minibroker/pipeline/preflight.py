@@ -1,7 +1,7 @@
-"""What is asked of the cluster before Spark starts, so that what cannot work fails at once.
+"""Questions to the cluster before Spark starts, so that a job that cannot work fails at once.
 
-One answer of the broker has all there is to know: topics, partitions, the id of the cluster. The
-client is confluent-kafka with the settings of the job.
+One answer of the broker has it all: topics, partitions, the id of the cluster. The client is
+confluent-kafka with the settings of the job.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 ANSWER_TIMEOUT_S: Final = 15
 
 
-class Topics(NamedTuple):
-    """What a cluster has."""
+class ClusterTopics(NamedTuple):
+    """The topics of a cluster."""
 
     cluster_id: str
     partitions: Mapping[str, int]
-    """Topic → how many."""
+    """Topic → number of partitions."""
 
 
-def ask(kafka: Kafka) -> Topics:
-    """Topics of the cluster. Raises PipelineError when nobody answers."""
+def ask(kafka: Kafka) -> ClusterTopics:
+    """Return the topics of the cluster. Raises PipelineError if no broker answers."""
     try:
         found = admin_of(kafka).list_topics(timeout=ANSWER_TIMEOUT_S)
     except KafkaException as error:
@@ -40,11 +40,14 @@ def ask(kafka: Kafka) -> Topics:
     partitions = {
         name: len(topic.partitions) for name, topic in found.topics.items() if not topic.error
     }
-    return Topics(str(found.cluster_id), partitions)
+    return ClusterTopics(str(found.cluster_id), partitions)
 
 
-def chosen_topics(topics: Topics, names: Iterable[str], pattern: str | None) -> list[str]:
-    """Those that are named, or that match. Raises PipelineError when one, or any, is missing."""
+def chosen_topics(topics: ClusterTopics, names: Iterable[str], pattern: str | None) -> list[str]:
+    """Return the topics that are named or match.
+
+    Raises PipelineError if a name is missing or none matches.
+    """
     if pattern is None:
         for name in names:
             check_topic_exists(topics, name)
@@ -62,26 +65,33 @@ def chosen_topics(topics: Topics, names: Iterable[str], pattern: str | None) -> 
     return sorted(matching)
 
 
-def check_topic_exists(topics: Topics, name: str) -> None:
-    """Raise PipelineError when there is no such topic."""
+def check_topic_exists(topics: ClusterTopics, name: str) -> None:
+    """Raise PipelineError if the topic does not exist."""
     if name not in topics.partitions:
         raise PipelineError(
             f"there is no topic {name!r}: check its name or create it; {_there_are(topics)}"
         )
 
 
-def end_offsets(kafka: Kafka, topics: Topics, names: Iterable[str]) -> dict[str, dict[int, int]]:
-    """Topic → partition → end offset, as a reader of committed records sees it."""
+def end_offsets(
+    kafka: Kafka, topics: ClusterTopics, names: Iterable[str]
+) -> dict[str, dict[int, int]]:
+    """Return topic → partition → end offset, as a reader of committed records sees it."""
     return _offsets(kafka, topics, names, OffsetSpec.latest())
 
 
-def start_offsets(kafka: Kafka, topics: Topics, names: Iterable[str]) -> dict[str, dict[int, int]]:
-    """Topic → partition → log start offset."""
+def start_offsets(
+    kafka: Kafka, topics: ClusterTopics, names: Iterable[str]
+) -> dict[str, dict[int, int]]:
+    """Return topic → partition → log start offset."""
     return _offsets(kafka, topics, names, OffsetSpec.earliest())
 
 
 def topic_id(kafka: Kafka, name: str) -> str:
-    """What tells a topic from a later one of its name; empty: the cluster is too old to say."""
+    """Return the id of a topic; empty if the cluster is too old.
+
+    A later topic of the same name has another id.
+    """
     admin = admin_of(kafka)  # kept until it has answered: its end is the end of its questions
     futures = admin.describe_topics(TopicCollection([name]), request_timeout=ANSWER_TIMEOUT_S)
     try:
@@ -91,7 +101,7 @@ def topic_id(kafka: Kafka, name: str) -> str:
 
 
 def _offsets(
-    kafka: Kafka, topics: Topics, names: Iterable[str], spec: OffsetSpec
+    kafka: Kafka, topics: ClusterTopics, names: Iterable[str], spec: OffsetSpec
 ) -> dict[str, dict[int, int]]:
     wanted = {
         TopicPartition(name, number): spec
@@ -111,7 +121,7 @@ def _offsets(
 
 
 def admin_of(kafka: Kafka) -> AdminClient:
-    """Return a client with the job's settings. Raises PipelineError when it does not take them."""
+    """Return a client with the job's settings. Raises PipelineError if a setting is refused."""
     settings: dict[str, Any] = client_settings(
         {
             key: value
@@ -129,7 +139,7 @@ def admin_of(kafka: Kafka) -> AdminClient:
 
 
 def _told_by_the_answer(error: object) -> None:
-    """librdkafka tells here what it tries again; the answer that fails says the same."""
+    """Ignore librdkafka's reports about attempts: the answer that fails says the same."""
 
 
 def _no_answer(kafka: Kafka, error: KafkaException) -> str:
@@ -139,7 +149,7 @@ def _no_answer(kafka: Kafka, error: KafkaException) -> str:
     )
 
 
-def _there_are(topics: Topics) -> str:
+def _there_are(topics: ClusterTopics) -> str:
     names = sorted(name for name in topics.partitions if not name.startswith("__"))
     if not names:
         return "the cluster has none"

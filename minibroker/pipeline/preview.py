@@ -1,6 +1,6 @@
-"""What `--dry-run` says: the plan, what the broker and the directories answer, and no more.
+"""The text of `--dry-run`: the plan, and the answers of the broker and the directories.
 
-Needs no Spark, so it is there at once; nothing is written.
+Needs no Spark and writes nothing.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.pipeline.plan import Engine, Kafka, Plan
-    from minibroker.pipeline.replay_target import Target
+    from minibroker.pipeline.replay_target import ReplayTarget
 
 _SEEN_LATER: Final = "is seen when Spark runs"
-"""Of what lies at a URL."""
+"""Text for a file at a URL, which is not read here."""
 
 Lines = list[tuple[str, str]]
 
 
 def preview(plan: Plan, engine: Engine) -> list[str]:
-    """The plan, line by line. Raises PipelineError when it could not be done."""
+    """Return the plan, line by line. Raises PipelineError if the job could not run."""
     if isinstance(plan, ArchivePlan):
         lines = _archive(plan)
     elif isinstance(plan, ReplayPlan):
@@ -81,7 +81,7 @@ def _replay(plan: ReplayPlan) -> Lines:
     ]
 
 
-def _target(target: Target) -> str:
+def _target(target: ReplayTarget) -> str:
     if target.is_there:
         return f"{target.partitions} partitions"
     if target.partitions:
@@ -138,13 +138,16 @@ def _from(kafka: Kafka) -> str:
 
 
 def _ahead(kafka: Kafka, topics: list[str], checkpoint: str) -> str:
-    """How much lies between the checkpoint and the ends of the topics."""
+    """Return how many offsets lie between the checkpoint and the ends of the topics."""
     there = preflight.ask(kafka)
     files = files_of(checkpoint, None)
     reached = job_directory.progress_of(files, checkpoint) if files is not None else None
     starts = preflight.start_offsets(kafka, there, topics)
     ends = preflight.end_offsets(kafka, there, topics)
-    done = {(one.topic, one.partition): offset for one, offset in (reached or {}).items()}
+    done = {
+        (partition.topic, partition.partition): offset
+        for partition, offset in (reached or {}).items()
+    }
     count = sum(
         max(0, end - max(starts[topic][partition], done.get((topic, partition), 0)))
         for topic, partitions in ends.items()

@@ -1,8 +1,9 @@
-"""How a job tells how far it is: one line that stays on a terminal, else one JSON line a batch.
+"""Reports of a job's progress: one line that stays on a terminal, else one JSON line for each
+batch.
 
 A job reports `Batch`es to a callback; `TerminalProgress` and `JsonProgress` are the two that the
-command line uses. Rates are over the time since the job's first batch began, so that they do not
-jump; the time left is what lies ahead (lag) at that rate.
+command line uses. A rate is over the time since the job's first batch began, so that it does not
+jump. The time left is the lag divided by that rate.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from minibroker.pipeline.quantities import duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minibroker.pipeline.outcome import Outcome
     from minibroker.pipeline.plan import StreamPlan
-    from minibroker.pipeline.running import Outcome
 
 _CLEAR_LINE: Final = "\r\x1b[K"
 
@@ -29,48 +30,48 @@ class Batch(NamedTuple):
     number: int
     rows: int
     total_rows: int
-    """Of this run, this batch included."""
+    """Rows of this run, this batch included."""
     seconds: float
-    """Since the job's first batch began."""
+    """Seconds since the job's first batch began."""
     batch_seconds: float
     lag: int | None = None
-    """Offsets (not always records) that are still ahead, None: not known."""
+    """Offsets (not always records) that are still ahead, None if unknown."""
     bad_records: int | None = None
-    """Of this run; None: the job has none."""
+    """Bad records of this run, None if the job does not count them."""
     late_rows: int | None = None
     open_windows: int | None = None
 
     @property
     def rows_per_s(self) -> float:
-        """Over the whole run."""
+        """Return the rate of the whole run."""
         return self.total_rows / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds until nothing is ahead at the rate so far; None: nobody knows."""
+        """Return the seconds until the lag is 0 at the rate so far, None if unknown."""
         if self.lag is None or self.rows_per_s <= 0:
             return None
         return self.lag / self.rows_per_s
 
 
 class Note(NamedTuple):
-    """A sentence of a job beside its batches."""
+    """A sentence of a job that is not about a batch."""
 
     sentence: str
-    """For a person."""
+    """The sentence for a person."""
     fields: Mapping[str, object]
-    """The same for a script."""
+    """The same facts for a script."""
 
 
 class Progress(Protocol):
-    """What a job reports to."""
+    """The interface that a job reports to."""
 
     def __call__(self, batch: Batch) -> None:
-        """`batch` is done."""
+        """Report that `batch` is done."""
 
 
 class JsonProgress:
-    """One JSON object a batch and line, for scripts and logs."""
+    """Reports as JSON, one object and line for each batch, for scripts and logs."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -85,11 +86,11 @@ class JsonProgress:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Do nothing: no line is left open."""
 
 
 class TerminalProgress:
-    """One line that is written over and over, and is gone at the end."""
+    """Reports as one line that is overwritten, and removed at the end."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -99,14 +100,14 @@ class TerminalProgress:
         self.show(as_line(batch))
 
     def show(self, text: str) -> None:
-        """Put `text` where the line is, cut to the terminal's width."""
+        """Replace the line with `text`, cut to the terminal's width."""
         width = shutil.get_terminal_size().columns - 1
         self._out.write(_CLEAR_LINE + text[:width])
         self._out.flush()
         self._shown = text
 
     def note(self, note: Note) -> None:
-        """Write a line that stays, above the one that is written over and over."""
+        """Write a line that stays, above the line that is overwritten."""
         shown = self._shown
         self.close()
         self._out.write(f"{note.sentence}\n")
@@ -115,7 +116,7 @@ class TerminalProgress:
             self.show(shown)
 
     def close(self) -> None:
-        """Take the line away: what follows begins at the left."""
+        """Remove the line, so that the next output begins at the left."""
         if self._shown:
             self._out.write(_CLEAR_LINE)
             self._out.flush()
@@ -123,7 +124,7 @@ class TerminalProgress:
 
 
 def as_json(batch: Batch) -> Mapping[str, object]:
-    """Its fields, without those that the job does not have."""
+    """Return the fields of a batch, without those that the job does not have."""
     fields: dict[str, object] = {
         "batch": batch.number,
         "rows": batch.rows,
@@ -141,7 +142,7 @@ def as_json(batch: Batch) -> Mapping[str, object]:
 
 
 def as_line(batch: Batch) -> str:
-    """`1,200,000 rows  340,000 rows/s  lag 12,000  eta 3 s`, and what else there is to tell."""
+    """Return `1,200,000 rows 340,000 rows/s lag 12,000 eta 3 s`, and further counts."""
     parts = [f"{batch.total_rows:,} rows", f"{batch.rows_per_s:,.0f} rows/s"]
     if batch.lag is not None:
         parts.append(f"lag {batch.lag:,}")
@@ -157,7 +158,7 @@ def as_line(batch: Batch) -> str:
 
 
 def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
-    """What was done, for a person: the last line on the terminal."""
+    """Return the last line on the terminal: a summary for a person."""
     if isinstance(plan, ArchivePlan):
         done = f"{outcome.rows:,} records archived to {plan.to}"
     elif isinstance(plan, ReplayPlan):
@@ -177,7 +178,7 @@ def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
 
 
 def windows_note(plan: StreamPlan, outcome: Outcome) -> Note | None:
-    """Return what a rollup that does not follow has made of its windows; None: nothing to tell."""
+    """Return a note about the windows of a rollup that does not follow, None if there is none."""
     if not isinstance(plan, RollupPlan) or plan.follow:
         return None
     final = f"{_windows(outcome.final_windows)} became final"

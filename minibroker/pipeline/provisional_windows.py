@@ -1,7 +1,7 @@
 """Windows that are still open at the end of a rollup, as files beside those of final windows.
 
-A rollup that does not follow leaves them, and the next run takes them away before its first batch:
-so no reader ever sees a window twice, and after each run every record that was read is in one.
+A rollup that does not follow leaves these files, and the next run removes them before its first
+batch. So no reader ever sees a window twice, and after each run every record is in a window.
 
     closing checkpoint ─► one batch ─► DIR/_minibroker/provisional   rows, not to be seen yet
                                        DIR/_minibroker/provisional.list   names, before any is moved
@@ -9,8 +9,9 @@ so no reader ever sees a window twice, and after each run every record that was 
                                        DIR/_spark_metadata/N         what Spark sees, in one step
 
 Spark reads a directory of its file sink by the lists in `_spark_metadata`, one a batch. The files
-are added to the newest list, that of the last committed batch, and are out of it again before the
-next batch. Killed anywhere, the next run takes away what is there, in the order of `remove`.
+are added to the newest list, which belongs to the last committed batch, and are removed from it
+before the next batch. After a kill the next run removes the files that are there, in the order of
+`remove`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from minibroker.pipeline.files import Files
+    from minibroker.pipeline.files import FileSystem
 
 PREFIX: Final = "provisional-"
 """Prefix of the files' names."""
@@ -47,7 +48,7 @@ _BLOCK_BYTES: Final = 32 << 20
 
 
 def remove(spark: SparkSession, plan: RollupPlan) -> None:
-    """Take away what an earlier run has left, or what was left of it when it was killed."""
+    """Remove the files of an earlier run, also those of a run that was killed."""
     files = _files(plan.to, spark)
     name_list = join(plan.to, JOB_DIRECTORY, _LIST)
     names = files.read(name_list)
@@ -61,11 +62,11 @@ def remove(spark: SparkSession, plan: RollupPlan) -> None:
 
 
 def write(spark: SparkSession, plan: RollupPlan, result: DataFrame) -> int:
-    """Write the windows that are open by the checkpoint; return how many rows.
+    """Write the windows that are open by the checkpoint; return the number of rows.
 
     Args:
         spark: the session.
-        plan: of the rollup; nothing of it runs.
+        plan: of the rollup, which is not running.
         result: the windows of its query, as `windows.rolled_up` makes them.
 
     Raises:
@@ -98,7 +99,7 @@ def write(spark: SparkSession, plan: RollupPlan, result: DataFrame) -> int:
 def _write_rows(
     spark: SparkSession, plan: RollupPlan, result: DataFrame, checkpoint: str, directory: str
 ) -> int:
-    """Run the one batch of the copied checkpoint, and return its rows."""
+    """Run the one batch of the copied checkpoint and return the number of its rows."""
     counts: list[int] = []
 
     def write_batch(batch: DataFrame, number: int) -> None:
@@ -119,8 +120,8 @@ def _write_rows(
     return sum(counts)
 
 
-def _list_for_spark(files: Files, directory: str, names: Sequence[str]) -> None:
-    """Have just these provisional files in Spark's newest list, in one step."""
+def _list_for_spark(files: FileSystem, directory: str, names: Sequence[str]) -> None:
+    """Make Spark's newest list name exactly these provisional files, in one step."""
     lists = join(directory, _LISTS_OF_SPARK)
     numbers = {
         int(match[1]): name
@@ -138,14 +139,14 @@ def _list_for_spark(files: Files, directory: str, names: Sequence[str]) -> None:
 
 
 def _is_provisional(line: str) -> bool:
-    """By the name of the file; the first line is the version of the format."""
+    """Return whether a line of the list names a provisional file; the first line is a version."""
     if not line.startswith("{"):
         return False
     path: str = json.loads(line)["path"]
     return path.rpartition("/")[2].startswith(PREFIX)
 
 
-def _line_of(files: Files, path: str) -> str:
+def _line_of(files: FileSystem, path: str) -> str:
     """Return the line that Spark's file sink writes for a file (`SinkFileStatus`)."""
     facts = files.facts(path)
     return json.dumps(
@@ -161,7 +162,7 @@ def _line_of(files: Files, path: str) -> str:
     )
 
 
-def _files(path: str, spark: SparkSession) -> Files:
+def _files(path: str, spark: SparkSession) -> FileSystem:
     files = files_of(path, spark)
     if files is None:
         raise AssertionError("with a session every path has files")

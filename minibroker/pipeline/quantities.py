@@ -11,12 +11,12 @@ _TIME_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_0
 
 
 def number(value: int) -> str:
-    """`1,234,567`."""
+    """Return `1,234,567`."""
     return f"{value:,}"
 
 
 def percent(part: int, whole: int) -> str:
-    """`71 %`; never a 0 or a 100 that is not one."""
+    """Return `71 %`; 0 and 100 only if the share is exactly that."""
     if whole == 0 or part == 0:
         return "0 %"
     value = 100 * part / whole
@@ -30,7 +30,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def size(size_bytes: float) -> str:
-    """`512 B`, `1.5 MiB`."""
+    """Return `512 B`, `1.5 MiB`."""
     value, unit = float(size_bytes), 0
     while value >= _KILO and unit < len(_BYTE_UNITS) - 1:
         value, unit = value / _KILO, unit + 1
@@ -38,12 +38,12 @@ def size(size_bytes: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """`1,234 records/s`; below ten with a digit more."""
+    """Return `1,234 records/s`, with one more digit below ten."""
     return f"{per_second:,.0f} records/s" if per_second >= 10 else f"{per_second:.2g} records/s"
 
 
 def duration(span_ms: int) -> str:
-    """`250 ms`, `3 s`, `2 min 5 s`, `1 d 4 h`."""
+    """Return `250 ms`, `3 s`, `2 min 5 s`, `1 d 4 h`."""
     if span_ms < 1_000:
         return f"{span_ms} ms"
     parts = []
@@ -55,7 +55,7 @@ def duration(span_ms: int) -> str:
 
 
 def moment(ms: int) -> str:
-    """`2026-11-21 07:51:32`, UTC; with milliseconds where there are any."""
+    """Return `2026-11-21 07:51:32` in UTC, with milliseconds if they are not 0."""
     try:
         when = datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):

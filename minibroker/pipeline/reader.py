@@ -1,10 +1,10 @@
-"""What a task does: read one range of offsets of one partition, exactly to its end.
+"""The work of a task: read one range of offsets of one partition, exactly to its end.
 
-The end was the end of the partition, or its last stable offset, when the driver planned. What lies
-before it may hold no record: compaction leaves gaps, a transaction ends with a marker, and an
-aborted one is skipped by a reader of committed data. So the task is through when it has seen a
-record at or behind the end, or when the broker says that it has given all there is up to it
-(librdkafka's partition EOF, whose offset counts what was skipped; its `position()` does not).
+The end is the end of the partition, or its last stable offset, at the time of planning. There may
+be no record just before it: compaction leaves gaps, a transaction ends with a marker, and a reader
+of committed data skips aborted transactions. So a task is done when it has seen a record at or
+behind the end, or when the broker reports that no more records precede it. That report is
+librdkafka's partition EOF: its offset counts skipped records, `position()` does not.
 
     Consumer ──messages──► ColumnBuilder ──Arrow batches──► Spark
 """
@@ -31,14 +31,19 @@ if TYPE_CHECKING:
     from minibroker.pipeline.options import SourceOptions
 
 MESSAGES_MAX: Final = 2_000
-"""Of one call; more than fit in the caches cost twice as much each."""
+"""Messages of one call; more than fit into the caches cost twice as much each."""
 WAIT_S: Final = 0.05
-"""For a call to be full; a shorter rest of a range waits no longer than this."""
+"""Longest wait of one call for its messages."""
 SUSPICION_S: Final = 1.0
-"""After a silence so long the broker is asked whether it still has the partition, and again after
-twice and four times that."""
+"""Silence after which the broker is asked whether it still has the partition.
+
+It is asked again after twice and four times that.
+"""
 TIMES_UNKNOWN: Final = 3
-"""In a row, until that is believed: a broker that has just started knows no topic for a moment."""
+"""Answers "unknown" in a row until that is believed.
+
+A broker that has just started knows no topic for a moment.
+"""
 
 _ERROR = Message.error
 
@@ -62,19 +67,20 @@ _PASSING: Final = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-"""librdkafka goes on trying; and of the group, which it asks about unbidden, nothing is needed."""
+"""Errors that need no action: librdkafka goes on trying, or asks about a group that nobody needs.
+"""
 
 
-def read_range(options: SourceOptions, one: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """The records of `one` in order, in batches of `reader_columns.ROWS_MAX` at most.
+def read_range(options: SourceOptions, span: OffsetRange) -> Iterator[pa.RecordBatch]:
+    """Yield the records of `span` in order, in batches of `reader_columns.ROWS_MAX` at most.
 
     Raises:
         PipelineError: records of the range are gone and `failOnDataLoss` is on; the broker
             refused; nothing came for `kafkaConsumer.pollTimeoutMs`.
     """
-    if one.size <= 0:
+    if span.size <= 0:
         return
-    reader = _RangeReader(options, one)
+    reader = _RangeReader(options, span)
     # Nothing made here forms a cycle, and looking for some takes a tenth of the time.
     collects = gc.isenabled()
     gc.disable()
@@ -87,35 +93,35 @@ def read_range(options: SourceOptions, one: OffsetRange) -> Iterator[pa.RecordBa
 
 
 class _RangeReader:
-    """One consumer and how far it is."""
+    """One consumer and its position."""
 
-    def __init__(self, options: SourceOptions, one: OffsetRange) -> None:
+    def __init__(self, options: SourceOptions, span: OffsetRange) -> None:
         self._options = options
-        self._range = one
-        self._position = one.start
+        self._range = span
+        self._position = span.start
         self._last_error: KafkaError | None = None
         self._suspicion_s = SUSPICION_S
         self._times_unknown = 0
         self._patience_s = options.poll_timeout_ms / 1000
-        self._consumer: Consumer = range_consumer(options, one, self._note_error)
+        self._consumer: Consumer = range_consumer(options, span, self._note_error)
 
     def close(self) -> None:
-        """Leave the broker; no offset is committed."""
+        """Close the consumer; no offset is committed."""
         self._consumer.close()
 
     def _note_error(self, error: KafkaError) -> None:
         self._last_error = error
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """See `read_range`."""
-        one = self._range
+        """Yield the batches of `read_range`."""
+        span = self._range
         columns = ColumnBuilder(
-            one.topic, one.partition, include_headers=self._options.include_headers
+            span.topic, span.partition, include_headers=self._options.include_headers
         )
         heard_s = time.monotonic()
-        while self._position < one.end:
+        while self._position < span.end:
             before = self._position
-            wanted = min(MESSAGES_MAX, columns.room, one.end - before)
+            wanted = min(MESSAGES_MAX, columns.room, span.end - before)
             records = self._records_of(self._consumer.consume(wanted, WAIT_S))
             if records:
                 columns.add(records)
@@ -130,7 +136,9 @@ class _RangeReader:
             yield columns.take()
 
     def _records_of(self, messages: list[Message]) -> list[Message]:
-        """Those within the range; moves the position over them and over what the broker skipped."""
+        """Return the messages within the range; move the position over them and over skipped
+        offsets.
+        """
         end = self._range.end
         reached = self._position
         if any(map(_ERROR, messages)):
@@ -148,7 +156,7 @@ class _RangeReader:
         return messages
 
     def _offset_after(self, error: KafkaError, message: Message) -> int:
-        """How far the partition is read according to an event; raises if it says that it is not."""
+        """Return the offset that an event says is reached. Raises PipelineError for an error."""
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
             return _offset_of(message)
@@ -160,33 +168,33 @@ class _RangeReader:
         raise PipelineError(f"cannot read {self._where()}: {error.str()}")
 
     def _go_on_after_loss(self, error: KafkaError) -> int:
-        """The first offset of the range that is still there, or its end."""
+        """Return the first offset of the range that still exists, or its end."""
         if self._options.fail_on_data_loss:
             raise PipelineError(
                 f"records of {self._where()} are gone ({error.str()}): they were deleted by "
                 "retention, or the topic was made anew; start behind them, or set "
                 "failOnDataLoss=false to go on without them"
             )
-        one = self._range
-        partition = TopicPartition(one.topic, one.partition)
+        span = self._range
+        partition = TopicPartition(span.topic, span.partition)
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return one.end
+            return span.end
         try:
             first, _ = self._consumer.get_watermark_offsets(partition, timeout=self._patience_s)
         except KafkaException as failure:
             if failure.args[0].code() in _GONE:
-                return one.end
+                return span.end
             raise PipelineError(
                 f"cannot find what is left of {self._where()}: {failure.args[0].str()}"
             ) from failure
-        if not self._position < first < one.end:
-            return one.end
+        if not self._position < first < span.end:
+            return span.end
         partition.offset = first
         self._consumer.assign([partition])
         return first
 
     def _on_silence(self, silent_s: float) -> None:
-        """Find out why nothing comes; raises when that has lasted too long."""
+        """Find out why no message comes. Raises PipelineError if that has lasted too long."""
         if silent_s >= self._suspicion_s:
             self._suspicion_s *= 2
             self._times_unknown = 0 if self._is_known() else self._times_unknown + 1
@@ -204,22 +212,21 @@ class _RangeReader:
         )
 
     def _is_known(self) -> bool:
-        """Whether the partition exists: of one that does not librdkafka says nothing."""
-        one = self._range
+        """Return whether the partition exists: librdkafka is silent about a missing one."""
+        span = self._range
         try:
-            topic = self._consumer.list_topics(one.topic, timeout=SUSPICION_S).topics[one.topic]
+            topic = self._consumer.list_topics(span.topic, timeout=SUSPICION_S).topics[span.topic]
         except KafkaException as error:
             self._last_error = error.args[0]
             return True
         if topic.error is not None:
             return topic.error.code() not in _GONE
-        return one.partition in topic.partitions
+        return span.partition in topic.partitions
 
     def _where(self) -> str:
-        one = self._range
-        return (
-            f"{one.topic}-{one.partition} from offset {self._position} to before offset {one.end}"
-        )
+        span = self._range
+        partition = f"{span.topic}-{span.partition}"
+        return f"{partition} from offset {self._position} to before offset {span.end}"
 
 
 def _offset_of(message: Message) -> int:

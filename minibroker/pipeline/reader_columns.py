@@ -1,8 +1,8 @@
 """Messages of one partition, by the thousand, as Arrow columns: the hot loop of the source.
 
-A method of the client's C extension is mapped over the messages, so that no line of Python runs
-once a record: 0.9 µs a record instead of 2. Columns that are the same in every row are made once
-and sliced.
+`map` applies a method of the client's C extension to the messages, so that no Python code runs for
+each record: 0.9 µs a record instead of 2. Columns that are the same in every row are made once and
+sliced.
 
     Consumer.consume ──► ColumnBuilder.add ──► ColumnBuilder.take ──► Spark
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROWS_MAX: Final = 10_000
-"""Of one Arrow batch: enough that its fixed cost is nothing, few enough to stay in the caches."""
+"""Rows of one Arrow batch: enough to make its fixed cost small, few enough for the caches."""
 BYTES_MAX: Final = 4 << 20
-"""Of keys and values in one batch; a batch of one larger record is as large as that record."""
+"""Bytes of keys and values in one batch; a larger single record makes a larger batch."""
 MESSAGES_AT_FIRST: Final = 10
-"""Asked for before the size of a record is known."""
+"""Messages to ask for before the size of a record is known."""
 
 # confluent-kafka counts 0: none, 1: created, 2: appended; Kafka and Spark -1, 0, 1.
 _TYPE_SHIFT: Final = -1
@@ -38,7 +38,7 @@ _OFFSET, _HEADERS = Message.offset, Message.headers
 
 
 class ColumnBuilder:
-    """The records of one partition between two batches."""
+    """The records of one partition that wait for the next batch."""
 
     def __init__(self, topic: str, partition: int, *, include_headers: bool) -> None:
         self._schema = schemas.arrow_schema(include_headers=include_headers)
@@ -59,13 +59,13 @@ class ColumnBuilder:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next step is `take`."""
+        """Return whether the batch is full, so that the next step is `take`."""
         return self.rows >= ROWS_MAX or self.size_bytes >= BYTES_MAX
 
     def add(self, messages: Sequence[Message]) -> None:
-        """Take records in the order of their offsets, none of them an error.
+        """Add records in the order of their offsets, none of them an error.
 
-        At most ROWS_MAX lie here at once: the caller asks for no more than `room` messages.
+        At most ROWS_MAX are here at once: the caller asks for no more than `room` messages.
         """
         keys, values = list(map(_KEY, messages)), list(map(_VALUE, messages))
         self._keys += keys
@@ -81,13 +81,15 @@ class ColumnBuilder:
 
     @property
     def room(self) -> int:
-        """Rows until the batch is full; and no more messages than about fit in its bytes."""
+        """Return how many messages to ask for: rows left in the batch, and about what fits in its
+        bytes.
+        """
         return max(
             1, min(ROWS_MAX - self.rows, (BYTES_MAX - self.size_bytes) // self._mean_bytes + 1)
         )
 
     def take(self) -> pa.RecordBatch:
-        """Everything added since the last call; there must be something."""
+        """Return all records since the last call as a batch; there must be at least one."""
         types, stamps = zip(*self._stamps, strict=True)
         columns = [
             pa.array(self._keys, pa.binary()),
@@ -105,7 +107,8 @@ class ColumnBuilder:
 
 
 def timestamp_column(stamps_ms: Sequence[int], types: Sequence[int]) -> pa.Array:
-    """Microseconds since the epoch; records without a timestamp get Kafka's -1 ms.
+    """Return timestamps as microseconds since the epoch; records without a timestamp get Kafka's -1
+    ms.
 
     Args:
         stamps_ms: of the records, milliseconds.
@@ -129,11 +132,11 @@ def _type_column(types: Sequence[int]) -> pa.Array:
 
 
 def header_column(headers: Sequence[Any], kind: pa.ListType) -> pa.Array:
-    """Lists of key and value; null where a record has none, as the connector has it."""
+    """Return lists of key and value; null for a record without headers, as the connector has it."""
     if not any(headers):
         return pa.nulls(len(headers), kind)
     flat = list(itertools.chain.from_iterable(filter(None, headers)))
-    ends = itertools.accumulate((len(one or ()) for one in headers), initial=0)
+    ends = itertools.accumulate((len(header or ()) for header in headers), initial=0)
     keys, values = zip(*flat, strict=True)
     pairs = pa.StructArray.from_arrays(
         [pa.array(keys, pa.string()), pa.array(values, pa.binary())],
@@ -143,5 +146,5 @@ def header_column(headers: Sequence[Any], kind: pa.ListType) -> pa.Array:
         pa.array(ends, pa.int32()),
         pairs,
         type=kind,
-        mask=pa.array([not one for one in headers], pa.bool_()),
+        mask=pa.array([not header for header in headers], pa.bool_()),
     )

@@ -1,8 +1,9 @@
-"""What an archive holds, so that a replay can take it in order, piece by piece. No Spark, no I/O.
+"""An index of an archive, so that a replay can read it in order, in pieces. No Spark, no I/O.
 
-Of every partition: its files with their offsets, to read only those that a piece needs; and, for
-a replay at a speed, from which time on which offsets are due. A partition's records keep their
-order, so a record is due when all before it are, however its own timestamp reads.
+For every partition the index has the files with their offsets, so that a piece reads only the files
+that it needs. For a replay at a speed it also has the times at which offsets are due. The records
+of a partition keep their order: a record is due when all records before it are due, whatever its
+own timestamp says.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.offsets import Offsets
 
 KNOTS_MAX: Final = 50_000
-"""Of one partition; a longer archive is told apart less finely."""
+"""Knots of one partition, at most; a longer archive has coarser times."""
 FINEST_MS: Final = 100
 
 
@@ -37,7 +38,7 @@ class ArchivedFile(NamedTuple):
 
 
 class Knot(NamedTuple):
-    """From this time on the records of a partition from this offset on are due."""
+    """A time, and the offset from which on records of a partition are due at that time."""
 
     time_ms: int
     offset: int
@@ -56,9 +57,9 @@ class ReplayIndex:
         knots: of every partition, sorted by time; None: everything is due at once.
         """
         self._files: dict[TopicPartition, list[ArchivedFile]] = {}
-        for one in sorted(files, key=lambda file: (file.first, file.last)):
-            where = TopicPartition(one.topic, one.partition)
-            self._files.setdefault(where, []).append(one)
+        for file in sorted(files, key=lambda file: (file.first, file.last)):
+            where = TopicPartition(file.topic, file.partition)
+            self._files.setdefault(where, []).append(file)
         self._times: dict[TopicPartition, list[int]] = {}
         self._offsets: dict[TopicPartition, list[int]] = {}
         self._knots = {where: list(found) for where, found in (knots or {}).items()}
@@ -68,26 +69,27 @@ class ReplayIndex:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Those that have records, sorted."""
+        """Return the partitions that have records, sorted."""
         return sorted(self._files)
 
     def starts(self) -> Offsets:
-        """The first offset of each partition."""
+        """Return the first offset of each partition."""
         return {where: files[0].first for where, files in self._files.items()}
 
     def ends(self) -> Offsets:
-        """The offset behind the last one of each partition."""
-        return {where: max(one.last for one in files) + 1 for where, files in self._files.items()}
+        """Return the offset behind the last record of each partition."""
+        return {where: max(file.last for file in files) + 1 for where, files in self._files.items()}
 
     def started(self, start: Offsets) -> Offsets:
-        """`start` with partitions that came later, at their first record."""
+        """Return `start` with newer partitions added, at their first record."""
         return self.starts() | start
 
     def advance(self, start: Offsets, rows: int) -> Offsets:
-        """About `rows` records further, shared out by what each partition still has.
+        """Return a position about `rows` records after `start`, shared out by what each partition
+        has left.
 
-        Offsets may have gaps (compaction): what counts are the records that the files have, taken
-        as evenly spread within a file. Each partition with records left goes on by one at least.
+        Offsets may have gaps (compaction), so records are counted, as if spread evenly within a
+        file. Each partition with records left moves by at least one.
         """
         start = self.started(start)
         left = {where: self._left(where, start[where]) for where in self._files}
@@ -100,7 +102,7 @@ class ReplayIndex:
         }
 
     def due(self, until_ms: int) -> Offsets:
-        """Of each partition the offset before which everything is due at `until_ms`."""
+        """Return for each partition the offset before which every record is due at `until_ms`."""
         ends = self.ends()
         for where, times in self._times.items():
             behind = bisect.bisect_right(times, until_ms)
@@ -109,7 +111,7 @@ class ReplayIndex:
         return ends
 
     def next_due_ms(self, start: Offsets) -> int | None:
-        """When the first record from `start` on is due; None: there is none left."""
+        """Return when the first record from `start` on is due, None if no record is left."""
         start, ends = self.started(start), self.ends()
         times = []
         for where, offsets in self._offsets.items():
@@ -120,36 +122,36 @@ class ReplayIndex:
         return min(times, default=None)
 
     def paths(self, ranges: Iterable[OffsetRange]) -> list[str]:
-        """The files that have records of `ranges`, sorted."""
+        """Return the files that have records of `ranges`, sorted."""
         found = set()
         for topic, partition, start, end in ranges:
-            for one in self._files.get(TopicPartition(topic, partition), ()):
-                if one.first < end and start <= one.last:
-                    found.add(one.path)
+            for file in self._files.get(TopicPartition(topic, partition), ()):
+                if file.first < end and start <= file.last:
+                    found.add(file.path)
         return sorted(found)
 
     def _left(self, where: TopicPartition, start: int) -> float:
-        return sum(_records_from(one, start) for one in self._files[where])
+        return sum(_records_from(file, start) for file in self._files[where])
 
     def _step(self, where: TopicPartition, start: int, rows: float) -> int:
-        for one in self._files[where]:
-            here = _records_from(one, start)
+        for file in self._files[where]:
+            here = _records_from(file, start)
             if not here:
                 continue
             if here > rows:
-                begin = max(start, one.first)
-                return begin + max(1, int((one.last + 1 - begin) * rows / here))
+                begin = max(start, file.first)
+                return begin + max(1, int((file.last + 1 - begin) * rows / here))
             rows -= here
-            start = one.last + 1
+            start = file.last + 1
             if rows <= 0:
                 break
         return start
 
     def to_json(self) -> str:
-        """For `from_json`, in a file that the source's process reads."""
+        """Return the index as JSON for `from_json`: the source's process reads it from a file."""
         return json.dumps(
             {
-                "files": [list(one) for files in self._files.values() for one in files],
+                "files": [list(file) for files in self._files.values() for file in files],
                 "knots": [
                     [*where, [list(knot) for knot in found]] for where, found in self._knots.items()
                 ],
@@ -158,10 +160,10 @@ class ReplayIndex:
 
     @classmethod
     def from_json(cls, text: str) -> ReplayIndex:
-        """What `to_json` has written."""
+        """Return the index that `to_json` has written."""
         found = json.loads(text)
         return cls(
-            (ArchivedFile(*one) for one in found["files"]),
+            (ArchivedFile(*fields) for fields in found["files"]),
             {
                 TopicPartition(topic, partition): [Knot(*knot) for knot in knots]
                 for topic, partition, knots in found["knots"]
@@ -170,21 +172,23 @@ class ReplayIndex:
 
 
 def knot_ms(first_ms: int, last_ms: int, speed: float) -> int:
-    """How finely times are told apart: a tenth of a second of the replay, or what fits."""
+    """Return the width of a knot: a tenth of a second of the replay, or more to stay within
+    KNOTS_MAX.
+    """
     return max(1, round(FINEST_MS * speed), -(-(last_ms - first_ms) // KNOTS_MAX))
 
 
-def _records_from(one: ArchivedFile, start: int) -> float:
-    """About how many records of a file lie at `start` or behind."""
-    if start > one.last:
+def _records_from(file: ArchivedFile, start: int) -> float:
+    """Return about how many records of a file are at `start` or behind it."""
+    if start > file.last:
         return 0.0
-    if start <= one.first:
-        return float(one.records)
-    return one.records * (one.last + 1 - start) / (one.last + 1 - one.first)
+    if start <= file.first:
+        return float(file.records)
+    return file.records * (file.last + 1 - start) / (file.last + 1 - file.first)
 
 
 def _smallest_from_here(offsets: Sequence[int]) -> list[int]:
-    """Of each place the smallest value from there on: never falls."""
+    """Return for each place the smallest value from there to the end; the result never falls."""
     smallest = list(offsets)
     for place in range(len(smallest) - 2, -1, -1):
         smallest[place] = min(smallest[place], smallest[place + 1])

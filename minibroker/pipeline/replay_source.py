@@ -1,12 +1,12 @@
-"""What says which records of an archive come next, as a streaming source: `minibroker-replay`.
+"""A streaming source that says which records of an archive come next: `minibroker-replay`.
 
-Its rows are ranges of offsets, not records: the job reads those from the files with Spark's own
-readers. It is a source so that Spark keeps the progress: a range is in the checkpoint before it
-is read, and is given out again, the same one, after a kill.
+Its rows are ranges of offsets. The job reads the records of these ranges from the files with
+Spark's own readers. It is a source so that Spark keeps the progress: a range is in the checkpoint
+before it is read, and after a kill the source returns the same range again.
 
 Options: `index`, a file with a `ReplayIndex` (this process and the driver share the machine);
-`rows`, about how many records a batch has; `speed`, empty: everything is due at once. Under the
-same name goes the other end, see `replay_writer`.
+`rows`, about how many records a batch has; `speed`, empty: everything is due at once.
+`replay_writer` is the other end of the same format.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class Ranges(InputPartition):
     """All ranges of a batch: they are few and small."""
 
     def __init__(self, ranges: Sequence[offsets.OffsetRange]) -> None:
-        super().__init__([tuple(one) for one in ranges])
+        super().__init__([tuple(span) for span in ranges])
 
 
 class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets are those of the archived topics, in the connector's JSON."""
+    """The reader; its offsets are those of the archived topics, in the connector's JSON."""
 
     def __init__(self, index: ReplayIndex, *, rows: int, speed: float | None, clock: Clock) -> None:
         self._index = index
@@ -86,14 +86,14 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._speed = speed
         self._clock = clock
         self._began_s: float | None = None
-        """When the replay of this run began, by the clock; what was due then is `_began_ms`."""
+        """Start of this run's replay by the clock; `_began_ms` is the time that was due then."""
         self._began_ms = 0
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         return offsets.to_plain(self._index.starts())
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
-        """The index is of what there was when it was made: it never grows."""
+        """Do nothing: the index is complete when it is made and never grows."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         return ReadMaxRows(self._rows)
@@ -126,7 +126,10 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from partition.value
 
     def _due(self, begin: offsets.Offsets) -> offsets.Offsets:
-        """What may be written by now. The replay's clock starts with the first call."""
+        """Return the offsets that may be written by now.
+
+        The first call starts the replay's clock.
+        """
         if self._speed is None:
             return self._index.ends()
         now_s = self._clock.monotonic_s()

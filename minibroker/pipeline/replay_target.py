@@ -1,7 +1,7 @@
-"""The topic that a replay writes to: it is there, or the replay makes it.
+"""The topic that a replay writes to: it exists, or the replay makes it.
 
-A new one has as many partitions as the archived topic had when it was archived, those without
-records too: so `--keep-partitions` fits, and keys stay where a client's hash had put them. The
+A new topic has as many partitions as the archived topic had, partitions without records included.
+So `--keep-partitions` works, and the hash of a key chooses the same partition as before. The
 replication factor and all settings are the cluster's defaults.
 """
 
@@ -21,23 +21,23 @@ from minibroker.pipeline.plan import JOB_DIRECTORY, join
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from minibroker.pipeline.files import Files
+    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.plan import Kafka
 
 DEFAULT_REPLICATION: Final = -1
-"""As many replicas as `default.replication.factor` of the cluster says (KIP-464)."""
+"""Replication factor of a new topic: the cluster's `default.replication.factor` (KIP-464)."""
 _LOOK_S: Final = 0.1
 
 
-class Target(NamedTuple):
+class ReplayTarget(NamedTuple):
     """A topic as it is, or as it will be made."""
 
     partitions: int
-    """0: not known yet."""
+    """Number of partitions, 0 if not known yet."""
     is_there: bool
 
 
-def archived_partitions(files: Files, archive: str, topics: Collection[str]) -> int:
+def archived_partitions(files: FileSystem, archive: str, topics: Collection[str]) -> int:
     """Return how many partitions the archived topics had, by the archive's checkpoint.
 
     Args:

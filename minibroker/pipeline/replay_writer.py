@@ -1,9 +1,9 @@
-"""A batch of a replay: its ranges in, its records in the topic, in one transaction a task.
+"""A batch of a replay: from ranges to records in the topic, one transaction for each task.
 
-Spark's streaming sinks write what their own source reads. Here the source gives ranges, and the
-records come from the files: so the job is told of each batch (`foreachBatch`) and writes it as a
-batch job does, but under the number that the checkpoint has for it. The tasks' transactions carry
-that number, as those of a stream do (`sink`).
+Spark's streaming sinks write the rows of their source. Here the source returns ranges, and the
+records come from the files. So Spark calls the job with each batch (`foreachBatch`), and the job
+writes it like a batch job, but under the batch's number in the checkpoint. The transactions of the
+tasks carry that number, like those of a stream (`sink`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _RUN: Final = "replay.run"
 _BATCH: Final = "replay.batch"
 
 
-class BatchWriter:
-    """What Spark calls with each batch of ranges, in the driver."""
+class ReplayBatchWriter:
+    """The function that Spark calls with each batch of ranges, in the driver."""
 
     def __init__(self, plan: ReplayPlan, file_format: str, index: ReplayIndex, name: str) -> None:
         """Args:
@@ -54,7 +54,7 @@ class BatchWriter:
         self._name = name
         self._run = str(uuid.uuid4())
         self.rows: dict[int, int] = {}
-        """Number of a batch → its records, until somebody takes it out."""
+        """Number of a batch → its records, until the caller removes the entry."""
 
     def write(self, batch: DataFrame, number: int) -> None:
         """Write the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
@@ -84,17 +84,17 @@ class BatchWriter:
 
 
 class TaskWriter(DataSourceArrowWriter):
-    """Of one batch; made in the driver, copied to its tasks."""
+    """The writer of one batch; made in the driver, copied to its tasks."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """`options` as `BatchWriter` gives them."""
+        """Take `options` from `ReplayBatchWriter`."""
         self._options = parse_options(options)
         self._name = options[_NAME]
         self._run = options[_RUN]
         self._batch = int(options[_BATCH])
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.Written:
-        """One task, in a worker."""
+        """Write the rows of one task, in a worker."""
         context = TaskContext.get()
         position = Position(
             prefix=self._options.prefix,

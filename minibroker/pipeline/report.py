@@ -1,4 +1,4 @@
-"""An inspection as one HTML page: words, plots and tables, nothing to be loaded.
+"""An inspection as one HTML page with words, plots and tables; the page loads nothing.
 
 Opens from a file, without a network, script or font of its own. Reads from 360 pixels of width up,
 in light and dark, and prints.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.report_facts import Inspection, TopicFacts
 
 _TICKS_MAX: Final = 16
-"""More partitions than these are numbered in part only."""
+"""Most partitions that are all numbered; of more only some are."""
 _LABEL_CHARACTERS: Final = 28
 _GROUPS_SHOWN: Final = 10
 _PRODUCERS_SHOWN: Final = 50
@@ -63,7 +63,7 @@ th{color:var(--soft);font-weight:500}th:first-child,td:first-child{text-align:le
 
 
 def page(inspection: Inspection) -> str:
-    """The whole page."""
+    """Return the whole page."""
     names = [topic.topic for topic in inspection.topics]
     title = f"Topics of {inspection.subject}" if len(names) != 1 else f"Topic {names[0]}"
     parts = [
@@ -93,10 +93,10 @@ def _topic(topic: TopicFacts, *, with_heading: bool) -> str:
         parts.append(f"<h2>{escape(topic.topic)}</h2>")
     parts.append(_figures(topic))
     said = "".join(
-        f'<li class="warn">{escape(one.text)}</li>'
-        if one.is_warning
-        else f"<li>{escape(one.text)}</li>"
-        for one in findings(topic)
+        f'<li class="warn">{escape(finding.text)}</li>'
+        if finding.is_warning
+        else f"<li>{escape(finding.text)}</li>"
+        for finding in findings(topic)
     )
     parts.append(f'<ul class="said">{said}</ul>')
     if topic.records:
@@ -133,19 +133,19 @@ def _partitions_plot(topic: TopicFacts) -> str:
     fair = topic.records / count
     every = -(-count // _TICKS_MAX)
     ticks = [
-        Tick((place + 0.5) / count, str(one.partition))
-        for place, one in enumerate(topic.partitions)
+        Tick((place + 0.5) / count, str(partition.partition))
+        for place, partition in enumerate(topic.partitions)
         if place % every == 0
     ]
     drawing = columns(
         [
             Column(
-                one.records,
-                f"partition {one.partition}: {number(one.records)} records, "
-                f"{percent(one.records, topic.records)}",
-                count > 1 and share(one, topic) >= SKEWED_FROM,
+                partition.records,
+                f"partition {partition.partition}: {number(partition.records)} records, "
+                f"{percent(partition.records, topic.records)}",
+                count > 1 and share(partition, topic) >= SKEWED_FROM,
             )
-            for one in topic.partitions
+            for partition in topic.partitions
         ],
         ticks,
         description=f"Records of each of {count} partitions",
@@ -160,12 +160,12 @@ def _rate_plot(topic: TopicFacts) -> str:
         return ""
     first, last, width = topic.slices[0].start_ms, topic.slices[-1].start_ms, topic.slice_ms
     count = (last - first) // width + 1
-    found = {one.start_ms: one for one in topic.slices}
+    found = {time_slice.start_ms: time_slice for time_slice in topic.slices}
     values = []
     for start in range(first, last + 1, width):
-        one = found.get(start)
-        records = one.records if one else 0
-        taken = size(one.size_bytes) if one else "0 B"
+        time_slice = found.get(start)
+        records = time_slice.records if time_slice else 0
+        taken = size(time_slice.size_bytes) if time_slice else "0 B"
         values.append(
             Column(records * 1000 / width, f"{moment(start)}: {number(records)} records, {taken}")
         )
@@ -215,12 +215,12 @@ def _keys_plot(topic: TopicFacts) -> str:
     drawing = bars(
         [
             Bar(
-                one.records,
-                _cut(one.text),
-                f"{number(one.records)} ({percent(one.records, topic.records)})",
-                topic.keys > 1 and one.records >= topic.records / 4,
+                frequent_key.records,
+                _cut(frequent_key.text),
+                f"{number(frequent_key.records)} ({percent(frequent_key.records, topic.records)})",
+                topic.keys > 1 and frequent_key.records >= topic.records / 4,
             )
-            for one in topic.frequent_keys[:5]
+            for frequent_key in topic.frequent_keys[:5]
         ],
         description="Records with each of the most frequent keys",
     )
@@ -228,12 +228,12 @@ def _keys_plot(topic: TopicFacts) -> str:
 
 
 def _lag_plot(topic: TopicFacts) -> str:
-    if not any(one.lag for one in topic.groups):
+    if not any(group.lag for group in topic.groups):
         return ""
     drawing = bars(
         [
-            Bar(one.lag, _cut(one.group), f"{number(one.lag)} behind")
-            for one in topic.groups[:_GROUPS_SHOWN]
+            Bar(group.lag, _cut(group.group), f"{number(group.lag)} behind")
+            for group in topic.groups[:_GROUPS_SHOWN]
         ],
         description="How many offsets each group is behind the end",
     )
@@ -245,7 +245,7 @@ def _cut(text: str) -> str:
 
 
 def _short(value: float) -> str:
-    """`950`, `1.2k`, `3.4M`."""
+    """Return a short number: `950`, `1.2k`, `3.4M`."""
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{value / unit:.1f}".removesuffix(".0") + name
@@ -257,41 +257,41 @@ def _partitions_table(topic: TopicFacts) -> str:
     head += ["No key", "Tombstones", "Out of order", "First record", "Last record"]
     rows = [
         [
-            str(one.partition),
-            number(one.records),
-            f"{share(one, topic):.2f}×",
-            size(one.size_bytes),
-            number(one.first_offset) if one.records else "–",
-            number(one.last_offset) if one.records else "–",
-            number(one.keys),
-            number(one.without_key),
-            number(one.tombstones),
-            number(one.out_of_order),
-            _second(one.first_ms),
-            _second(one.last_ms),
+            str(partition.partition),
+            number(partition.records),
+            f"{share(partition, topic):.2f}×",
+            size(partition.size_bytes),
+            number(partition.first_offset) if partition.records else "–",
+            number(partition.last_offset) if partition.records else "–",
+            number(partition.keys),
+            number(partition.without_key),
+            number(partition.tombstones),
+            number(partition.out_of_order),
+            _second(partition.first_ms),
+            _second(partition.last_ms),
         ]
-        for one in topic.partitions
+        for partition in topic.partitions
     ]
     return _table("Partitions", head, rows)
 
 
 def _second(ms: int | None) -> str:
-    """A moment without milliseconds, which make a table too wide."""
+    """Return a moment without milliseconds, which would make a table too wide."""
     return "–" if ms is None else moment(ms // 1000 * 1000)
 
 
 def _codecs_table(topic: TopicFacts) -> str:
     rows = [
         [
-            one.codec,
-            f"v{one.magic}",
-            number(one.batches),
-            number(one.records),
-            size(one.size_bytes),
-            size(one.record_bytes),
-            f"{one.record_bytes / one.size_bytes:.1f}" if one.size_bytes else "–",
+            codec.codec,
+            f"v{codec.magic}",
+            number(codec.batches),
+            number(codec.records),
+            size(codec.size_bytes),
+            size(codec.record_bytes),
+            f"{codec.record_bytes / codec.size_bytes:.1f}" if codec.size_bytes else "–",
         ]
-        for one in topic.codecs
+        for codec in topic.codecs
     ]
     head = ["Codec", "Format", "Batches", "Records", "Stored", "Unfolded", "Ratio"]
     return _table("Storage", head, rows)
@@ -299,25 +299,26 @@ def _codecs_table(topic: TopicFacts) -> str:
 
 def _groups_table(topic: TopicFacts) -> str:
     rows = [
-        [one.group, one.state, number(one.lag), number(one.without_offset)] for one in topic.groups
+        [group.group, group.state, number(group.lag), number(group.without_offset)]
+        for group in topic.groups
     ]
     return _table("Groups", ["Group", "State", "Lag", "Partitions never read"], rows)
 
 
 def _producers_table(topic: TopicFacts) -> str:
-    worst = sorted(topic.producers, key=lambda one: -(one.missing + one.repeated))
+    worst = sorted(topic.producers, key=lambda producer: -(producer.missing + producer.repeated))
     rows = [
         [
-            str(one.producer_id),
-            str(one.partition),
-            number(one.epochs),
-            number(one.batches),
-            number(one.records),
-            number(one.repeated),
-            number(one.missing),
-            number(one.aborted_batches),
+            str(producer.producer_id),
+            str(producer.partition),
+            number(producer.epochs),
+            number(producer.batches),
+            number(producer.records),
+            number(producer.repeated),
+            number(producer.missing),
+            number(producer.aborted_batches),
         ]
-        for one in worst[:_PRODUCERS_SHOWN]
+        for producer in worst[:_PRODUCERS_SHOWN]
     ]
     head = ["Producer id", "Partition", "Epochs", "Batches", "Records", "Twice", "Missing"]
     caption = "Idempotent producers"
@@ -329,7 +330,7 @@ def _producers_table(topic: TopicFacts) -> str:
 def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
-    titles = "".join(f'<th scope="col">{escape(one)}</th>' for one in head)
+    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )

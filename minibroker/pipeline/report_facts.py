@@ -1,4 +1,4 @@
-"""What `inspect` found, as values: `jobs.inspect` fills them in, the reports show them.
+"""Results of `inspect` as values: `jobs.inspect` makes them, the reports show them.
 
     jobs.inspect ─► Inspection ─┬► report_words ─► sentences
                                 ├► report_text  ─► a table for a terminal
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 
 class PartitionFacts(NamedTuple):
-    """One partition; all 0 where it holds no record."""
+    """One partition; all numbers are 0 if it holds no record."""
 
     partition: int
     records: int = 0
     size_bytes: int = 0
-    """Of keys and values."""
+    """Bytes of keys and values."""
     first_offset: int = -1
     last_offset: int = -1
     first_ms: int | None = None
@@ -26,19 +26,19 @@ class PartitionFacts(NamedTuple):
     without_key: int = 0
     tombstones: int = 0
     keys: int = 0
-    """Different ones, within 2 %."""
+    """Number of different keys, within 2 %."""
     out_of_order: int = 0
-    """Records with an earlier timestamp than one before them."""
+    """Records with an earlier timestamp than a record before them."""
     most_behind_ms: int = 0
 
     @property
     def offsets_without_record(self) -> int:
-        """Between the first record and the last: compacted, aborted, or markers."""
+        """Return the offsets without a record: compacted, aborted, or markers."""
         return self.last_offset - self.first_offset + 1 - self.records if self.records else 0
 
 
 class Slice(NamedTuple):
-    """A part of time, from `start_ms` on."""
+    """A slice of time that begins at `start_ms`."""
 
     start_ms: int
     records: int
@@ -46,7 +46,7 @@ class Slice(NamedTuple):
 
 
 class FrequentKey(NamedTuple):
-    """`text` is cut; `partition` None: its records are in several."""
+    """A frequent key; `text` is cut, `partition` is None if several partitions have its records."""
 
     text: str
     records: int
@@ -54,7 +54,10 @@ class FrequentKey(NamedTuple):
 
 
 class CodecFacts(NamedTuple):
-    """Batches of one codec and format. `size_bytes` as stored, `record_bytes` unfolded."""
+    """Batches of one codec and format.
+
+    `size_bytes` is as stored, `record_bytes` is uncompressed.
+    """
 
     codec: str
     magic: int
@@ -89,7 +92,7 @@ class Defect(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """How far a group is behind the end of a topic; `without_offset`: partitions it never read."""
+    """The lag of a group in a topic; `without_offset`: partitions without a commit."""
 
     group: str
     state: str
@@ -107,56 +110,58 @@ class TopicFacts(NamedTuple):
     smallest_bytes: int = 0
     median_bytes: int = 0
     large_bytes: int = 0
-    """99 of 100 records are not larger."""
+    """Size that 99 of 100 records do not exceed."""
     largest_bytes: int = 0
     slice_ms: int = 0
     slices: tuple[Slice, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
-    """(power of two, records); -1: empty ones."""
+    """(power of two, records); -1 stands for empty records."""
     frequent_keys: tuple[FrequentKey, ...] = ()
     codecs: tuple[CodecFacts, ...] = ()
-    """From files only, as are the two that follow."""
+    """Batches by codec. This field and the two below are set only for files."""
     producers: tuple[ProducerFacts, ...] = ()
     defects: tuple[Defect, ...] = ()
     groups: tuple[GroupLag, ...] = ()
-    """From a broker only."""
+    """Groups and their lag; set only for a broker."""
 
     @property
     def records(self) -> int:
-        return sum(one.records for one in self.partitions)
+        return sum(partition.records for partition in self.partitions)
 
     @property
     def size_bytes(self) -> int:
-        return sum(one.size_bytes for one in self.partitions)
+        return sum(partition.size_bytes for partition in self.partitions)
 
     @property
     def first_ms(self) -> int | None:
         return min(
-            (one.first_ms for one in self.partitions if one.first_ms is not None), default=None
+            (partition.first_ms for partition in self.partitions if partition.first_ms is not None),
+            default=None,
         )
 
     @property
     def last_ms(self) -> int | None:
         return max(
-            (one.last_ms for one in self.partitions if one.last_ms is not None), default=None
+            (partition.last_ms for partition in self.partitions if partition.last_ms is not None),
+            default=None,
         )
 
     @property
     def out_of_order(self) -> int:
-        return sum(one.out_of_order for one in self.partitions)
+        return sum(partition.out_of_order for partition in self.partitions)
 
     @property
     def stored_bytes(self) -> int:
-        """On disk, as far as batches were looked at."""
-        return sum(one.size_bytes for one in self.codecs)
+        """Return the bytes on disk of the batches that were read."""
+        return sum(codec.size_bytes for codec in self.codecs)
 
     @property
     def unfolded_bytes(self) -> int:
-        return sum(one.record_bytes for one in self.codecs)
+        return sum(codec.record_bytes for codec in self.codecs)
 
 
 class Inspection(NamedTuple):
-    """All of it. `subject`: the address or the directory; `from_files`: batches were seen."""
+    """All results. `subject`: the address or the directory; `from_files`: batches were read."""
 
     subject: str
     made_ms: int

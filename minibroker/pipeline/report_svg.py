@@ -1,8 +1,8 @@
 """Plots as inline SVG, for the page of `report`: columns over an axis, and bars with words.
 
-No library: a few rectangles and texts. Places across are percentages and text keeps its size, so
-that one drawing fits a telephone and a wide screen. Each has a description for who cannot see it;
-the page gives the numbers in a table as well.
+No library: a few rectangles and texts. Horizontal positions are percentages and text keeps its
+size, so that one drawing fits a telephone and a wide screen. Each plot has a description for screen
+readers; the page shows the numbers in a table as well.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _BAR_HEIGHT: Final = 14
 _ROW_HEIGHT: Final = 44
 _LABEL_Y: Final = 180
 _GAP: Final = 0.16
-"""Of a column's place, left free."""
+"""Part of a column's width that stays empty."""
 _SCALE_GAP: Final = 6
-"""Between the numbers of the scale, in a margin that the page leaves, and the columns."""
+"""Space between the numbers of the scale, in the margin of the page, and the columns."""
 _STEPS: Final = (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10)
 
 
 class Column(NamedTuple):
-    """One column: `label` goes into its tooltip, `is_marked` gives it the warning colour."""
+    """One column: `label` is the tooltip's text, `is_marked` gives it the warning colour."""
 
     value: float
     label: str
@@ -35,7 +35,7 @@ class Column(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A label below the axis; `place` 0 to 1 across, at the very ends it stays inside."""
+    """A label below the axis; `place` is 0 to 1 from the left, a label at an end stays inside."""
 
     place: float
     label: str
@@ -49,8 +49,8 @@ def columns(
     show: Callable[[float], str],
     line: tuple[float, str] | None = None,
 ) -> str:
-    """Columns side by side; `line` is a dashed one across at a value, with its words."""
-    highest = max([one.value for one in values] + ([line[0]] if line else []), default=0) or 1
+    """Return columns side by side; `line` is a dashed line across at a value, with its words."""
+    highest = max([value.value for value in values] + ([line[0]] if line else []), default=0) or 1
     top = nice_ceiling(highest)
     parts = [_open("columns", HEIGHT, description)]
     for fraction in (0.5, 1.0):
@@ -61,14 +61,14 @@ def columns(
             f"{escape(show(top * fraction))}</text>"
         )
     width = 100 / max(len(values), 1)
-    for place, one in enumerate(values):
+    for place, bar in enumerate(values):
         # What is there must be seen, however small beside the others.
-        height = max(one.value / top * (_BASE - _TOP), 1.5 if one.value else 0)
-        kind = ' class="mark"' if one.is_marked else ""
+        height = max(bar.value / top * (_BASE - _TOP), 1.5 if bar.value else 0)
+        kind = ' class="mark"' if bar.is_marked else ""
         parts.append(
             f'<rect{kind} x="{place * width + width * _GAP / 2:.3f}%" y="{_BASE - height:.1f}" '
             f'width="{width * (1 - _GAP):.3f}%" height="{height:.1f}">'
-            f"<title>{escape(one.label)}</title></rect>"
+            f"<title>{escape(bar.label)}</title></rect>"
         )
     parts.append(f'<line class="axis" x1="0" x2="100%" y1="{_BASE}" y2="{_BASE}"/>')
     if line is not None:
@@ -82,7 +82,7 @@ def columns(
 
 
 class Bar(NamedTuple):
-    """One bar: `label` stands above it, `value_label` at its right."""
+    """One bar: `label` is above it, `value_label` to its right."""
 
     value: float
     label: str
@@ -91,15 +91,15 @@ class Bar(NamedTuple):
 
 
 def bars(values: Sequence[Bar], *, description: str) -> str:
-    """Bars below each other, the longest as wide as the plot."""
-    longest = max((one.value for one in values), default=0) or 1
+    """Return bars below each other, the longest as wide as the plot."""
+    longest = max((value.value for value in values), default=0) or 1
     parts = [_open("bars", _ROW_HEIGHT * len(values), description)]
-    for row, one in enumerate(values):
+    for row, bar in enumerate(values):
         y = row * _ROW_HEIGHT
-        width = max(one.value / longest * 100, 0.5 if one.value else 0)
-        kind = ' class="mark"' if one.is_marked else ""
-        parts.append(_text(0, y + 14, one.label, "start", "name"))
-        parts.append(_text(100, y + 14, one.value_label, "end", "amount"))
+        width = max(bar.value / longest * 100, 0.5 if bar.value else 0)
+        kind = ' class="mark"' if bar.is_marked else ""
+        parts.append(_text(0, y + 14, bar.label, "start", "name"))
+        parts.append(_text(100, y + 14, bar.value_label, "end", "amount"))
         parts.append(
             f'<rect class="track" x="0" y="{y + 20}" width="100%" height="{_BAR_HEIGHT}"/>'
             f'<rect{kind} x="0" y="{y + 20}" width="{width:.2f}%" height="{_BAR_HEIGHT}"/>'
@@ -108,7 +108,9 @@ def bars(values: Sequence[Bar], *, description: str) -> str:
 
 
 def nice_ceiling(value: float) -> float:
-    """The next of 1, 1.2, 1.6, 2, 3 … times a power of ten: an axis that halves well."""
+    """Return the next of 1, 1.2, 1.6, 2, 3 … times a power of ten: half of it is a short number
+    too.
+    """
     power = 1.0
     while power * 10 <= value:
         power *= 10

@@ -1,4 +1,4 @@
-"""An inspection as a terminal shows it: a table for each topic, sentences below."""
+"""An inspection as text for a terminal: a table for each topic, with sentences below."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 WIDTH: Final = 100
-"""Characters of a line, at most; only a table of large numbers is wider."""
+"""Most characters of a line; only a table of large numbers is wider."""
 
 
 def text(inspection: Inspection) -> str:
-    """The whole of it, ended by a newline."""
+    """Return the whole text, with a newline at the end."""
     parts = [_topic(topic) for topic in inspection.topics]
     if not parts:
         return f"{inspection.subject} holds no topics.\n"
@@ -33,16 +33,16 @@ def _topic(topic: TopicFacts) -> str:
     ]
     rows += [
         (
-            str(one.partition),
-            number(one.records),
-            f"{share(one, topic):.2f}x",
-            size(one.size_bytes),
-            f"{one.first_offset}..{one.last_offset}" if one.records else "-",
-            number(one.keys),
-            number(one.out_of_order),
-            "-" if one.last_ms is None else moment(one.last_ms),
+            str(partition.partition),
+            number(partition.records),
+            f"{share(partition, topic):.2f}x",
+            size(partition.size_bytes),
+            f"{partition.first_offset}..{partition.last_offset}" if partition.records else "-",
+            number(partition.keys),
+            number(partition.out_of_order),
+            "-" if partition.last_ms is None else moment(partition.last_ms),
         )
-        for one in topic.partitions
+        for partition in topic.partitions
     ]
     lines += table(rows)
     if topic.codecs:
@@ -50,18 +50,18 @@ def _topic(topic: TopicFacts) -> str:
     if topic.groups:
         lines += ["", *table(_groups(topic))]
     lines.append("")
-    for one in findings(topic):
-        lines += _wrapped(f"{'!' if one.is_warning else '-'} {one.text}")
+    for finding in findings(topic):
+        lines += _wrapped(f"{'!' if finding.is_warning else '-'} {finding.text}")
     return "\n".join(lines)
 
 
 def _wrapped(sentence: str) -> list[str]:
-    """At words, so that a terminal does not cut them; what stands behind is indented."""
+    """Return a sentence wrapped at words; its later lines are indented."""
     return wrap(sentence, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def summary(topic: TopicFacts) -> str:
-    """One line: what it is, how much and from when to when."""
+    """Return one line about a topic: its name, its size, its first and last time."""
     said = [
         f"{topic.topic}: {number(topic.records)} records",
         f"{size(topic.size_bytes)} of keys and values",
@@ -81,14 +81,14 @@ def _codecs(topic: TopicFacts) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("codec", "format", "batches", "records", "stored", "unfolded")]
     rows += [
         (
-            one.codec,
-            f"v{one.magic}",
-            number(one.batches),
-            number(one.records),
-            size(one.size_bytes),
-            size(one.record_bytes),
+            codec.codec,
+            f"v{codec.magic}",
+            number(codec.batches),
+            number(codec.records),
+            size(codec.size_bytes),
+            size(codec.record_bytes),
         )
-        for one in topic.codecs
+        for codec in topic.codecs
     ]
     if len(topic.codecs) > 1:
         rows.append(
@@ -110,19 +110,19 @@ def _groups(topic: TopicFacts) -> list[tuple[str, ...]]:
     ]
     rows += [
         (
-            one.group,
-            one.state,
-            number(one.lag),
-            percent(one.lag, topic.records) if one.lag <= topic.records else "-",
-            number(one.without_offset),
+            group.group,
+            group.state,
+            number(group.lag),
+            percent(group.lag, topic.records) if group.lag <= topic.records else "-",
+            number(group.without_offset),
         )
-        for one in topic.groups
+        for group in topic.groups
     ]
     return rows
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with columns as wide as their widest cell; all but the first to the right."""
+    """Return lines with columns as wide as their widest cell, right-aligned but for the first."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

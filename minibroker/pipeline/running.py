@@ -1,7 +1,7 @@
-"""A streaming query on its way: batches reported, ended when asked, errors as one sentence.
+"""A running streaming query: reports its batches, stops it on request, turns errors into sentences.
 
-Spark runs the query in Java; this thread looks at it a few times a second. A batch counts when
-Spark has told its progress, which it does after the batch is committed.
+Spark runs the query in Java; this thread looks at it a few times a second. A batch counts once
+Spark has reported its progress, which happens after the commit of the batch.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import threading
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
+from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.progress import Batch
 
 if TYPE_CHECKING:
@@ -26,26 +27,8 @@ _LOOK_S: Final = 0.2
 _STARTS_MAX: Final = 5
 
 
-class Outcome(NamedTuple):
-    """What a job has done in this run."""
-
-    rows: int = 0
-    batches: int = 0
-    seconds: float = 0.0
-    was_stopped: bool = False
-    """It was asked to end before all was done."""
-    bad_records: int = 0
-    late_rows: int = 0
-    final_windows: int = 0
-    """Windows of a rollup (of each group) that this run has written for good."""
-    open_windows: int = 0
-    """Those that were still open behind its last batch."""
-    provisional_windows: int = 0
-    """Those of them that it has written, until the next run writes them anew."""
-
-
 class Watch:
-    """Follows one query and, for a job with two, those that go beside it."""
+    """Follows one query, and for a job with two the other query beside it."""
 
     def __init__(
         self,
@@ -56,12 +39,16 @@ class Watch:
         rows_of: Callable[[Mapping[str, Any]], int] | None = None,
         is_done: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> None:
-        """Args:
-        query: the one whose batches are told.
-        progress: whom they are told, None: nobody.
-        beside: others that have to end, too.
-        rows_of: rows of a batch by its progress; the rows of the source unless given.
-        is_done: whether a batch was the last one of a query that does not end by itself.
+        """Follow `query`.
+
+        Args:
+            query: the query whose batches are reported.
+            progress: called with each batch, None for no reports.
+            beside: other queries that must end, too.
+            rows_of: returns the rows of a batch from its progress; the default is the rows of the
+                source.
+            is_done: returns whether a batch was the last one, for a query that does not end by
+                itself.
         """
         self._query = query
         self._beside = tuple(beside)
@@ -74,7 +61,7 @@ class Watch:
         self.outcome = Outcome()
 
     def run(self, stop: threading.Event) -> Outcome:
-        """Until the queries end, or `stop` is set and the running batch is done.
+        """Wait until the queries end, or until `stop` is set and the running batch is done.
 
         Raises:
             PipelineError: a query failed; the others have been stopped.
@@ -113,11 +100,11 @@ class Watch:
                 raise explained(error)
 
     def _report(self) -> None:
-        """Tell what was done since the last look."""
+        """Report the batches that ended since the last look."""
         if _number_of(self._query) <= self._last_number:
             return
-        for one in self._query.recentProgress:
-            found = json.loads(one.json)
+        for progress in self._query.recentProgress:
+            found = json.loads(progress.json)
             if found["batchId"] <= self._last_number or "addBatch" not in found["durationMs"]:
                 continue
             self._last_number = found["batchId"]
@@ -135,9 +122,10 @@ class Watch:
             batches=before.batches + 1,
             seconds=(began_ms + took_ms - self._began_ms) / 1000,
             bad_records=before.bad_records + _observed(found, "bad_records"),
-            late_rows=before.late_rows + sum(one["numRowsDroppedByWatermark"] for one in states),
-            final_windows=before.final_windows + sum(one["numRowsRemoved"] for one in states),
-            open_windows=sum(one["numRowsTotal"] for one in states),
+            late_rows=before.late_rows
+            + sum(state["numRowsDroppedByWatermark"] for state in states),
+            final_windows=before.final_windows + sum(state["numRowsRemoved"] for state in states),
+            open_windows=sum(state["numRowsTotal"] for state in states),
         )
         self._saw_last = self._saw_last or self._is_done(found)
         if self._progress is not None:
@@ -157,10 +145,10 @@ class Watch:
 
 
 def run_started(start: Callable[[], Watch], stop: threading.Event | None) -> Outcome:
-    """Start queries and run them; anew when Spark's Python was not up in time for the first batch.
+    """Start queries and run them; start again if Spark's Python was not ready for the first batch.
 
-    Spark gives the process of a streaming source ten seconds, which a busy machine may not keep.
-    The checkpoint makes a second start as good as the first.
+    Spark waits ten seconds for the process of a streaming source, which is too short on a busy
+    machine. With the checkpoint a second start does the same as the first.
 
     Raises:
         PipelineError: a query failed.
@@ -177,7 +165,7 @@ def run_started(start: Callable[[], Watch], stop: threading.Event | None) -> Out
 
 
 def lag_of(progress: Mapping[str, Any]) -> int | None:
-    """Offsets between the end of a batch and what there was to read; None: not told."""
+    """Return the offsets between the end of a batch and the end of the topics, None if unknown."""
     total = 0
     for source in progress["sources"]:
         end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
@@ -190,7 +178,7 @@ def lag_of(progress: Mapping[str, Any]) -> int | None:
 
 
 def _offsets(told: Any) -> Mapping[str, Mapping[str, int]] | None:
-    """A source's position, which is JSON or the text of it."""
+    """Return the position of a source; Spark gives it as JSON or as text of JSON."""
     found = json.loads(told) if isinstance(told, str) else told
     return found if isinstance(found, dict) else None
 
@@ -208,9 +196,9 @@ def _has_observed(progress: Mapping[str, Any]) -> bool:
 
 
 def _observed(progress: Mapping[str, Any], name: str) -> int:
-    """Sum of a metric over all `observe`s of the query."""
+    """Return the sum of a metric over all `observe`s of the query."""
     metrics = (progress.get("observedMetrics") or {}).values()
-    return sum(int(one.get(name) or 0) for one in metrics)
+    return sum(int(metric.get(name) or 0) for metric in metrics)
 
 
 def _number_of(query: StreamingQuery) -> int:
@@ -219,5 +207,5 @@ def _number_of(query: StreamingQuery) -> int:
 
 
 def _milliseconds(timestamp: str) -> int:
-    """Spark's `2026-11-21T07:34:20.191Z` since the epoch."""
+    """Return the milliseconds since the epoch of Spark's `2026-11-21T07:34:20.191Z`."""
     return round(datetime.fromisoformat(timestamp).timestamp() * 1000)

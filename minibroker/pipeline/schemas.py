@@ -57,7 +57,8 @@ RECORD_WITH_HEADERS: Final = StructType(
 )
 
 ARCHIVE: Final = StructType([*RECORD_WITH_HEADERS.fields, StructField("date", DateType())])
-"""Of archived files: a record with headers; directories by `topic` and by the `date` of it, UTC."""
+"""Columns of archived files: a record with headers; `topic` and its `date` (UTC) are directories.
+"""
 
 ARCHIVE_PARTITION_COLUMNS: Final = ("topic", "date")
 
@@ -65,12 +66,12 @@ NO_TIMESTAMP_TYPE: Final = -1
 
 
 def record_schema(*, include_headers: bool) -> StructType:
-    """The columns of a source with or without `includeHeaders`."""
+    """Return the columns of a source with or without `includeHeaders`."""
     return RECORD_WITH_HEADERS if include_headers else RECORD
 
 
 def arrow_schema(*, include_headers: bool) -> pa.Schema:
-    """`record_schema` as Spark wants it in the first batch that a Python source yields."""
+    """Return `record_schema` for the first batch that a Python source yields to Spark."""
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  slow to import
 
     return to_arrow_schema(record_schema(include_headers=include_headers), timezone="UTC")

@@ -39,7 +39,7 @@ from minibroker.errors import CorruptionError
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.schemas import arrow_schema, record_schema
 from minibroker.pipeline.segments_columns import Chunk, Columns, LegacyChunk
-from minibroker.pipeline.segments_file import Defect, SegmentFile, StoredBatch
+from minibroker.pipeline.segments_file import SegmentDefect, SegmentFile, StoredBatch
 from minibroker.pipeline.segments_layout import (
     PartitionFiles,
     SegmentTask,
@@ -56,16 +56,17 @@ if TYPE_CHECKING:
 NAME: Final = "minibroker-log"
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 CHUNK_BYTES: Final = 4 << 20
-"""So many bytes of records, or so many records, make one Arrow batch; one log batch may be more."""
+"""Most bytes of records, or most records, of one Arrow batch; one larger log batch may exceed it.
+"""
 CHUNK_RECORDS: Final = 20_000
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _ISOLATION: Final = ("read_committed", "read_uncommitted")
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
 class SegmentOptions(NamedTuple):
-    """What was asked for, checked."""
+    """Options of the source, checked."""
 
     paths: tuple[str, ...]
     topics: frozenset[str] | None
@@ -76,7 +77,10 @@ class SegmentOptions(NamedTuple):
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SegmentOptions:
-        """Of Spark's options. Raises PipelineError for a value that none of them takes."""
+        """Return the options from Spark's.
+
+        Raises PipelineError for a value that an option does not allow.
+        """
         paths = _listed(options.get("path", ""))
         if not paths:
             raise PipelineError(f"{NAME} needs a path: a log directory or one of its partitions'")
@@ -105,17 +109,20 @@ class SegmentOptions(NamedTuple):
         )
 
     def find_partitions(self) -> list[PartitionFiles]:
-        """The partitions asked for. Raises PipelineError, also for a topic that is not there."""
+        """Return the partitions that the options name.
+
+        Raises PipelineError, also for a topic that does not exist.
+        """
         is_wanted = self._topic_filter()
         found = find_partitions(self.paths)
-        there = {one.topic for one in found}
+        there = {partition.topic for partition in found}
         missing = sorted((self.topics or frozenset()) - there)
         if missing:
             raise PipelineError(
                 f"{', '.join(self.paths)} holds no partition of topic {', '.join(missing)}; there "
                 f"are {', '.join(sorted(there - INTERNAL_TOPICS)) or 'no topics'}"
             )
-        return [one for one in found if is_wanted(one.topic)]
+        return [partition for partition in found if is_wanted(partition.topic)]
 
     def _topic_filter(self) -> Callable[[str], bool]:
         if self.topics is not None:
@@ -125,11 +132,14 @@ class SegmentOptions(NamedTuple):
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part for one in text.split(",") if (part := one.strip()))
+    return tuple(part for name in text.split(",") if (part := name.strip()))
 
 
 def read_boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """The option `name`. Raises PipelineError for what is neither true nor false."""
+    """Return the value of the option `name`.
+
+    Raises PipelineError if it is neither true nor false.
+    """
     text = options.get(name)
     if text is None:
         return default
@@ -156,13 +166,13 @@ class SegmentSource(DataSource):
 
 
 class SegmentReader(DataSourceReader):
-    """Plans in the driver, reads in the tasks."""
+    """The reader: plans in the driver, reads in the tasks."""
 
     def __init__(self, options: SegmentOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """One for each segment. Raises PipelineError."""
+        """Return one partition of Spark's for each segment. Raises PipelineError."""
         options = self._options
         tasks = plan_tasks(
             options.find_partitions(),
@@ -172,7 +182,10 @@ class SegmentReader(DataSourceReader):
         return [InputPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Arrow batches of one segment's records, in the order of offsets. Raises PipelineError."""
+        """Yield Arrow batches of one segment's records, in the order of offsets.
+
+        Raises PipelineError.
+        """
         if partition.value is None:
             return iter(())  # Spark's answer to a plan without tasks
         return read_records(
@@ -185,7 +198,7 @@ class SegmentReader(DataSourceReader):
 def read_records(
     task: SegmentTask, *, include_headers: bool, fail_on_data_loss: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """The records of one segment as Arrow batches of `schemas.RECORD`.
+    """Yield the records of one segment as Arrow batches of `schemas.RECORD`.
 
     Raises PipelineError for a segment that cannot be read to its end; a torn tail is no reason.
     """
@@ -214,7 +227,7 @@ def read_records(
 
 
 def _data_batches(file: SegmentFile, task: SegmentTask) -> Iterator[StoredBatch]:
-    """Those with records that are wanted; the first and the last one may have others, too."""
+    """Yield the batches with wanted records; the first and the last batch may have others, too."""
     aborted = AbortedBatches(task.aborted)
     for batch in file.batches():
         header = batch.header
@@ -240,14 +253,17 @@ def _record_batch(columns: Columns, task: SegmentTask, schema: pa.Schema) -> pa.
     return whole if pc.all(is_wanted).as_py() else whole.filter(is_wanted)
 
 
-def _tell_defect(task: SegmentTask, defect: Defect, *, fail_on_data_loss: bool) -> None:
-    """Raises PipelineError inside a log: what is left out there, nobody would miss."""
+def _tell_defect(task: SegmentTask, defect: SegmentDefect, *, fail_on_data_loss: bool) -> None:
+    """Log a defect at the end of a log.
+
+    Raises PipelineError for one inside it, which would hide a loss.
+    """
     found = (
         f"{task.path}: {defect.size_bytes} bytes from position {defect.position} on are no batches "
         f"({defect.reason})"
     )
     if task.is_newest or not fail_on_data_loss:
-        _log.warning("%s; they are passed by", found)
+        logger.warning("%s; they are left out", found)
         return
     raise PipelineError(
         f"{found}, and later segments follow; check-log tells more, and with failOnDataLoss set to "

@@ -1,7 +1,7 @@
 """Data source `minibroker-batches`: a row for every batch in a broker's files, none for records.
 
-What only the files tell: sizes before and after compression, producers with their sequences,
-transactions and markers, and where a file is torn. `inspect` reads it; for people, too:
+Only the files have this: sizes before and after compression, producers with their sequences,
+transactions and markers, and places where a file is torn. `inspect` uses it; so can a person:
 
     spark.read.format("minibroker-batches").load("/var/lib/kafka").where("isAborted")
 
@@ -96,34 +96,34 @@ class BatchSource(DataSource):
     def schema(self) -> StructType:
         return BATCH
 
-    def reader(self, schema: StructType) -> BatchReader:
+    def reader(self, schema: StructType) -> SegmentBatchReader:
         """Raises PipelineError."""
         unfold = read_boolean(self.options, "unfold", default=False)
-        return BatchReader(SegmentOptions.parse(self.options), unfold=unfold)
+        return SegmentBatchReader(SegmentOptions.parse(self.options), unfold=unfold)
 
 
-class BatchReader(DataSourceReader):
-    """As `segments.SegmentReader`: plans in the driver, reads in the tasks."""
+class SegmentBatchReader(DataSourceReader):
+    """Like `segments.SegmentReader`: plans in the driver, reads in the tasks."""
 
     def __init__(self, options: SegmentOptions, *, unfold: bool) -> None:
         self._options = options
         self._unfold = unfold
 
     def partitions(self) -> list[InputPartition]:
-        """One for each segment. Raises PipelineError."""
+        """Return one partition of Spark's for each segment. Raises PipelineError."""
         partitions = self._options.find_partitions()
         tasks = plan_tasks(partitions, tell_aborted=True, leave_out_open=False)
         return [InputPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Arrow batches of rows. Raises PipelineError."""
+        """Yield Arrow batches of rows. Raises PipelineError."""
         if partition.value is None:
             return iter(())
         return read_batches(partition.value, unfold=self._unfold)
 
 
 def read_batches(task: SegmentTask, *, unfold: bool) -> Iterator[pa.RecordBatch]:
-    """The batches of one segment from the log start offset on, and its defect, if it has one.
+    """Yield the batches of one segment from the log start offset on, and its defect, if any.
 
     Raises PipelineError for a file that cannot be read, or a batch that does not unfold.
     """
@@ -194,7 +194,7 @@ def _header_row(batch: StoredBatch) -> dict[str, Any]:
 
 
 def _microseconds(header: BatchHeader) -> int | None:
-    """As Arrow's timestamps count; None for what they cannot hold."""
+    """Return microseconds for Arrow's timestamps, None for a time that they cannot hold."""
     timestamp = header.max_timestamp * 1000
     return timestamp if -(2**63) <= timestamp < 2**63 else None
 
@@ -209,7 +209,7 @@ def _record_bytes(batch: StoredBatch, *, unfold: bool) -> int | None:
 
 
 def _legacy_row(batch: StoredBatch, *, unfold: bool) -> dict[str, Any]:
-    """What a message of format 0 or 1 says of those inside it."""
+    """Return the fields of the messages inside a message of format 0 or 1."""
     header = batch.header
     overhead = OVERHEAD_BYTES[header.magic]
     if header.codec == NONE:
@@ -220,5 +220,5 @@ def _legacy_row(batch: StoredBatch, *, unfold: bool) -> dict[str, Any]:
     return {
         "records": len(inside),
         "baseOffset": inside[0].offset,
-        "recordBytes": sum(len(one.key or b"") + len(one.value or b"") for one in inside),
+        "recordBytes": sum(len(record.key or b"") + len(record.value or b"") for record in inside),
     }

@@ -1,16 +1,17 @@
 """Records of many batches at once, as Arrow columns: no Python object is made for a record.
 
-Third station of raw segments, in the tasks. The bodies of some batches (uncompressed) stand one
-behind the other in a `Chunk`. Python hops from record to record (`records.record.record_starts`);
-then every field of all records is found column by column with Arrow's own functions:
+Third station of raw segments, in the tasks. A `Chunk` holds the uncompressed bodies of some
+batches, one behind the other. Python finds the start of each record
+(`records.record.record_starts`); then Arrow's functions find every field of all records, column by
+column:
 
     starts → length → timestamp delta → offset delta → key length → key → value length → value
 
-each arrow one `_varints` (value and next position of every record) or one `_slices`. Two to three
-times as fast as a loop over the fields in Python, and as strict: lengths from outside are checked
-before anything is taken from where they point to.
+Each arrow is one `_varints` (value and next position of every record) or one `_slices`. This is two
+to three times as fast as a loop over the fields in Python, and as strict: lengths from outside are
+checked before the bytes at that place are read.
 
-Formats 0 and 1 go record by record (`LegacyChunk`).
+Formats 0 and 1 are read record by record (`LegacyChunk`).
 
 Source: Kafka DefaultRecord; `records/record.py`.
 """
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from minibroker.records.record import Record
 
 UNFOLDED_BYTES_MAX: Final = 512 << 20
-"""Most bytes that one batch may unfold to: positions are 32 bits wide."""
+"""Most uncompressed bytes of one batch: positions are 32 bits wide."""
 _PADDING: Final = bytes(32)
-"""Behind the last body: a record that lies about its lengths is read a little beyond its end."""
+"""Bytes behind the last body: a record with wrong lengths is read a little beyond its end."""
 _INT32_VARINT_MAX: Final = 5
 _INT64_VARINT_MAX: Final = 10
 
@@ -58,7 +59,7 @@ _MICROSECONDS: Final = pa.scalar(1000, _INT64)
 _TIMESTAMP_MS_MAX: Final = 2**63 // 1000 - 1
 
 Columns = dict[str, pa.Array]
-"""Column name of `schemas.RECORD_WITH_HEADERS` → its values, but for topic and partition."""
+"""Column name of `schemas.RECORD_WITH_HEADERS` → its values, without topic and partition."""
 
 
 class _Body(NamedTuple):
@@ -68,7 +69,7 @@ class _Body(NamedTuple):
 
 
 class Chunk:
-    """Batches of format 2 on their way into columns."""
+    """Batches of format 2 that become columns."""
 
     def __init__(self) -> None:
         self._bodies: list[_Body] = []
@@ -76,7 +77,7 @@ class Chunk:
         self.count = 0
 
     def add(self, batch: StoredBatch) -> None:
-        """Take a data batch in, unfolded. Raises CorruptionError."""
+        """Add a data batch, uncompressed. Raises CorruptionError."""
         header = batch.header
         content: bytes | memoryview = batch.content[RECORDS_AT:]
         if header.codec != NONE:
@@ -86,7 +87,7 @@ class Chunk:
         self.count += header.count
 
     def take_columns(self, *, include_headers: bool) -> Columns:
-        """The records of every batch, in their order; the chunk is empty afterwards.
+        """Return the records of every batch, in order, and empty the chunk.
 
         Raises CorruptionError that names the position of the batch that is malformed.
         """
@@ -140,7 +141,7 @@ def _decode(bodies: Sequence[_Body], *, include_headers: bool) -> Columns:
 
 
 class _Repeated:
-    """What the batches say, once for each of their records."""
+    """Fields of the batches, repeated for each of their records."""
 
     def __init__(self, headers: Sequence[BatchHeader]) -> None:
         self._headers = headers
@@ -158,14 +159,19 @@ class _Repeated:
         return self._repeat([header.base_offset for header in self._headers], _INT64)
 
     def timestamps(self, deltas: pa.Array) -> pa.Array:
-        """Milliseconds; those of a batch with append time are all its largest."""
+        """Return milliseconds; in a batch with append time every record has the batch's largest."""
         headers = self._headers
         base = self._repeat(
-            [one.max_timestamp if one.is_append_time else one.base_timestamp for one in headers],
+            [
+                header.max_timestamp if header.is_append_time else header.base_timestamp
+                for header in headers
+            ],
             _INT64,
         )
-        if any(one.is_append_time for one in headers):
-            of_create_time = self._repeat([int(not one.is_append_time) for one in headers], _INT64)
+        if any(header.is_append_time for header in headers):
+            of_create_time = self._repeat(
+                [int(not header.is_append_time) for header in headers], _INT64
+            )
             deltas = pc.multiply(deltas, of_create_time)
         return pc.add(base, deltas)
 
@@ -174,10 +180,10 @@ class _Repeated:
 
 
 def _varints(octets: pa.Array, at: pa.Array, bytes_max: int) -> tuple[pa.Array, pa.Array]:
-    """(values, positions behind them) of the zigzag varints at the positions `at`.
+    """Return (values, positions behind them) of the zigzag varints at the positions `at`.
 
-    The positions lie inside the data or less than the padding behind it. Raises CorruptionError
-    for one of more than `bytes_max` bytes.
+    The positions lie inside the data or less than the padding behind it. Raises CorruptionError for
+    a varint of more than `bytes_max` bytes.
     """
     byte = octets.take(at).cast(_UINT64)
     raw = pc.bit_wise_and(byte, _LOW_BITS)
@@ -200,7 +206,7 @@ def _varints(octets: pa.Array, at: pa.Array, bytes_max: int) -> tuple[pa.Array, 
 def _slices(
     data: pa.Buffer, at: pa.Array, length: pa.Array, ends: pa.Array
 ) -> tuple[pa.Array, pa.Array]:
-    """(bytes or null, positions behind them) of fields of these lengths, negative for null.
+    """Return (bytes or null, positions behind them) of fields of these lengths, negative for null.
 
     Seen as one binary array, `data` alternates between the fields and what lies between them; every
     other element is a field. Raises CorruptionError for a field that passes the end of its record.
@@ -219,12 +225,12 @@ def _slices(
 
 
 def _counting(count: int) -> pa.Array:
-    """0, 1, 2 … `count` - 1."""
+    """Return 0, 1, 2 … `count` - 1."""
     return pa.Array.from_buffers(_INT64, count, [None, pa.py_buffer(array("q", range(count)))])
 
 
 def _timestamps(timestamps_ms: pa.Array) -> pa.Array:
-    """As a column holds them: microseconds. What no column can hold is null."""
+    """Return microseconds for a column; null for a time that no column can hold."""
     limit = pa.scalar(_TIMESTAMP_MS_MAX, _INT64)
     too_large = pc.greater(timestamps_ms, limit)
     too_small = pc.less(timestamps_ms, pc.negate(limit))
@@ -238,7 +244,7 @@ HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary()
 
 
 def _headers(joined: bytes, octets: pa.Array, at: pa.Array, ends: pa.Array) -> pa.Array:
-    """The headers of each record, null where there are none; these few are read one by one."""
+    """Return the headers of each record, null without headers; they are rare and read singly."""
     counts, at = _varints(octets, at, _INT32_VARINT_MAX)
     found: list[list[dict[str, Any]] | None] = [None] * len(at)
     for index in pc.indices_nonzero(pc.not_equal(counts, _ZERO)).to_pylist():
@@ -271,7 +277,7 @@ def _field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 
 
 class LegacyChunk:
-    """As `Chunk`, of messages of formats 0 and 1, which have no headers: record by record."""
+    """Like `Chunk` for messages of formats 0 and 1, which have no headers: record by record."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
@@ -280,11 +286,11 @@ class LegacyChunk:
 
     @property
     def count(self) -> int:
-        """How many records are waiting."""
+        """Return the number of waiting records."""
         return len(self._records)
 
     def add(self, batch: StoredBatch) -> None:
-        """Take a message in, or all that a wrapper holds. Raises CorruptionError."""
+        """Add a message, or all messages in a wrapper. Raises CorruptionError."""
         header = batch.header
         try:
             records = decode_message(
@@ -299,7 +305,7 @@ class LegacyChunk:
             self.size_bytes += len(record.key or b"") + len(record.value or b"")
 
     def take_columns(self, *, include_headers: bool) -> Columns:
-        """Every record, in order; the chunk is empty afterwards."""
+        """Return every record, in order, and empty the chunk."""
         records, self._records = self._records, []
         types, self._types = self._types, []
         self.size_bytes = 0

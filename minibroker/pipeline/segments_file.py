@@ -1,11 +1,11 @@
-"""One `.log` file, batch after batch, in bounded memory; and where the sound part of it ends.
+"""One `.log` file, read batch by batch in bounded memory, and the end of its sound part.
 
 First station of raw segments: `segments` (records) and `segments_batches` (headers) read their
-files through here, and `segments_transactions` the newest one. Nothing is changed, nothing mapped:
-a broker may be writing the file, or cutting it.
+files through here, and `segments_transactions` the newest one. The file is neither changed nor
+mapped: a broker may be writing or truncating it.
 
-A batch that is cut, has a wrong CRC, or does not follow the offsets before it ends the walk, as it
-would end a broker's recovery; `Defect` tells what was found.
+The walk ends, like a broker's recovery, at a batch that is cut, has a wrong CRC, or has offsets
+that do not ascend. `SegmentDefect` says which.
 
 Source: Kafka LogSegment.recover, FileLogInputStream; `storage/FORMAT.md` sections 2 and 8.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WINDOW_BYTES: Final = 2 << 20
-"""Read at once; a larger batch makes the window larger for its own sake."""
+"""Bytes of one read; a larger batch needs a larger window."""
 _PREFIX_BYTES: Final = v2.MAGIC_AT + 1
 
 
@@ -36,8 +36,8 @@ class StoredBatch(NamedTuple):
     content: memoryview
 
 
-class Defect(NamedTuple):
-    """Where a file stops being readable: `size_bytes` from `position` to its end are left over."""
+class SegmentDefect(NamedTuple):
+    """The unreadable end of a file: `size_bytes` from `position` on."""
 
     position: int
     size_bytes: int
@@ -45,18 +45,18 @@ class Defect(NamedTuple):
 
 
 class SegmentFile:
-    """A walk through one file, once; `defect` is known when `batches` has ended."""
+    """One walk through one file; `defect` is set when `batches` has ended."""
 
     def __init__(self, path: str, window_bytes: int = WINDOW_BYTES) -> None:
         self.path = path
-        self.defect: Defect | None = None
+        self.defect: SegmentDefect | None = None
         self.size_bytes = 0
-        """As it was when the walk began."""
+        """Size of the file when the walk began."""
         self._window_bytes = window_bytes
         self._last_offset = -1
 
     def batches(self) -> Iterator[StoredBatch]:
-        """Every sound batch from the start; a batch's content is good until the next one is asked.
+        """Yield every sound batch from the start; its content is valid until the next batch.
 
         Raises OSError.
         """
@@ -79,7 +79,7 @@ class SegmentFile:
             REAL_FILES.close(handle)
 
     def _in_window(self, window: bytes, window_at: int) -> Iterator[StoredBatch]:
-        """The batches that are in the window as a whole, up to a defect."""
+        """Yield the batches that are entirely in the window, up to a defect."""
         view = memoryview(window)
         at = 0
         while True:
@@ -96,7 +96,7 @@ class SegmentFile:
             at += size_bytes
 
     def _check(self, window: bytes, at: int, header: BatchHeader) -> None:
-        """Raises CorruptionError for a wrong CRC or an offset that does not ascend."""
+        """Raise CorruptionError for a wrong CRC or an offset that does not ascend."""
         is_v2 = header.magic == 2
         check = v2.crc_is_valid if is_v2 else message_set.crc_is_valid
         if not check(window, at, header.size_bytes):
@@ -111,7 +111,7 @@ class SegmentFile:
         self._last_offset = header.last_offset
 
     def _next_window(self, window: bytes, position: int, taken: int) -> int:
-        """How much to read next, when the window ended inside a batch; notes a torn one."""
+        """Return how much to read next when the window ends inside a batch; record a torn batch."""
         rest = len(window) - taken
         room = self.size_bytes - position - taken
         needed = _PREFIX_BYTES
@@ -127,4 +127,4 @@ class SegmentFile:
         return max(needed, self._window_bytes)
 
     def _note_defect(self, position: int, reason: str) -> None:
-        self.defect = Defect(position, self.size_bytes - position, reason)
+        self.defect = SegmentDefect(position, self.size_bytes - position, reason)

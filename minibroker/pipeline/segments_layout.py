@@ -1,12 +1,11 @@
-"""Which segments stand in a log directory, and what of each is to be read: a task per segment.
+"""The segments of a log directory, and the part of each to read: one task for each segment.
 
-Second station of raw segments, in the driver: names, checkpoints, transaction indexes and the
-newest segment of a partition are looked at (`segments_transactions`); the log itself is left to the
-tasks.
+Second station of raw segments, in the driver. It reads names, checkpoints, transaction indexes and
+the newest segment of a partition (`segments_transactions`); the tasks read the log itself.
 
-Partitions on their way out or in (`-delete`, `-stray`, `-future`) are none. A `.log.swap` that
-compaction had finished when it was interrupted takes the place of what it covers, as at a broker's
-next start.
+Directories with the endings `-delete`, `-stray` and `-future` are no partitions. A complete
+`.log.swap` of an interrupted compaction replaces the segments that it covers, as at a broker's next
+start.
 
 Source: Kafka LogManager, LogLoader; `storage/FORMAT.md` sections 1, 6 and 8.
 """
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
 
     from minibroker.ids import TopicPartition
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class SegmentTask(NamedTuple):
-    """What one task reads: records from `start_offset` up to (not including) `end_offset`.
+    """The records of one task, from `start_offset` up to (not including) `end_offset`.
 
     `end_offset` None: to the file's end. `is_newest`: the partition's last segment, whose tail may
     be torn.
@@ -56,7 +55,7 @@ class SegmentTask(NamedTuple):
 
 
 class PartitionFiles(NamedTuple):
-    """One partition: `segments` are (base offset, path of the `.log`), ascending; none: empty."""
+    """One partition: `segments` are (base offset, path of the `.log`), ascending, or empty."""
 
     directory: str
     topic: str
@@ -68,10 +67,10 @@ class PartitionFiles(NamedTuple):
 def plan_tasks(
     partitions: Iterable[PartitionFiles], *, tell_aborted: bool, leave_out_open: bool
 ) -> list[SegmentTask]:
-    """One task for every segment that holds something from the log start offset on.
+    """Return one task for every segment that has records from the log start offset on.
 
-    `tell_aborted`: the tasks know which transactions were aborted; `leave_out_open`: they end where
-    the first open transaction begins. Raises PipelineError for files that cannot be read.
+    `tell_aborted`: the tasks get the aborted transactions; `leave_out_open`: they end at the start
+    of the first open transaction. Raises PipelineError for files that cannot be read.
     """
     tasks: list[SegmentTask] = []
     for partition in partitions:
@@ -105,12 +104,12 @@ def plan_tasks(
 
 
 def _committed_end(partition: PartitionFiles, transactions: Transactions) -> int:
-    """Where a reader of committed records stops; a running broker may append more meanwhile."""
+    """Return the end for a reader of committed records; a running broker may append more."""
     stable = transactions.last_stable_offset
     if stable is None:
         return transactions.log_end_offset
-    _log.warning(
-        "%s: a transaction is open, what lies behind offset %d is not committed",
+    logger.warning(
+        "%s: a transaction is open, records behind offset %d are not committed",
         partition.directory,
         stable - 1,
     )
@@ -128,9 +127,9 @@ def _transactions(partition: PartitionFiles) -> Transactions:
 
 
 def find_partitions(paths: Iterable[str]) -> list[PartitionFiles]:
-    """The partitions under `paths`, each a log directory or a partition's own, by topic and number.
+    """Return the partitions under `paths`, each a log directory or a partition's own, sorted.
 
-    Raises PipelineError for a path that is neither, and for a partition that stands in two of them.
+    Raises PipelineError for a path that is neither, and for a partition that is in two of them.
     """
     found: dict[TopicPartition, PartitionFiles] = {}
     for path in paths:
@@ -146,11 +145,13 @@ def find_partitions(paths: Iterable[str]) -> list[PartitionFiles]:
                 )
             found[partition] = _partition_files(directory, partition)
     ordered = [found[key] for key in sorted(found)]
-    return [one for one in ordered if one.segments or _is_new(one.directory)]
+    return [
+        partition for partition in ordered if partition.segments or _is_new(partition.directory)
+    ]
 
 
 def _is_new(directory: str) -> bool:
-    """Whether it is a partition that no record was written to yet."""
+    """Return whether a directory is a partition without any record yet."""
     return Path(directory, names.PARTITION_METADATA).exists()
 
 
@@ -187,7 +188,7 @@ def _partition_files(directory: str, partition: TopicPartition) -> PartitionFile
         starts = read_offsets(REAL_FILES, checkpoint)
     except CorruptionError as error:
         # As a broker does: the log begins with its first segment then.
-        _log.warning("%s is passed by: %s", checkpoint, error)
+        logger.warning("%s is ignored: %s", checkpoint, error)
         starts = {}
     except OSError as error:
         raise PipelineError(f"{directory} cannot be read: {error}") from error
@@ -197,7 +198,7 @@ def _partition_files(directory: str, partition: TopicPartition) -> PartitionFile
 
 
 def _segments(directory: str) -> list[tuple[int, str]]:
-    """The `.log` files, and `.log.swap` instead of those they cover."""
+    """Return the `.log` files, and each `.log.swap` instead of the files that it covers."""
     listed = REAL_FILES.list_files(directory)
     cleaned = [names.base_offset_of(name) for name in listed if name.endswith(names.CLEANED)]
     cleaned_from = min((base for base in cleaned if base is not None), default=None)

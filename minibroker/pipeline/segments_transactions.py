@@ -1,9 +1,9 @@
-"""What of a partition's data is committed, found out of its files alone.
+"""The committed part of a partition's data, found from its files alone.
 
-Beside `segments_layout`, at planning: a broker would know from memory. Aborted transactions stand
-in the `.txnindex` files; open ones in the newest producer snapshot; what came after that snapshot
-is in the batches behind it. So the newest segment is walked, as a broker's recovery walks it, and
-nothing else is read of the log.
+Used by `segments_layout` for planning; a broker has this in memory. Aborted transactions are in the
+`.txnindex` files, open ones in the newest producer snapshot. Later changes are in the batches
+behind that snapshot. So the newest segment is read, as in a broker's recovery, and no other
+segment.
 
 Source: Kafka ProducerStateManager, TransactionIndex, AbortedTxn; KIP-98.
 """
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from minibroker.records.batch import BatchHeader
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _TXN_ENTRY: Final = Struct(">hqqqq")
 """version, producer id, first offset, last offset (of the marker), last stable offset."""
 
 
 class Aborted(NamedTuple):
-    """An aborted transaction; both offsets inclusive, the last one is that of its marker."""
+    """An aborted transaction; both offsets are inclusive, the last is the offset of its marker."""
 
     producer_id: int
     first_offset: int
@@ -43,9 +43,10 @@ class Aborted(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """Of one partition. `last_stable_offset`: where the first open one begins, None: none is.
+    """Transactions of one partition.
 
-    `log_end_offset`: behind the last sound batch. What a broker appends later is not known here.
+    `last_stable_offset`: start of the first open transaction, None without one. `log_end_offset`:
+    the offset behind the last sound batch; later appends of a broker are not known here.
     """
 
     aborted: tuple[Aborted, ...]
@@ -54,15 +55,17 @@ class Transactions(NamedTuple):
 
 
 class AbortedBatches:
-    """Whether a batch belongs to one of the transactions that were aborted."""
+    """Tells whether a batch belongs to an aborted transaction."""
 
     def __init__(self, aborted: Iterable[Aborted]) -> None:
         self._ranges: dict[int, list[tuple[int, int]]] = {}
-        for one in sorted(aborted):
-            self._ranges.setdefault(one.producer_id, []).append((one.first_offset, one.last_offset))
+        for transaction in sorted(aborted):
+            self._ranges.setdefault(transaction.producer_id, []).append(
+                (transaction.first_offset, transaction.last_offset)
+            )
 
     def has(self, header: BatchHeader) -> bool:
-        """Markers are no data: ask for data batches only."""
+        """Return whether a data batch belongs to an aborted transaction; markers are not data."""
         if not header.is_transactional:
             return False
         ranges = self._ranges.get(header.producer_id)
@@ -74,9 +77,9 @@ class AbortedBatches:
 
 
 def read_transactions(directory: str, segments: Sequence[tuple[int, str]]) -> Transactions:
-    """Of the partition in `directory`, whose segments are (base offset, path of the `.log`).
+    """Return the transactions of a partition, whose segments are (base offset, path of the `.log`).
 
-    Raises CorruptionError for a transaction index that is none, OSError.
+    Raises CorruptionError for a file that is no transaction index, OSError.
     """
     aborted: dict[Aborted, None] = {}
     for _, path in segments:
@@ -95,7 +98,7 @@ def read_transactions(directory: str, segments: Sequence[tuple[int, str]]) -> Tr
 
 
 def read_txn_index(path: str) -> list[Aborted]:
-    """The entries of one `.txnindex`, none where there is no file; a cut one at its end is left.
+    """Return the entries of one `.txnindex`, without a cut entry at its end; empty without a file.
 
     Raises CorruptionError for a version that is not 0, OSError.
     """
@@ -113,10 +116,10 @@ def read_txn_index(path: str) -> list[Aborted]:
 
 
 def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict[int, int]]:
-    """(offset, producer id → start of its open transaction) of the newest snapshot that is sound.
+    """Return (offset, producer id → start of its open transaction) of the newest sound snapshot.
 
-    Not of one inside the newest segment: whether the log reaches that far is not known yet. Without
-    any: offset 0, from which everything is walked.
+    A snapshot inside the newest segment is not used, because the log may end before it. Without a
+    snapshot the offset is 0, and everything is read.
     """
     found = [
         (offset, name)
@@ -130,7 +133,7 @@ def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict
         try:
             entries = parse_snapshot(REAL_FILES.read_all(path))
         except CorruptionError as error:
-            _log.warning("%s is passed by: %s", path, error)
+            logger.warning("%s is ignored: %s", path, error)
             continue
         return offset, {
             producer_id: entry.transaction_start
@@ -141,9 +144,9 @@ def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict
 
 
 def _walk(path: str, start: int, opened: dict[int, int]) -> tuple[list[Aborted], int]:
-    """Transactions aborted in the file from offset `start` on, and its last offset.
+    """Return the transactions aborted in the file from offset `start` on, and its last offset.
 
-    Brings `opened` to its end.
+    Updates `opened` to the state at that offset.
     """
     aborted = []
     last_offset = -1
@@ -158,7 +161,7 @@ def _walk(path: str, start: int, opened: dict[int, int]) -> tuple[list[Aborted],
         try:
             marker = read_marker(batch.content, 0, header)
         except CorruptionError as error:
-            _log.warning("%s: marker at position %d: %s", path, batch.position, error)
+            logger.warning("%s: marker at position %d: %s", path, batch.position, error)
             continue
         first = opened.pop(header.producer_id, None) if marker is not None else None
         if marker is not None and first is not None and not marker.is_commit:
@@ -169,9 +172,10 @@ def _walk(path: str, start: int, opened: dict[int, int]) -> tuple[list[Aborted],
 def overlapping(
     aborted: Iterable[Aborted], first_offset: int, end_offset: int | None
 ) -> tuple[Aborted, ...]:
-    """Those that touch the offsets from `first_offset` up to (not including) `end_offset`."""
+    """Return the transactions that overlap `first_offset` up to (not including) `end_offset`."""
     return tuple(
-        one
-        for one in aborted
-        if one.last_offset >= first_offset and (end_offset is None or one.first_offset < end_offset)
+        transaction
+        for transaction in aborted
+        if transaction.last_offset >= first_offset
+        and (end_offset is None or transaction.first_offset < end_offset)
     )

@@ -1,9 +1,8 @@
 """The one place that makes a SparkSession, with what every job needs of it.
 
-Time is UTC whatever the machine says, since the date of a record decides its directory. Workers
-run this very Python; those of a cluster get this package as a zip file, so nothing but PySpark,
-PyArrow and confluent-kafka has to be installed there. Spark's log is at ERROR: what a person can
-mend is told by `PipelineError`.
+Time is UTC on every machine, since the date of a record decides its directory. Workers run this
+same Python. Workers of a cluster get this package as a zip file, so they need only PySpark, PyArrow
+and confluent-kafka. Spark's log is at ERROR: an error that a person can mend is a `PipelineError`.
 """
 
 from __future__ import annotations
@@ -58,7 +57,8 @@ def session(
     packages: Iterable[str] = (),
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session with the data sources of this package registered; the running one if there is one.
+    """Return a session with the data sources of this package, or the running session if there is
+    one.
 
     Args:
         master: Spark's master URL.
@@ -99,24 +99,26 @@ def session(
 
 
 def _cause(told: str) -> str:
-    """One line of an error: of one from the JVM that with its exception, which is the second."""
+    """Return one line of an error; for an error of the JVM the second line, which has its
+    exception.
+    """
     lines = told.strip().split("\n")
     return next((line[2:] for line in lines if line.startswith(": ")), lines[0]).rstrip(".")
 
 
 def register(spark: SparkSession) -> None:
-    """Make the data sources of this package known to `spark`, by their names."""
+    """Register the data sources of this package with `spark`."""
     for source in (TopicSource, SegmentSource, BatchSource):
         spark.dataSource.register(source)
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Whether every worker of `master` runs here, so that the loopback address serves."""
+    """Return whether every worker of `master` runs here, so that a loopback address works."""
     return master.startswith("local")
 
 
 def check_java() -> None:
-    """Raise PipelineError when there is no Java that Spark runs on."""
+    """Raise PipelineError if there is no Java that Spark can use."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
@@ -138,7 +140,7 @@ def check_java() -> None:
 
 
 def check_jars(jars: Iterable[str]) -> None:
-    """Raise PipelineError when a jar of this machine is missing: Spark only logs that."""
+    """Raise PipelineError if a local jar is missing: Spark would only log that."""
     for jar in jars:
         path = local(jar)
         if not is_remote(jar) and not any(path.parent.glob(path.name)):
@@ -146,7 +148,7 @@ def check_jars(jars: Iterable[str]) -> None:
 
 
 def _ship_package(spark: SparkSession) -> None:
-    """Give the workers this package; they fetch the file from here for as long as Spark runs."""
+    """Send this package to the workers; they fetch the file from here as long as Spark runs."""
     context = spark.sparkContext
     if any(name.endswith(f"/{_PACKAGE_FILE}") for name in context.listFiles):
         return
@@ -156,7 +158,7 @@ def _ship_package(spark: SparkSession) -> None:
 
 
 def zip_package(path: Path) -> Path:
-    """Write this package, as it is imported here, as a zip file that Python imports from."""
+    """Write this package as a zip file that Python can import from, and return its path."""
     root = Path(minibroker.__file__).parent
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for source in sorted(root.rglob("*.py")):

@@ -17,13 +17,13 @@ marker of the micro-batch (`sink_marker`), and looks for that marker first:
 | the broker is killed                      | librdkafka goes on when it is back, or aborts        |
 | the query gets another number of tasks    | `PipelineError` in the middle of a micro-batch       |
 
-Readers need `isolation.level=read_committed`. Committed offsets of a group that rests expire
-(`offsets.retention.minutes`, 7 days): a query that rests longer in the middle of a micro-batch
-may write that one again.
+Readers need `isolation.level=read_committed`. Committed offsets of an idle group expire
+(`offsets.retention.minutes`, 7 days). A query that stops for longer in the middle of a micro-batch
+may write that micro-batch again.
 
-A batch job is a query of one micro-batch and of its own name: no task's rows are there twice. The
-tasks of a job that fails end each for itself, so some may have written; where that matters, write
-as a stream with `trigger(availableNow=True)`.
+A batch job is a query of one micro-batch with a name of its own: no task's rows are there twice. If
+a job fails, some of its tasks may have written. Where that matters, write as a stream with
+`trigger(availableNow=True)`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ RUN_PROPERTY: Final = "spark.jobGroup.id"
 
 
 class Written(WriterCommitMessage):
-    """What a task tells the driver."""
+    """The result of a task for the driver."""
 
     def __init__(
         self,
@@ -84,17 +84,22 @@ class Written(WriterCommitMessage):
         self.position = position
         self.rows = rows
         self.topic = topic
-        """That carries the task's marker; empty: there were no rows."""
+        """Topic of the task's marker, empty if there were no rows."""
         self.is_repeated = is_repeated
-        """It found its marker and wrote nothing."""
+        """True if the task found its marker and wrote nothing."""
         self.is_first = is_first
-        """In this run of the query: only then can the micro-batch be a repeated one."""
+        """True for the first micro-batch in this run of the query: only that one can be a repeated
+        one.
+        """
 
 
 def batch_writer(
     options: Mapping[str, str], schema: StructType, *, overwrite: bool
 ) -> DataSourceArrowWriter:
-    """For `DataSource.writer`. Raises PipelineError: options or columns are wrong."""
+    """Return the writer of `DataSource.writer`.
+
+    Raises PipelineError for wrong options or columns.
+    """
     if overwrite:
         raise PipelineError("records of a topic cannot be overwritten: use mode('append')")
     return BatchWriter(_checked(options, schema))
@@ -103,7 +108,10 @@ def batch_writer(
 def stream_writer(
     options: Mapping[str, str], schema: StructType, *, overwrite: bool
 ) -> DataSourceStreamArrowWriter:
-    """For `DataSource.streamWriter`. Raises PipelineError: options or columns are wrong."""
+    """Return the writer of `DataSource.streamWriter`.
+
+    Raises PipelineError for wrong options or columns.
+    """
     if overwrite:
         raise PipelineError(
             "records of a topic cannot be overwritten: use outputMode('append') or 'update'"
@@ -118,27 +126,27 @@ def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Of one job; made in the driver, copied to its tasks."""
+    """The writer of one job; made in the driver, copied to its tasks."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
         self._job = str(uuid.uuid4())
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """One task, in a worker."""
+        """Write the rows of one task, in a worker."""
         task = _context().partitionId()
         position = Position(self._options.prefix, self._job, self._job, 0, task, 0)
         return write_rows(self._options, position, iterator)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Of one micro-batch; made in the driver for each, and again when it is done."""
+    """The writer of one micro-batch; made in the driver for each, and again when it is done."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """One task, in a worker."""
+        """Write the rows of one task, in a worker."""
         context = _context()
         query = context.getLocalProperty(QUERY_PROPERTY)
         batch = context.getLocalProperty(BATCH_PROPERTY)
@@ -158,8 +166,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return write_rows(self._options, position, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """In the driver, when every task is done. Raises PipelineError: see `sink_marker`."""
-        written = [one for one in messages if isinstance(one, Written) and one.is_first]
+        """Check the micro-batch in the driver when every task is done.
+
+        Raises PipelineError: see `sink_marker`.
+        """
+        written = [
+            message for message in messages if isinstance(message, Written) and message.is_first
+        ]
         if not written:
             return
         behind = written[0].position._replace(task=len(messages))
@@ -177,10 +190,10 @@ def _context() -> TaskContext:
 def write_rows(
     options: SinkOptions, position: Position, batches: Iterator[pa.RecordBatch]
 ) -> Written:
-    """Write a task's rows, unless it did before; all of them or none.
+    """Write all rows of a task or none; a task that wrote before writes nothing.
 
     Raises:
-        PipelineError: it could not, or the rows are not those that it wrote before.
+        PipelineError: the write fails, or the rows differ from those that the task wrote before.
     """
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
@@ -223,7 +236,10 @@ def _write(
 def _check_other_tasks(
     options: SinkOptions, position: Position, marker: Marker | None, topic: str
 ) -> None:
-    """Whether another number of tasks began this batch; asked only where the number changed."""
+    """Raise PipelineError if this batch began with another number of tasks.
+
+    The brokers are asked only after a change of that number.
+    """
     if position.tasks == 0:
         return
     if marker is None and position.task > 0:
@@ -233,4 +249,4 @@ def _check_other_tasks(
     others = {
         task: read_marker(options, position.name_of(task), topic) for task in range(marker.tasks)
     }
-    check_same_tasks({task: one for task, one in others.items() if one is not None}, position)
+    check_same_tasks({task: other for task, other in others.items() if other is not None}, position)

@@ -1,4 +1,4 @@
-"""Columns of a frame → arguments of a producer.
+"""From the columns of a frame to the arguments of a producer.
 
 Those of the standard connector's sink, and the time of the record besides:
 
@@ -59,7 +59,7 @@ Arguments = tuple[str, bytes | None, bytes | None, int, None, None, int, list[An
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
-    """What the sink cannot write is refused before it starts. Raises PipelineError."""
+    """Raise PipelineError for columns that the sink cannot write, before it starts."""
     if "value" not in schema.fieldNames():
         raise PipelineError(
             f"the sink needs a column 'value' and the frame has {_listed(schema)}: "
@@ -79,8 +79,8 @@ def check_columns(schema: StructType, topic: str | None) -> None:
             is_right = is_right and _are_headers(field.dataType)
         if not is_right:
             names = " or ".join(
-                ArrayType(HEADER).simpleString() if one is ArrayType else one.typeName()
-                for one in wanted
+                ArrayType(HEADER).simpleString() if kind is ArrayType else kind.typeName()
+                for kind in wanted
             )
             raise PipelineError(
                 f"the column {field.name!r} is of type {field.dataType.simpleString()} and the "
@@ -91,8 +91,8 @@ def check_columns(schema: StructType, topic: str | None) -> None:
 def _are_headers(found: DataType) -> bool:
     if not isinstance(found, ArrayType) or not isinstance(found.elementType, StructType):
         return False
-    fields = [(one.name, one.dataType) for one in found.elementType.fields]
-    return fields == [(one.name, one.dataType) for one in HEADER.fields]
+    fields = [(field.name, field.dataType) for field in found.elementType.fields]
+    return fields == [(field.name, field.dataType) for field in HEADER.fields]
 
 
 def _listed(schema: StructType) -> str:
@@ -100,7 +100,8 @@ def _listed(schema: StructType) -> str:
 
 
 def arguments(batch: pa.RecordBatch, topic: str | None) -> Iterable[Arguments]:
-    """The rows of an Arrow batch in order, each as `Producer.produce` takes it by position.
+    """Yield the rows of an Arrow batch in order, each as positional arguments of
+    `Producer.produce`.
 
     Raises:
         PipelineError: a row without topic, or of a time before the epoch.
@@ -164,13 +165,13 @@ def _to_milliseconds(column: pa.Array) -> list[int]:
             "1970: null stands for the time of writing"
         )
     found: list[int] = times.to_pylist()
-    return [max(one, NOW) for one in found] if earliest == NO_TIMESTAMP_MS else found
+    return [max(timestamp, NOW) for timestamp in found] if earliest == NO_TIMESTAMP_MS else found
 
 
 def _to_headers(column: pa.Array) -> Iterator[list[tuple[str, bytes | None]] | None]:
     for headers in column.to_pylist():
         if headers:
-            yield [(one["key"], one["value"]) for one in headers]
+            yield [(header["key"], header["value"]) for header in headers]
         else:
             yield None
 

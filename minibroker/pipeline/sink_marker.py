@@ -1,7 +1,7 @@
-"""What a task of the sink leaves behind in the transaction that carries its rows.
+"""The marker that a task of the sink writes in the transaction of its rows.
 
-Kafka ends a transaction for records and for committed offsets at once. So each task of a query
-has a consumer group that nobody ever joins, and commits an offset there together with its rows:
+A transaction of Kafka commits records and consumer offsets together. So each task of a query has a
+consumer group that nobody ever joins, and commits an offset there together with its rows:
 
 | where                        | what                                                           |
 |------------------------------|----------------------------------------------------------------|
@@ -16,9 +16,10 @@ of its micro-batches; in batch jobs it is a random id. Spark repeats only the la
 query, with the same offsets of its sources. A task that finds the marker of the batch in hand
 wrote its rows before, and writes nothing.
 
-That rests on the same rows being in the same task again, which Spark gives for sources of Kafka
-records and for shuffles into a fixed number of partitions. Where it does not hold, this module
-says so: `tasks` (when the writer was told) is compared before anything is written, rows after.
+This requires that the same rows come to the same task again. Spark ensures that for sources of
+Kafka records and for shuffles into a fixed number of partitions. This module detects the other
+cases: it compares `tasks` (if the writer knows it) before the write, and the number of rows after
+it.
 """
 
 from __future__ import annotations
@@ -34,24 +35,24 @@ if TYPE_CHECKING:
 
 
 class Position(NamedTuple):
-    """Which task of which micro-batch of which query writes."""
+    """The task, the micro-batch and the query of a writer."""
 
     prefix: str
     query: str
     run: str
-    """Of the query: another one each time that it starts."""
+    """The run of the query: a new id each time that the query starts."""
     batch: int
     task: int
     tasks: int
-    """How many there are; 0: the writer was not told."""
+    """Number of tasks, 0 if the writer does not know it."""
 
     @property
     def name(self) -> str:
-        """Of the task's group and of its transactional id."""
+        """Return the name of the task's group, which is also its transactional id."""
         return self.name_of(self.task)
 
     def name_of(self, task: int) -> str:
-        """The same of another task of the query."""
+        """Return the same name of another task of the query."""
         return f"{self.prefix}-{self.query}-{task}"
 
     def __str__(self) -> str:
@@ -59,14 +60,12 @@ class Position(NamedTuple):
 
 
 def is_marker_group(group: str) -> bool:
-    """Is this the name of a group that a sink made for itself, with the prefix that it has when
-    nobody chose another?
-    """
+    """Return whether a sink made this group for itself; only the default prefix is known."""
     return group.startswith(f"{DEFAULT_PREFIX}-")
 
 
 class Marker(NamedTuple):
-    """What a task's group says."""
+    """The contents of a task's committed offset."""
 
     topic: str
     next_batch: int
@@ -76,12 +75,12 @@ class Marker(NamedTuple):
 
     @property
     def metadata(self) -> str:
-        """As it is committed."""
+        """Return the metadata text of the commit."""
         return json.dumps({"rows": self.rows, "run": self.run, "tasks": self.tasks})
 
 
 def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
-    """A committed offset as marker; what is missing in foreign metadata is 0 or empty."""
+    """Return a committed offset as a marker; fields that foreign metadata lacks are 0 or empty."""
     try:
         found = json.loads(metadata or "{}")
     except json.JSONDecodeError:
@@ -98,20 +97,20 @@ def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
 
 
 def marker_before(position: Position, topic: str) -> Marker:
-    """Of a task that writes for the first time: nothing of this batch is there."""
+    """Return the marker of a task that writes for the first time: no rows of this batch."""
     return Marker(topic, position.batch, 0, position.run, position.tasks)
 
 
 def marker_after(position: Position, topic: str) -> Marker:
-    """Of a task that wrote its batch; the rows are still to be counted."""
+    """Return the marker of a task that wrote its batch; the rows are not counted yet."""
     return Marker(topic, position.batch + 1, 0, position.run, position.tasks)
 
 
 def is_written(marker: Marker | None, position: Position) -> bool:
-    """Whether the task wrote its batch before.
+    """Return whether the task wrote its batch before.
 
     Raises:
-        PipelineError: it wrote a later batch: the checkpoint is older than the topic.
+        PipelineError: the task wrote a later batch: the checkpoint is older than the topic.
     """
     if marker is None or marker.next_batch <= position.batch:
         return False
@@ -125,21 +124,21 @@ def is_written(marker: Marker | None, position: Position) -> bool:
 
 
 def tasks_changed(marker: Marker | None, position: Position) -> bool:
-    """Whether the query had another number of tasks when the marker was written."""
+    """Return whether the query had another number of tasks when the marker was written."""
     if marker is None or position.tasks == 0:
         return False
     return marker.tasks not in {0, position.tasks}
 
 
 def check_same_tasks(markers: Mapping[int, Marker], position: Position) -> None:
-    """No task of another number of tasks wrote a part of the batch in hand.
+    """Check that no task of another number of tasks wrote a part of the current batch.
 
     Args:
         markers: task → marker, of all tasks that the query had.
         position: of the task that is about to write.
 
     Raises:
-        PipelineError: one did: which rows it wrote is not known any more.
+        PipelineError: a task did, and its rows are not known any more.
     """
     for task, marker in sorted(markers.items()):
         if marker.next_batch == position.batch + 1 and tasks_changed(marker, position):
@@ -151,7 +150,7 @@ def check_same_tasks(markers: Mapping[int, Marker], position: Position) -> None:
 
 
 def check_same_rows(marker: Marker, position: Position, rows: int) -> None:
-    """A repeated task has the rows that it wrote. Raises PipelineError when it has not."""
+    """Raise PipelineError if a repeated task has other rows than it wrote before."""
     if marker.rows != rows:
         raise PipelineError(
             f"{position} wrote {marker.rows} rows before and is now repeated with {rows}: rows "
@@ -161,7 +160,7 @@ def check_same_rows(marker: Marker, position: Position, rows: int) -> None:
 
 
 def check_no_task_is_gone(marker: Marker | None, position: Position) -> None:
-    """The batch in hand has no task behind its last. Raises PipelineError when it has.
+    """Raise PipelineError if the current batch had a task behind its last one.
 
     Args:
         marker: of the first task number that the batch does not have.

@@ -30,7 +30,7 @@ REFUSED: Final = {
     "value.serializer": "values are bytes",
     "group.id": "groups are named by transactional.id.prefix",
 }
-"""Settings that the sink makes itself → why."""
+"""Settings that the sink sets itself → the reason."""
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     # As long as brokers allow by default. A task that is killed ends its transaction when it
@@ -47,22 +47,22 @@ DEFAULTS: Final[Mapping[str, Any]] = {
 
 
 class SinkOptions(NamedTuple):
-    """What a writer has to know; it travels to the tasks."""
+    """Options of a writer; they travel to the tasks."""
 
     settings: Mapping[str, Any]
-    """Of the producer, without its transactional id."""
+    """Settings of the producer, without its transactional id."""
     topic: str | None
     prefix: str
     tasks: int
 
     @property
     def brokers(self) -> str:
-        """HOST:PORT,…"""
+        """Return HOST:PORT,… of the brokers."""
         return str(self.settings[BOOTSTRAP])
 
     @property
     def connection(self) -> dict[str, Any]:
-        """Settings that every kind of client takes."""
+        """Return the settings that every kind of client takes."""
         return {
             key: value
             for key, value in self.settings.items()
@@ -72,10 +72,10 @@ class SinkOptions(NamedTuple):
 
 
 def parse_options(options: Mapping[str, str]) -> SinkOptions:
-    """Options as Spark hands them over: names in small letters.
+    """Parse options as Spark passes them: names are in lower case.
 
     Raises:
-        PipelineError: one is missing, refused or no number.
+        PipelineError: an option is missing, refused or not a number.
     """
     given = {str(key).lower(): str(value) for key, value in options.items()}
     settings = {key.removeprefix(KAFKA): given[key] for key in given if key.startswith(KAFKA)}

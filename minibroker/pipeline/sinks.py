@@ -1,4 +1,4 @@
-"""Where the jobs' rows go: topics by the exactly-once sink, files by Spark's own.
+"""Sinks for the rows of the jobs: topics by the exactly-once sink, files by Spark's own.
 
     frame ──► write_topic       one batch        `sink`, a task is a transaction
           ├─► stream_to_topic   micro-batches    `sink`, each exactly once
@@ -31,12 +31,12 @@ _CSV: Final = {"header": "true"}
 
 
 def write_topic(frame: DataFrame, options: Mapping[str, str], *, topic: str | None = None) -> None:
-    """Write a frame that ends; returns when all is committed.
+    """Write a finite frame; return when all is committed.
 
     Args:
-        frame: has the columns of `sink_columns`, others are left out.
+        frame: has the columns of `sink_columns`; other columns are left out.
         options: of the sink, see `sink_options`.
-        topic: where all rows go; None: the column `topic` of each says it.
+        topic: the topic of all rows; None: each row has it in the column `topic`.
 
     Raises:
         PipelineError: columns do not fit.
@@ -62,10 +62,10 @@ def stream_to_topic(
     """Start a query that writes each micro-batch exactly once.
 
     Args:
-        frame: a streaming one; has the columns of `sink_columns`, others are left out.
+        frame: a streaming frame with the columns of `sink_columns`; other columns are left out.
         options: of the sink, see `sink_options`.
         checkpoint: directory of the query's progress; its id names transactions and groups.
-        topic: where all rows go; None: the column `topic` of each says it.
+        topic: the topic of all rows; None: each row has it in the column `topic`.
         tasks: how many tasks each micro-batch has, where the caller knows, for instance after
             `repartition(4, "key")`; 0: not known. A changed number is then refused before
             anything is written.
@@ -99,7 +99,7 @@ def stream_to_files(
     """Start a query that writes files; readers of `directory` see whole micro-batches, once.
 
     Args:
-        frame: a streaming one, with the columns `partition_by`.
+        frame: a streaming frame with the columns `partition_by`.
         directory: made if it is not there; `topic=…/date=…/part-….parquet` below it.
         checkpoint: directory of the query's progress.
         file_format: parquet, json or csv; csv takes no binary columns and no arrays.
@@ -131,14 +131,16 @@ def stream_to_files(
 def write_files(
     frame: DataFrame, directory: str, *, file_format: str, partition_by: Sequence[str]
 ) -> None:
-    """Write a frame that ends into `directory`, instead of what is there; as `stream_to_files`."""
+    """Write a finite frame into `directory`, and replace its content; arguments as
+    `stream_to_files`.
+    """
     options = _CSV if file_format == "csv" else {}
     writer = frame.write.format(file_format).options(**options).partitionBy(*partition_by)
     writer.mode("overwrite").save(directory)
 
 
 def _for_topic(frame: DataFrame, topic: str | None) -> DataFrame:
-    """Only what the sink looks at: nothing else has to travel to the tasks' Python."""
+    """Return only the columns that the sink reads: no others travel to the tasks' Python."""
     check_columns(frame.schema, topic)
     dropped = {"topic"} if topic is not None else set()
     names = [name for name in frame.columns if name in COLUMNS and name not in dropped]

@@ -32,27 +32,27 @@ class TopicSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format(…)` takes."""
+        """Return the name for `format(…)`."""
         return NAME
 
     def schema(self) -> StructType:
-        """The columns of a record. Raises PipelineError."""
+        """Return the columns of a record. Raises PipelineError."""
         return schemas.record_schema(include_headers=options.includes_headers(self.options))
 
     def reader(self, schema: StructType) -> BatchReader:
-        """For `spark.read`. Raises PipelineError."""
+        """Return the reader of `spark.read`. Raises PipelineError."""
         return BatchReader(self.options)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802  Spark's name
-        """For `spark.readStream`. Raises PipelineError."""
+        """Return the reader of `spark.readStream`. Raises PipelineError."""
         return StreamReader(self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """For `frame.write`. Raises PipelineError."""
+        """Return the writer of `frame.write`. Raises PipelineError."""
         return sink.batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(  # noqa: N802  Spark's name
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamArrowWriter:
-        """For `frame.writeStream`. Raises PipelineError."""
+        """Return the writer of `frame.writeStream`. Raises PipelineError."""
         return sink.stream_writer(self.options, schema, overwrite=overwrite)

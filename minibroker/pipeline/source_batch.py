@@ -1,6 +1,6 @@
 """`spark.read.format("minibroker")`: from one bound of the options to the other, once.
 
-Planned in a Python process beside the driver; each range that comes out is a task.
+It is planned in a Python process beside the driver; each range of the plan is a task.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ if TYPE_CHECKING:
 
 
 class RangePartition(InputPartition):
-    """One range of offsets: what a task is told."""
+    """The range of offsets of one task."""
 
-    def __init__(self, one: OffsetRange) -> None:
-        super().__init__(tuple(one))
+    def __init__(self, span: OffsetRange) -> None:
+        super().__init__(tuple(span))
 
     @property
     def range(self) -> OffsetRange:
-        """The range."""
+        """Return the range."""
         return OffsetRange(*self.value)
 
 
 class BatchReader(DataSourceReader):
-    """One query over what lies between two bounds."""
+    """One query over the offsets between two bounds."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._options = options.parse(given, streaming=False)
 
     def partitions(self) -> list[InputPartition]:
-        """Ranges as Spark wants them. Raises PipelineError."""
-        return [RangePartition(one) for one in plan(self._options)] or [RangePartition(_NOTHING)]
+        """Return the ranges as Spark's partitions. Raises PipelineError."""
+        return [RangePartition(span) for span in plan(self._options)] or [RangePartition(_NOTHING)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """In the task. Raises PipelineError."""
+        """Read the range in the task. Raises PipelineError."""
         return read_range(self._options, partition.range)
 
 
 _NOTHING = OffsetRange("", 0, 0, 0)
-"""Spark wants a partition even for no rows; this one asks nothing of a broker."""
+"""Partition for a result without rows, which Spark requires; it sends no request to a broker."""
 
 
 def plan(wanted: SourceOptions) -> list[OffsetRange]:
-    """The ranges of a batch read, none of them empty.
+    """Return the ranges of a batch read, none of them empty.
 
     Raises:
-        PipelineError: see `TopicOffsets`; with `failOnDataLoss` also when a bound lies outside of
-            what a partition has.
+        PipelineError: see `TopicOffsets`; with `failOnDataLoss` also for a bound outside of a
+            partition's offsets.
     """
     topics = TopicOffsets(wanted)
     partitions = topics.partitions()
@@ -81,12 +81,13 @@ def plan(wanted: SourceOptions) -> list[OffsetRange]:
 
     if wanted.end.offsets is not None:
         latest = topics.latest(partitions, known={})
-        for one in partitions:
-            if end[one] > latest[one]:
+        for partition in partitions:
+            if end[partition] > latest[partition]:
                 when_lost(
-                    f"option endingOffsets is {end[one]} for {one}, which ends at {latest[one]}"
+                    f"option endingOffsets is {end[partition]} for {partition}, which ends at"
+                    f" {latest[partition]}"
                 )
-                end[one] = latest[one]
+                end[partition] = latest[partition]
     return split_ranges(
         ranges_between(start, end, when_lost),
         pieces_min=wanted.min_partitions,

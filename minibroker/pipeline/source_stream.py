@@ -1,8 +1,8 @@
 """`spark.readStream.format("minibroker")`: batch after batch, each from where the last ended.
 
-Spark keeps the offsets, in its checkpoint and as the connector's JSON, so that either source goes
-on where the other stopped. This object lives in one Python process beside the driver as long as
-the query; the tasks get ranges only.
+Spark keeps the offsets in its checkpoint as the connector's JSON, so that either source can go on
+where the other stopped. This object lives in one Python process beside the driver as long as the
+query; the tasks get only ranges.
 
     initialOffset ─┐
                    ├─► latestOffset(start, limit) ──► partitions(start, end) ──► read, in tasks
@@ -49,24 +49,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._frozen: Offsets | None = None
         self._known: Offsets = {}
         self._first_offsets: Offsets = {}
-        """Of partitions that came while the query runs: where they are read from."""
+        """First offsets of partitions that appeared while the query runs."""
         self._last_batch_s = time.monotonic()
 
     @property
     def _topics(self) -> TopicOffsets:
-        """Made when first asked: tasks carry this object too, and ask nothing."""
+        """Return the client, made at the first call: tasks hold this object too, and need none."""
         if self._topics_or_none is None:
             self._topics_or_none = TopicOffsets(self._options)
         return self._topics_or_none
 
     def __getstate__(self) -> dict[str, Any]:
-        """For the tasks: what was told, without the client."""
+        """Return the state for the tasks: options without the client."""
         return {**self.__dict__, "_topics_or_none": None}
 
     # Where to begin.
 
     def initialOffset(self) -> dict:  # type: ignore[type-arg]  # noqa: N802  Spark's name
-        """Of a query without a checkpoint. Raises PipelineError."""
+        """Return the first offsets of a query without a checkpoint. Raises PipelineError."""
         wanted = self._options
         return offsets.to_plain(
             self._topics.at(
@@ -80,7 +80,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # How far to go.
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
-        """`maxOffsetsPerTrigger` or `minOffsetsPerTrigger`; Spark hands it to `latestOffset`."""
+        """Return the limit of the options, which Spark passes to `latestOffset`."""
         if self._options.max_offsets_per_trigger:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger:
@@ -88,10 +88,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # type: ignore[type-arg]  # noqa: N802
-        """The end of the next batch; `start` itself if there is to be none.
+        """Return the end of the next batch, or `start` itself for no batch.
 
-        A trigger that runs once says ReadAllAvailable, which is without limit whatever the options
-        say, as Spark wants it.
+        A trigger that runs once passes ReadAllAvailable, which ignores the limits of the options,
+        as Spark defines it.
 
         Raises:
             PipelineError: a topic is gone or its end went back, and `failOnDataLoss` is on.
@@ -102,10 +102,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = self._ends(begun)
         self._note_new(begun, end)
         self._check_lost(begun, end)
-        froms = {one: begun.get(one, self._first_offsets.get(one, 0)) for one in end}
+        froms = {
+            partition: begun.get(partition, self._first_offsets.get(partition, 0))
+            for partition in end
+        }
         if isinstance(limit, ReadAllAvailable):
             return offsets.to_plain(end)
-        waiting = sum(end[one] - froms[one] for one in end)
+        waiting = sum(end[partition] - froms[partition] for partition in end)
         if self._waits_for_more(waiting):
             return start
         self._last_batch_s = time.monotonic()
@@ -114,11 +117,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets.to_plain(end)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
-        """From now on the ends are those of this moment: the query reads so far, and is through."""
+        """Fix the ends of the query to the ends of this moment."""
         self._frozen = self._ends({})
 
     def reportLatestOffset(self) -> dict | None:  # type: ignore[type-arg]  # noqa: N802
-        """Where the partitions end, as last seen: with it Spark's progress can say the lag."""
+        """Return the last known ends of the partitions:
+
+        Spark's progress computes the lag from them.
+        """
         return offsets.to_plain(self._known) if self._known else None
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
@@ -129,28 +135,32 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(self._known)
 
     def _note_new(self, begun: Offsets, end: Offsets) -> None:
-        """Partitions that came since are read from their beginning, whenever that is asked."""
-        new = [one for one in end if one not in begun and one not in self._first_offsets]
+        """Record partitions that appeared: they are read from their beginning."""
+        new = [
+            partition
+            for partition in end
+            if partition not in begun and partition not in self._first_offsets
+        ]
         if not new:
             return
         found = self._topics.earliest(new)
-        for one in new:
-            if found[one] > 0:
+        for partition in new:
+            if found[partition] > 0:
                 self._lost(
-                    f"{one} came since the stream began, and its first records are gone: it "
-                    f"starts at offset {found[one]}"
+                    f"{partition} came since the stream began, and its first records are gone: it "
+                    f"starts at offset {found[partition]}"
                 )
         self._first_offsets |= found
 
     def _check_lost(self, begun: Offsets, end: Offsets) -> None:
-        gone = [one for one in begun if one not in end and self._frozen is None]
+        gone = [partition for partition in begun if partition not in end and self._frozen is None]
         if gone:
             self._lost(f"{', '.join(map(str, gone))} of the stream's position is gone")
-        for one, offset in begun.items():
-            if offset > end.get(one, offset):
+        for partition, offset in begun.items():
+            if offset > end.get(partition, offset):
                 self._lost(
-                    f"the end of {one} went back from offset {offset} to {end[one]}: the topic "
-                    "was made anew or has lost its tail"
+                    f"the end of {partition} went back from offset {offset} to {end[partition]}:"
+                    " the topic was made anew or has lost its tail"
                 )
 
     def _lost(self, sentence: str) -> None:
@@ -161,7 +171,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
     def _waits_for_more(self, waiting: int) -> bool:
-        """Whether `minOffsetsPerTrigger` holds the batch back, for maxTriggerDelay at most."""
+        """Return whether `minOffsetsPerTrigger` delays the batch, for maxTriggerDelay at most."""
         if self._frozen is not None or waiting >= self._options.min_offsets_per_trigger:
             return False
         held_ms = (time.monotonic() - self._last_batch_s) * 1000
@@ -170,7 +180,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # The batch.
 
     def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg]
-        """The tasks of one batch, which may be one of before a restart.
+        """Return the tasks of one batch, which may be a batch from before a restart.
 
         Raises:
             PipelineError: see `latestOffset`.
@@ -178,14 +188,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begun = offsets.from_plain(start, where="the start of the batch")
         until = offsets.from_plain(end, where="the end of the batch")
         self._note_new(begun, until)
-        gone = [one for one in begun if one not in until]
+        gone = [partition for partition in begun if partition not in until]
         if gone:
             self._lost(f"{', '.join(map(str, gone))} of the stream's position is gone")
-        froms = {one: begun.get(one, self._first_offsets.get(one, 0)) for one in until}
+        froms = {
+            partition: begun.get(partition, self._first_offsets.get(partition, 0))
+            for partition in until
+        }
         ranges = offsets.ranges_between(froms, until, self._lost)
         return [
-            RangePartition(one)
-            for one in offsets.split_ranges(
+            RangePartition(split_span)
+            for split_span in offsets.split_ranges(
                 ranges,
                 pieces_min=self._options.min_partitions,
                 rows_max=self._options.max_records_per_partition,
@@ -193,5 +206,5 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """In the task. Raises PipelineError."""
+        """Read the range in the task. Raises PipelineError."""
         return read_range(self._options, partition.range)

@@ -1,7 +1,7 @@
-"""The driver's questions to the brokers: which partitions there are, and where they begin and end.
+"""The driver's questions to the brokers: the partitions, their first and last offsets.
 
-No data passes here: DescribeTopics (or the list of all topics, for a pattern) and ListOffsets, at
-the isolation level of the readers, so that a committed reader ends at the last stable offset.
+The requests are DescribeTopics (or the list of all topics, for a pattern) and ListOffsets at the
+isolation level of the readers, so that a committed reader ends at the last stable offset.
 
     SourceOptions ──► TopicOffsets ──Offsets──► source_batch, source_stream
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.options import Bound, SourceOptions
 
 ANSWER_TIMEOUT_S: Final = 30.0
-"""Without `kafka.default.api.timeout.ms`: a broker that is started again has answered by then."""
+"""Time-out without `kafka.default.api.timeout.ms`: enough for a broker that is started again."""
 
 # A pattern matches no topic that Kafka keeps for itself.
 _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -47,11 +47,11 @@ _UNREACHABLE: Final = frozenset(
     }
 )
 _NONE_SO_LATE: Final = -1
-"""The offset in the answer when no record has the timestamp asked for, or a later one."""
+"""The offset in the answer if no record has the requested timestamp or a later one."""
 
 
 class TopicOffsets:
-    """One client of the driver, and what it was told to read."""
+    """The driver's client and the topics that it reads."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -74,12 +74,11 @@ class TopicOffsets:
     def partitions(
         self, *, missing_allowed: bool = False, patient: bool = False
     ) -> list[TopicPartition]:
-        """What the options name, as it is now, sorted.
+        """Return the partitions that the options name, as they are now, sorted.
 
         Args:
-            missing_allowed: what does not exist is left out.
-            patient: what does not exist is asked for again, `fetchOffset.numRetries` times: a
-                broker that has just started knows no topic for a moment.
+            missing_allowed: a partition that does not exist is left out.
+            patient: ask again for a missing one, `fetchOffset.numRetries` times.
 
         Raises:
             PipelineError: a topic or partition does not exist, unless `missing_allowed`; no
@@ -88,21 +87,23 @@ class TopicOffsets:
         options = self._options
         if options.pattern is not None:
             return self._matching(options.pattern)
-        names = options.topics or tuple(dict.fromkeys(one.topic for one in options.assigned))
+        names = options.topics or tuple(
+            dict.fromkeys(partition.topic for partition in options.assigned)
+        )
         for left in range(options.offset_retries if patient else 0, -1, -1):
             found = self._described(names, missing_allowed=missing_allowed or left > 0)
-            if left == 0 or {one.topic for one in found}.issuperset(names):
+            if left == 0 or {partition.topic for partition in found}.issuperset(names):
                 break
             self._wait()
         if not options.assigned:
             return sorted(found)
-        for one in options.assigned:
-            if one not in found and not missing_allowed:
+        for partition in options.assigned:
+            if partition not in found and not missing_allowed:
                 raise PipelineError(
-                    f"option assign names {one}, which {self._brokers} does not have; "
+                    f"option assign names {partition}, which {self._brokers} does not have; "
                     f"it has {_listed(sorted(found))}"
                 )
-        return [one for one in options.assigned if one in found]
+        return [partition for partition in options.assigned if partition in found]
 
     def _matching(self, pattern: str) -> list[TopicPartition]:
         wanted = re.compile(pattern)
@@ -134,22 +135,22 @@ class TopicOffsets:
                     f"topic {name!r} does not exist on {self._brokers}: create it, or correct "
                     "the name"
                 ) from error
-            found |= {TopicPartition(name, one.id) for one in described.partitions}
+            found |= {TopicPartition(name, partition.id) for partition in described.partitions}
         return found
 
     # Offsets.
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """The first offset that each still has. Raises PipelineError."""
+        """Return the log start offset of each partition. Raises PipelineError."""
         return self._asked(dict.fromkeys(partitions, OffsetSpec.earliest()))
 
     def latest(
         self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
     ) -> Offsets:
-        """The end of each; for a committed reader the last stable offset.
+        """Return the end of each partition; for a committed reader the last stable offset.
 
-        A leader that has just begun may say less than was known before (KAFKA-7703), so such an
-        answer is asked for again, `fetchOffset.numRetries` times, before it is believed.
+        A new leader may report a smaller end than was known before (KAFKA-7703). Such a partition
+        is asked again, `fetchOffset.numRetries` times, before the answer is believed.
 
         Raises:
             PipelineError: a partition is gone; no answer.
@@ -157,7 +158,9 @@ class TopicOffsets:
         wanted = list(partitions)
         for left in range(self._options.offset_retries, -1, -1):
             found = self._asked(dict.fromkeys(wanted, OffsetSpec.latest()))
-            if left == 0 or all(found[one] >= known.get(one, 0) for one in wanted):
+            if left == 0 or all(
+                found[partition] >= known.get(partition, 0) for partition in wanted
+            ):
                 break
             self._wait()
         return found
@@ -165,11 +168,11 @@ class TopicOffsets:
     def at(
         self, bound: Bound, partitions: list[TopicPartition], *, side: str, where_none: int
     ) -> Offsets:
-        """Where `bound` lies in each of `partitions`.
+        """Return the offsets of `bound` in each of `partitions`.
 
         Args:
             bound: of the options.
-            partitions: all that are read.
+            partitions: all partitions to read.
             side: `starting` or `ending`, for messages.
             where_none: LATEST, or 0 to refuse, if a partition has no record so late as a timestamp.
 
@@ -189,25 +192,27 @@ class TopicOffsets:
         return self._resolved(dict.fromkeys(partitions, bound.everywhere))
 
     def _resolved(self, offsets: Mapping[TopicPartition, int]) -> Offsets:
-        """-2 and -1 as the offsets that they mean now."""
+        """Return the offsets with -2 and -1 replaced by the offsets that they mean now."""
         special = {EARLIEST: OffsetSpec.earliest(), LATEST: OffsetSpec.latest()}
-        asked = {one: special[offset] for one, offset in offsets.items() if offset in special}
+        asked = {
+            partition: special[offset] for partition, offset in offsets.items() if offset in special
+        }
         return dict(offsets) | (self._asked(asked) if asked else {})
 
     def _at_timestamps(
         self, stamps_ms: Mapping[TopicPartition, int], name: str, where_none: int
     ) -> Offsets:
         found = self._asked(
-            {one: OffsetSpec.for_timestamp(stamp) for one, stamp in stamps_ms.items()}
+            {partition: OffsetSpec.for_timestamp(stamp) for partition, stamp in stamps_ms.items()}
         )
-        missing = [one for one, offset in found.items() if offset == _NONE_SO_LATE]
+        missing = [partition for partition, offset in found.items() if offset == _NONE_SO_LATE]
         if not missing:
             return found
         if where_none != LATEST:
-            one = missing[0]
+            partition = missing[0]
             raise PipelineError(
-                f"option {name} is {stamps_ms[one]}, and {one} has no record at that time or "
-                "later; set startingOffsetsByTimestampStrategy=latest to start at its end"
+                f"option {name} is {stamps_ms[partition]}, and {partition} has no record at that"
+                " time or later; set startingOffsetsByTimestampStrategy=latest to start at its end"
             )
         return found | self._asked(dict.fromkeys(missing, OffsetSpec.latest()))
 
@@ -222,38 +227,41 @@ class TopicOffsets:
         )
 
     def _asked(self, wanted: Mapping[TopicPartition, OffsetSpec]) -> Offsets:
-        """ListOffsets; what a new leader refuses is asked for again."""
+        """Return the answers of ListOffsets; a partition that a new leader refuses is retried."""
         found: Offsets = {}
         for left in range(self._options.offset_retries, -1, -1):
-            rest = {one: spec for one, spec in wanted.items() if one not in found}
+            rest = {partition: spec for partition, spec in wanted.items() if partition not in found}
             if not rest:
                 break
             failed = self._ask(rest, found)
             if failed is None:
                 break
-            one, error = failed
+            partition, error = failed
             code = error.args[0]
             if left == 0 or not (code.retriable() or code.code() in _PASSING):
-                raise self._failed(f"find the offsets of {one}", error) from error
+                raise self._failed(f"find the offsets of {partition}", error) from error
             self._wait()
         return found
 
     def _ask(
         self, wanted: Mapping[TopicPartition, OffsetSpec], found: Offsets
     ) -> tuple[TopicPartition, KafkaException] | None:
-        """One round; adds to `found`, and returns one that failed."""
+        """Send one round of requests; add answers to `found`, return a partition that failed."""
         answers = self._client.list_offsets(
-            {confluent_kafka.TopicPartition(*one): spec for one, spec in wanted.items()},
+            {
+                confluent_kafka.TopicPartition(*partition): spec
+                for partition, spec in wanted.items()
+            },
             isolation_level=self._committed,
             request_timeout=self._timeout_s,
         )
         failed = None
         for asked, answer in answers.items():
-            one = TopicPartition(asked.topic, asked.partition)
+            partition = TopicPartition(asked.topic, asked.partition)
             try:
-                found[one] = answer.result().offset
+                found[partition] = answer.result().offset
             except KafkaException as error:
-                failed = (one, error)
+                failed = (partition, error)
         return failed
 
     def _wait(self) -> None:
@@ -291,6 +299,6 @@ _PASSING: Final = frozenset(
 
 
 def _listed(partitions: list[TopicPartition]) -> str:
-    """Names for a message, not more than one reads."""
-    shown = ", ".join(str(one) for one in partitions[:8])
+    """Return names for a message, cut to as many as a person reads."""
+    shown = ", ".join(str(partition) for partition in partitions[:8])
     return f"{shown} and {len(partitions) - 8} more" if len(partitions) > 8 else shown or "none"

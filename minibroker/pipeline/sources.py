@@ -1,7 +1,7 @@
 """Topics as DataFrames, by our own source or by Spark's connector: the same rows from both.
 
-What the jobs read with. Options are checked here, in the driver, before Spark plans anything, and
-whether the topics exist is asked: so a mistake is one sentence and not a failed task.
+The jobs read with these functions. They check the options and ask whether the topics exist, in the
+driver and before Spark plans anything: so a mistake is one sentence and not a failed task.
 
     options ──► read_topics, stream_topics ──► DataFrame of `schemas.RECORD`
 """
@@ -29,7 +29,7 @@ _NO_CONNECTOR: Final = ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "
 def read_topics(
     spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
 ) -> DataFrame:
-    """What lies between two bounds of topics, once.
+    """Return the records between two bounds of topics, as a frame that ends.
 
     Args:
         spark: of `session`.
@@ -55,7 +55,7 @@ def read_topics(
 def stream_topics(
     spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
 ) -> DataFrame:
-    """What is in topics and what comes, as a stream; args and errors as of `read_topics`.
+    """Return the records in topics, present and future, as a stream; see `read_topics`.
 
     A pattern may match nothing yet.
     """
@@ -69,12 +69,12 @@ def stream_topics(
 
 
 def _existing(parsed: SourceOptions) -> bool:
-    """Whether there is anything to read. Raises PipelineError for what is named and missing."""
+    """Return whether there is anything to read. Raises PipelineError for a missing name."""
     return bool(TopicOffsets(parsed).partitions())
 
 
 def _given(options: Mapping[str, str], source: str) -> dict[str, str]:
-    """For the connector the settings that only librdkafka knows are no use, and stay out."""
+    """Return the options of a source; the connector gets none that only librdkafka knows."""
     if source == "minibroker":
         return dict(options)
     return {name: value for name, value in options.items() if name != "kafka.log_level"}

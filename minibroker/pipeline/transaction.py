@@ -1,15 +1,15 @@
-"""One transaction of one task of the sink: rows and the task's marker, both or neither.
+"""One transaction of one task of the sink: the rows and the task's marker, both or neither.
 
     open ──► fences every older writer of this task and ends what it left open
     read_marker ──► what this task wrote last, in transactions that are over
     begin ── send ── send ── … ── commit(marker)
     close ──► aborts what is not committed
 
-The order of the first two is what makes a marker trustworthy: whoever could still write it has
-been fenced before it is read. `sink_marker` says where markers are.
+The first two come in this order, so that a marker can be trusted: every other writer of it is
+fenced before it is read. `sink_marker` says where markers are.
 
-librdkafka delivers in the background; what fails there fails the transaction and is raised by
-`commit`.
+librdkafka delivers in the background. A failure there fails the transaction, and `commit` raises
+it.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 
 CARRIER_PARTITION: Final = 0
 ANSWER_TIMEOUT_S: Final = 60.0
-"""A broker that is started again has this long."""
+"""Time for an answer: enough for a broker that is started again."""
 ATTEMPT_TIMEOUT_S: Final = 10.0
-"""Of a question to a coordinator: one that a busy broker has lost is asked again."""
+"""Time for one question to a coordinator: a busy broker may lose one, then it is asked again."""
 TOPIC_WAIT_S: Final = 30.0
-"""A busy broker may need some seconds to make a topic."""
+"""Time for a topic: a busy broker may need some seconds to make it."""
 QUEUE_WAIT_S: Final = 0.01
-"""While librdkafka's queue is full."""
+"""Wait for room in librdkafka's queue."""
 PENDING_WAIT_S: Final = 0.02
-"""While the group's coordinator still applies a transaction that has ended."""
+"""Wait for the group's coordinator to apply a transaction that has ended."""
 FAILED_BEFORE: Final = (KafkaError._FATAL, KafkaError._STATE)
-"""What librdkafka says of a record when something has ended its transaction."""
+"""librdkafka's errors for a record whose transaction has ended for another reason."""
 STARTING_COORDINATOR: Final = (
     KafkaError._TIMED_OUT,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -60,20 +60,20 @@ STARTING_COORDINATOR: Final = (
 )
 GONE_LEADERS: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 
-_quiet = logging.getLogger("minibroker.pipeline.librdkafka")
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False
+logger = logging.getLogger("minibroker.pipeline.librdkafka")
+logger.addHandler(logging.NullHandler())
+logger.propagate = False
 
 
 class Transaction:
-    """A task's producer; used as `with Transaction(…) as transaction`, by one task, once."""
+    """A producer of a task; used once, as `with Transaction(…) as transaction`."""
 
     def __init__(self, options: SinkOptions, position: Position) -> None:
         self._options = options
         self._position = position
         self._is_begun = False
         self._last_error = ""
-        settings = {**options.settings, "transactional.id": position.name, "logger": _quiet}
+        settings = {**options.settings, "transactional.id": position.name, "logger": logger}
         try:
             self._producer = Producer({**settings, "error_cb": self._on_error})
         except KafkaException as error:
@@ -99,7 +99,7 @@ class Transaction:
         self.close()
 
     def _open(self) -> None:
-        """Become the one writer of this task.
+        """Become the only writer of this task.
 
         Raises:
             PipelineError: no broker answers, or the topic is missing.
@@ -114,7 +114,7 @@ class Transaction:
         )
 
     def _check_topic(self) -> None:
-        """A topic that is being made, or moves to a restarted broker, gets time for that."""
+        """Wait for a topic that is being made, or that moves to a restarted broker."""
         deadline = monotonic() + TOPIC_WAIT_S
         while (error := self._ask()) is not None:
             if monotonic() >= deadline:
@@ -125,7 +125,7 @@ class Transaction:
             self._producer.poll(PENDING_WAIT_S)
 
     def _ask(self) -> Any:
-        """The broker's error for the topic; None: it is there, or rows say where they go."""
+        """Return the broker's error for the topic, None if it exists or if rows name topics."""
         topic = self._options.topic
         try:
             found = self._producer.list_topics(topic or "", ANSWER_TIMEOUT_S)
@@ -134,16 +134,16 @@ class Transaction:
         return found.topics[topic].error if topic is not None else None
 
     def read_marker(self, topic: str) -> Marker | None:
-        """What this task wrote last. Raises PipelineError: see `read_marker` below."""
+        """Return the last marker of this task. Raises PipelineError: see `read_marker` below."""
         return read_marker(self._options, self._position.name, topic)
 
     def write_marker(self, marker: Marker) -> None:
-        """A marker without rows, in a transaction of its own. Raises PipelineError."""
+        """Write a marker without rows, in a transaction of its own. Raises PipelineError."""
         self.begin()
         self.commit(marker)
 
     def begin(self) -> None:
-        """From now on `send` counts. Raises PipelineError when another writer took over."""
+        """Begin the transaction for `send`. Raises PipelineError if another writer took over."""
         self._call(self._producer.begin_transaction)
         self._is_begun = True
 
@@ -151,7 +151,7 @@ class Transaction:
         """Queue rows; waits while the queue is full.
 
         Raises:
-            PipelineError: one cannot be sent, or the transaction has failed in the background.
+            PipelineError: a row cannot be sent, or the transaction has failed in the background.
         """
         produce = self._producer.produce
         try:
@@ -178,12 +178,12 @@ class Transaction:
         )
 
     def commit(self, marker: Marker) -> None:
-        """Everything that was sent becomes visible together with `marker`.
+        """Make everything that was sent visible together with `marker`.
 
         Raises:
-            PipelineError: it did not; nothing of it is visible.
+            PipelineError: the commit failed; no row is visible.
         """
-        group: dict[str, Any] = {"group.id": self._position.name, "logger": _quiet}
+        group: dict[str, Any] = {"group.id": self._position.name, "logger": logger}
         consumer = Consumer({**self._options.connection, **group})
         try:
             metadata = consumer.consumer_group_metadata()
@@ -202,7 +202,7 @@ class Transaction:
         self._is_begun = False
 
     def close(self) -> None:
-        """Abort what is open and leave.
+        """Abort an open transaction and close the producer.
 
         A broker that does not answer, or a fenced producer, cannot abort: then the transaction
         ends when this task runs again, or by its time-out.
@@ -212,17 +212,17 @@ class Transaction:
             try:
                 self._producer.abort_transaction(ANSWER_TIMEOUT_S)
             except KafkaException as error:
-                _quiet.warning("%s is not aborted: %s", self._position, error)
+                logger.warning("%s is not aborted: %s", self._position, error)
         with warnings.catch_warnings():
             # It tries to abort once more, and warns when that fails as it has failed above.
             warnings.simplefilter("ignore", RuntimeWarning)
             try:
                 self._producer.close()
             except KafkaException as error:
-                _quiet.warning("%s: %s", self._position, error)
+                logger.warning("%s: %s", self._position, error)
 
     def _until_done(self, call: Callable[[], object], deadline: float) -> None:
-        """librdkafka goes on where a call that timed out left."""
+        """Repeat a call that timed out: librdkafka goes on where the last call stopped."""
         while True:
             try:
                 call()
@@ -246,7 +246,7 @@ class Transaction:
 
 
 def explain(error: Any, position: Position, options: SinkOptions, last_error: str) -> str:
-    """The sentence for a `KafkaError`; `last_error` is what the connection said before."""
+    """Return the sentence for a `KafkaError`; `last_error` is the connection's error before it."""
     code = error.code()
     if code in {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}:
         return (
@@ -278,24 +278,24 @@ def explain(error: Any, position: Position, options: SinkOptions, last_error: st
 
 
 def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
-    """The newest marker of a task's group; one that is committed and still pending is waited for.
+    """Return the newest marker of a task's group; wait for one that is committed and still pending.
 
     Args:
         group: `Position.name_of` the task.
-        topic: where the first marker would be: a group without offsets does not show by itself
-            that one is pending.
+        topic: the topic of the first marker: a group without offsets does not show a pending one by
+            itself.
 
     Raises:
         PipelineError: no broker answers, or the group may not be read.
     """
-    settings: dict[str, Any] = {**options.connection, "logger": _quiet}
+    settings: dict[str, Any] = {**options.connection, "logger": logger}
     admin = AdminClient(settings)
     first = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, CARRIER_PARTITION)])
     deadline = monotonic() + ANSWER_TIMEOUT_S
     while True:
         found = _committed(admin, options, ConsumerGroupTopicPartitions(group), deadline)
         found = found or _committed(admin, options, first, deadline)
-        pending = [one for one in found if one.error is not None]
+        pending = [partition for partition in found if partition.error is not None]
         if not pending:
             break
         if monotonic() >= deadline:
@@ -304,9 +304,11 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
             )
         admin.poll(PENDING_WAIT_S)
     markers = [
-        parse_marker(one.topic, one.offset, one.metadata) for one in found if one.offset >= 0
+        parse_marker(partition.topic, partition.offset, partition.metadata)
+        for partition in found
+        if partition.offset >= 0
     ]
-    return max(markers, key=lambda one: one.next_batch, default=None)
+    return max(markers, key=lambda marker: marker.next_batch, default=None)
 
 
 def _committed(
@@ -315,7 +317,7 @@ def _committed(
     request: ConsumerGroupTopicPartitions,
     deadline: float,
 ) -> list[Any]:
-    """Asked again while the group's coordinator is looked for, starts or does not answer."""
+    """Return committed offsets; ask again while the coordinator is unknown, starts or is silent."""
     while True:
         futures = admin.list_consumer_group_offsets(
             [request], require_stable=True, request_timeout=ATTEMPT_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""The fields of JSON values: from a schema as people write it, or from values as they are."""
+"""The fields of JSON values: from a schema that a person wrote, or from example values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DDL: Final = "DDL such as 'id BIGINT, amount DOUBLE', or Spark's schema as JSON
 
 
 def check(plan: RollupPlan) -> None:
-    """Read what can be read without Spark. Raises PipelineError."""
+    """Check everything that needs no Spark. Raises PipelineError."""
     if plan.example is not None:
         examples(plan.example)
     else:
@@ -32,9 +32,9 @@ def check(plan: RollupPlan) -> None:
 
 
 def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
-    """The fields of the topic's values. Raises PipelineError."""
+    """Return the fields of the topic's values. Raises PipelineError."""
     if plan.example is not None:
-        lines = [json.dumps(one) for one in examples(plan.example)]
+        lines = [json.dumps(example) for example in examples(plan.example)]
         schema = spark.read.json(spark.sparkContext.parallelize(lines, 1)).schema
     else:
         schema = _parse(schema_text(plan.schema or ""), plan.schema or "")
@@ -49,7 +49,7 @@ def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
 
 
 def examples(path: str) -> list[object]:
-    """The values in a file: one JSON object, an array of them, or one a line.
+    """Return the values in a file: one JSON object, an array of them, or one for each line.
 
     Raises:
         PipelineError: no such file, or no JSON objects.
@@ -60,14 +60,17 @@ def examples(path: str) -> list[object]:
         found = whole if isinstance(whole, list) else [whole]
     except json.JSONDecodeError:
         found = [_line(path, number, line) for number, line in enumerate(text.splitlines(), 1)]
-        found = [one for one in found if one is not None]
-    if not found or not all(isinstance(one, dict) for one in found):
+        found = [value for value in found if value is not None]
+    if not found or not all(isinstance(value, dict) for value in found):
         raise PipelineError(f"{path} is no example: expected JSON objects, one a line")
     return found[:EXAMPLES_MAX]
 
 
 def schema_text(given: str) -> str:
-    """What a schema file has, or `given` itself when that is a schema. Raises PipelineError."""
+    """Return the content of a schema file, or `given` itself if that is a schema.
+
+    Raises PipelineError.
+    """
     if given.lstrip().startswith("{") or " " in given.strip():
         return given.strip()
     return _read(given, "--schema").strip()

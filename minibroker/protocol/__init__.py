@@ -1,1 +1,3 @@
-"""Bytes to messages and back, without I/O; the generated part comes from `protocol_specs/`."""
+"""Turns bytes into messages and back, without I/O; generated from `protocol_specs/` for the most
+part.
+"""

@@ -1,4 +1,4 @@
-"""Headers: what stands between a frame's length and its message.
+"""Headers: the bytes between a frame's length and its message.
 
 | header     | layout                                                                            |
 |------------|-----------------------------------------------------------------------------------|
@@ -23,7 +23,7 @@ from minibroker.protocol.primitives import Reader, Writer
 _START = Struct(">hhih")
 _CORRELATION_ID = Struct(">i")
 
-_NEVER = 1 << 15  # above every int16
+_NEVER = 1 << 15  # larger than every int16
 
 _FLEXIBLE_FROM = {
     key: _NEVER if api.flexible_from is None else api.flexible_from for key, api in APIS.items()
@@ -31,14 +31,14 @@ _FLEXIBLE_FROM = {
 
 
 def parse_request_header(frame: memoryview | bytes) -> tuple[int, int, int, str | None, int]:
-    """Header of a request frame (without its length) → what it says and where the body begins.
+    """Read the header of a request frame, which begins after the frame's length.
 
     Returns:
         (api key, api version, correlation id, client id or None, position of the body in bytes).
 
     Raises:
         ProtocolError: the frame is too short, or no API has this key. The version is not checked:
-        an unsupported one is the dispatcher's to answer.
+        the dispatcher answers an unsupported version.
     """
     try:
         api_key, version, correlation_id, size_bytes = _START.unpack_from(frame)
@@ -65,14 +65,14 @@ def parse_request_header(frame: memoryview | bytes) -> tuple[int, int, int, str 
 
 
 def response_header_version(api_key: int, version: int) -> int:
-    """0 or 1. Raises KeyError for a key that no API has."""
+    """Return 0 or 1. Raises KeyError for a key that no API has."""
     if api_key == API_VERSIONS:
         return 0
     return 1 if version >= _FLEXIBLE_FROM[api_key] else 0
 
 
 def response_header(api_key: int, version: int, correlation_id: int) -> bytes:
-    """The header of an answer, 4 or 5 bytes; it has no tagged fields to send."""
+    """Return the header of a response, 4 or 5 bytes; it never has tagged fields."""
     correlation = _CORRELATION_ID.pack(correlation_id)
     return correlation + b"\x00" if response_header_version(api_key, version) else correlation
 
@@ -80,7 +80,7 @@ def response_header(api_key: int, version: int, correlation_id: int) -> bytes:
 def write_request_header(
     writer: Writer, api_key: int, version: int, correlation_id: int, client_id: str | None
 ) -> None:
-    """The header that a client sends; for tests, tools and requests between brokers."""
+    """Write the header of a request; for tests, tools and requests to other brokers."""
     writer.int16(api_key)
     writer.int16(version)
     writer.int32(correlation_id)

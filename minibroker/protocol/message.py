@@ -1,18 +1,18 @@
-"""What every generated message and struct has in common: comparison and a printed form."""
+"""The base class of every generated message and struct: comparison and a printed form."""
 
 
 def not_carried(message: str, field: str, version: int) -> ValueError:
-    """The error for a value that is set but has no place in the version being written."""
+    """Return the error for a value that is set and has no place in the version being written."""
     return ValueError(f"{message} version {version} cannot carry {field}, but it is set")
 
 
 def null_not_carried(field: str, version: int) -> ValueError:
-    """The error for None in a version where the field has no null."""
+    """Return the error for None in a version where the field has no null."""
     return ValueError(f"{field} is None, which version {version} cannot say")
 
 
 class Message:
-    """Base of every generated message and struct: comparison and a printed form, nothing else."""
+    """Base class of every generated message and struct: comparison and a printed form only."""
 
     __slots__: tuple[str, ...] = ()
 

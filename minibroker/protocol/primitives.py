@@ -11,10 +11,10 @@ is an unsigned varint of length + 1, 0 = null.
 | array          | int32 count (< 0: null), items  | uvarint count + 1 (0: null), items  |
 | tagged fields  | none                            | count, then (tag, size, bytes) each |
 
-Reading never takes memory before it has seen the bytes: a count or a length beyond the end of the
-buffer is a `ProtocolError`, as is everything else that does not fit. Text that is not UTF-8 is
-read with replacement characters, as Java reads it, so that it gets an error code instead of a
-closed connection. Writing a value that the type cannot hold raises ValueError or struct.error.
+A reader takes no memory for bytes that it has not seen: a count or a length beyond the end of the
+buffer is a `ProtocolError`, like every other value that does not fit. A text that is not UTF-8 is
+read with replacement characters, as in Java, so that its request gets an error code and the
+connection stays open. Writing a value that the type cannot hold raises ValueError or struct.error.
 """
 
 from struct import Struct, calcsize, unpack_from
@@ -27,7 +27,7 @@ from minibroker.protocol.writer import STRING_BYTES_MAX, UVARINT_BYTES_MAX, Buff
 __all__ = ("ZERO_UUID", "Buffer", "Reader", "Writer")
 
 ZERO_UUID = bytes(16)
-"""The uuid that stands for "none"."""
+"""The uuid that means "none"."""
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
@@ -36,20 +36,19 @@ _FLOAT64 = Struct(">d")
 
 
 def truncated(what: str, position: int, end: int) -> ProtocolError:
-    """The error for a value that would reach beyond the last byte."""
+    """Return the error for a value that reaches beyond the last byte."""
     return ProtocolError(f"{what} at byte {position} does not fit into the {end} bytes there are")
 
 
 def null_refused(position: int) -> ProtocolError:
-    """The error for a null where the protocol wants a value."""
+    """Return the error for a null where the protocol requires a value."""
     return ProtocolError(f"null before byte {position} where a value is required")
 
 
 class Reader:
-    """Reads one message from `buffer`, from byte `position` to the buffer's end.
-
-    Strings and bytes are copied out; `records` are slices (memoryviews of the caller's buffer,
-    valid as long as that is). A method raises ProtocolError when the bytes do not hold the value.
+    """Reads a message from `buffer`, from byte `position` to the buffer's end.
+    Strings and bytes are copied. `records` are memoryviews of the buffer and live as long as it
+    does. A method raises ProtocolError if the bytes do not hold the value.
     """
 
     __slots__ = ("buffer", "end", "position")
@@ -61,11 +60,11 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """Bytes not read yet."""
+        """Return the number of bytes that are not read yet."""
         return self.end - self.position
 
     def fixed(self, layout: Struct) -> tuple[Any, ...]:
-        """Several numbers of fixed size at once, as `layout` (big-endian) describes them."""
+        """Read several numbers of fixed size at once; `layout` (big-endian) describes them."""
         position = self.position
         try:
             values = layout.unpack_from(self.buffer, position)
@@ -75,11 +74,11 @@ class Reader:
         return values
 
     def boolean(self) -> bool:
-        """One byte; anything but 0 is true."""
+        """Read one byte; every value but 0 is true."""
         return self.uint8() != 0
 
     def uint8(self) -> int:
-        """One byte, 0 to 255."""
+        """Read one byte, 0 to 255."""
         position = self.position
         try:
             value = self.buffer[position]
@@ -89,12 +88,12 @@ class Reader:
         return value
 
     def int8(self) -> int:
-        """One byte, -128 to 127."""
+        """Read one byte, -128 to 127."""
         value = self.uint8()
         return value - 256 if value > 127 else value
 
     def int16(self) -> int:
-        """Two bytes, signed."""
+        """Read two bytes, signed."""
         position = self.position
         try:
             (value,) = _INT16.unpack_from(self.buffer, position)
@@ -104,11 +103,11 @@ class Reader:
         return value  # type: ignore[no-any-return]
 
     def uint16(self) -> int:
-        """Two bytes, unsigned."""
+        """Read two bytes, unsigned."""
         return self.int16() & 0xFFFF
 
     def int32(self) -> int:
-        """Four bytes, signed."""
+        """Read four bytes, signed."""
         position = self.position
         try:
             (value,) = _INT32.unpack_from(self.buffer, position)
@@ -118,11 +117,11 @@ class Reader:
         return value  # type: ignore[no-any-return]
 
     def uint32(self) -> int:
-        """Four bytes, unsigned."""
+        """Read four bytes, unsigned."""
         return self.int32() & 0xFFFFFFFF
 
     def int64(self) -> int:
-        """Eight bytes, signed."""
+        """Read eight bytes, signed."""
         position = self.position
         try:
             (value,) = _INT64.unpack_from(self.buffer, position)
@@ -132,16 +131,16 @@ class Reader:
         return value  # type: ignore[no-any-return]
 
     def float64(self) -> float:
-        """Eight bytes, IEEE 754."""
+        """Read eight bytes, IEEE 754."""
         (value,) = _FLOAT64.unpack(self.take(8))
         return value  # type: ignore[no-any-return]
 
     def uuid(self) -> bytes:
-        """Sixteen bytes; all zero stands for "none"."""
+        """Read sixteen bytes; all zero means "none"."""
         return bytes(self.take(16))
 
     def uvarint(self) -> int:
-        """Unsigned varint: seven bits per byte, lowest first, at most five bytes."""
+        """Read an unsigned varint: seven bits per byte, lowest first, at most five bytes."""
         position = self.position
         try:
             value = self.buffer[position]
@@ -163,7 +162,7 @@ class Reader:
         return value
 
     def take(self, size_bytes: int) -> memoryview:
-        """The next `size_bytes` (≥ 0) bytes, not copied."""
+        """Return the next `size_bytes` (≥ 0) bytes without a copy."""
         position = self.position
         end = position + size_bytes
         if end > self.end:
@@ -172,7 +171,7 @@ class Reader:
         return self.buffer[position:end]
 
     def _length(self) -> int:
-        """A compact length or count; -1 for null. One byte nearly always: that is tried first."""
+        """Read a compact length or count, -1 for null. The usual single byte is tried first."""
         position = self.position
         try:
             length = self.buffer[position]
@@ -193,32 +192,33 @@ class Reader:
             return self.buffer[position:end].tobytes().decode()
         except UnicodeDecodeError:
             text = str(self.buffer[position:end], "utf-8", "replace")
-        # A replacement takes three bytes for one: an answer could not repeat a longer text.
+        # Replacing a byte makes three bytes of it; a longer text could not be repeated in an
+        # answer.
         if len(text.encode()) > STRING_BYTES_MAX:
             raise ProtocolError(f"a string of {size_bytes} bytes at byte {position} is not UTF-8")
         return text
 
     def string(self) -> str:
-        """String with an int16 length; null is refused."""
+        """Read a string with an int16 length; null is refused."""
         size_bytes = self.int16()
         if size_bytes < 0:
             raise null_refused(self.position)
         return self._text(size_bytes)
 
     def nullable_string(self) -> str | None:
-        """String with an int16 length, or None."""
+        """Read a string with an int16 length, or None."""
         size_bytes = self.int16()
         return None if size_bytes < 0 else self._text(size_bytes)
 
     def compact_string(self) -> str:
-        """String with a varint length; null is refused."""
+        """Read a string with a varint length; null is refused."""
         size_bytes = self._length()
         if size_bytes < 0:
             raise null_refused(self.position)
         return self._text(size_bytes)
 
     def compact_nullable_string(self) -> str | None:
-        """String with a varint length, or None."""
+        """Read a string with a varint length, or None."""
         position = self.position
         if position < self.end and not self.buffer[position]:
             self.position = position + 1
@@ -227,35 +227,37 @@ class Reader:
         return None if size_bytes < 0 else self._text(size_bytes)
 
     def byte_string(self) -> bytes:
-        """Bytes with an int32 length, copied; null is refused."""
+        """Read and copy bytes with an int32 length; null is refused."""
         return bytes(self.take(self.array_count()))
 
     def nullable_byte_string(self) -> bytes | None:
-        """Bytes with an int32 length, copied, or None."""
+        """Read and copy bytes with an int32 length, or None."""
         size_bytes = self.int32()
         return None if size_bytes < 0 else bytes(self.take(size_bytes))
 
     def compact_byte_string(self) -> bytes:
-        """Bytes with a varint length, copied; null is refused."""
+        """Read and copy bytes with a varint length; null is refused."""
         return bytes(self.take(self.compact_array_count()))
 
     def compact_nullable_byte_string(self) -> bytes | None:
-        """Bytes with a varint length, copied, or None."""
+        """Read and copy bytes with a varint length, or None."""
         size_bytes = self._length()
         return None if size_bytes < 0 else bytes(self.take(size_bytes))
 
     def records(self) -> memoryview | None:
-        """Record batches with an int32 length, not copied, or None."""
+        """Return record batches with an int32 length without a copy, or None."""
         size_bytes = self.int32()
         return None if size_bytes < 0 else self.take(size_bytes)
 
     def compact_records(self) -> memoryview | None:
-        """Record batches with a varint length, not copied, or None."""
+        """Return record batches with a varint length without a copy, or None."""
         size_bytes = self._length()
         return None if size_bytes < 0 else self.take(size_bytes)
 
     def array_count(self) -> int:
-        """Number of items, int32; null is refused, and so is a number above that of bytes left."""
+        """Read an int32 number of items; null is refused, and so is a number above the
+        bytes left.
+        """
         count = self.int32()
         if count < 0:
             raise null_refused(self.position)
@@ -264,14 +266,14 @@ class Reader:
         return count
 
     def nullable_array_count(self) -> int:
-        """As `array_count`; -1 for a null array."""
+        """Like `array_count`, but return -1 for a null array."""
         count = self.int32()
         if count > self.end - self.position:
             raise truncated(f"an array of {count} items", self.position, self.end)
         return count if count >= 0 else -1
 
     def compact_array_count(self) -> int:
-        """As `array_count`, with a varint count."""
+        """Like `array_count`, but the count is a varint."""
         count = self._length()
         if count < 0:
             raise null_refused(self.position)
@@ -280,14 +282,16 @@ class Reader:
         return count
 
     def compact_nullable_array_count(self) -> int:
-        """As `nullable_array_count`, with a varint count."""
+        """Like `nullable_array_count`, but the count is a varint."""
         count = self._length()
         if count > self.end - self.position:
             raise truncated(f"an array of {count} items", self.position, self.end)
         return count
 
     def numbers(self, count: int, code: str) -> list[Any]:
-        """`count` numbers of one type; `code` is its letter in the struct module (b, h, i, q …)."""
+        """Read `count` numbers of one type; `code` is its letter in the struct module (b, h, i, q
+        …).
+        """
         position = self.position
         layout = f">{count}{code}"
         try:
@@ -298,7 +302,7 @@ class Reader:
         return list(values)
 
     def skip_tagged_fields(self) -> None:
-        """Steps over the tagged fields of a struct that knows none of them."""
+        """Skip the tagged fields of a struct whose tags are all unknown."""
         position = self.position
         if position < self.end and not self.buffer[position]:
             self.position = position + 1
@@ -308,7 +312,7 @@ class Reader:
             self.take(self.uvarint())
 
     def tag_end(self) -> int:
-        """Reads the size of a tagged field; gives back the position of its end."""
+        """Read the size of a tagged field; return the position of its end."""
         size_bytes = self.uvarint()
         end = self.position + size_bytes
         if end > self.end:
@@ -316,6 +320,6 @@ class Reader:
         return end
 
     def finish_tag(self, end: int) -> None:
-        """Checks that a known tagged field was exactly as long as it said."""
+        """Raise ProtocolError if a known tagged field was longer or shorter than its size."""
         if self.position != end:
             raise ProtocolError(f"tagged field ends at byte {self.position}, announced was {end}")

@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""Which versions of every API the brokers of each Kafka release serve.
+"""The versions of every API that the brokers of each Kafka release serve.
 
 Imported only by a broker that passes for one (`minibroker.advertised.kafka.version`).
 

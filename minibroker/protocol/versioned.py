@@ -1,9 +1,9 @@
-"""Messages that carry their own version: an int16 in front, then the body in that version.
+"""Messages that carry their own version: an int16, then the body in that version.
 
-Keys and values of the internal topics are written like this, and so are control records, producer
-snapshots, the entries of a transaction index and what classic consumers put into JoinGroup. For
-keys of `__consumer_offsets` the number in front says which kind of record it is: each kind's key
-class has only its own numbers, and `version_of` finds the kind.
+This is the form of keys and values of internal topics, control records, producer snapshots, entries
+of a transaction index, and the metadata of classic consumers in JoinGroup. In keys of
+`__consumer_offsets` the number is the kind of the record: the key class of each kind has its own
+numbers, and `version_of` finds the kind.
 """
 
 from typing import Protocol, Self, TypeVar
@@ -14,28 +14,30 @@ from minibroker.protocol.primitives import Buffer, Reader, Writer
 
 
 class _Versioned(Protocol):
-    """What a generated class adds to the base below."""
+    """The methods that a generated class adds to the base class below."""
 
     VERSIONS: tuple[int, int]
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> Self:
-        """The body of a message."""
+        """Return the message read from its body."""
 
     def write(self, writer: Writer, version: int) -> None:
-        """The inverse."""
+        """Write the body."""
 
 
 M = TypeVar("M", bound=_Versioned)
 
 
 class VersionedMessage(Message):
-    """Base of the generated keys and values."""
+    """Base class of the generated keys and values."""
 
     __slots__ = ()
 
     def to_bytes(self: _Versioned, version: int) -> bytes:
-        """Two bytes of version (big-endian), then the message. ValueError: no such version."""
+        """Return two bytes of version (big-endian) and the message. Raises ValueError for an
+        unknown version.
+        """
         first, last = self.VERSIONS
         if not first <= version <= last:
             name = type(self).__name__
@@ -47,8 +49,7 @@ class VersionedMessage(Message):
 
     @classmethod
     def from_bytes(cls: type[M], data: Buffer) -> M:
-        """The message behind the version in front of it, all of `data`.
-
+        """Return the message in `data`, which begins with the version.
         Raises ProtocolError for a version that the class does not have, for bytes that do not hold
         the message, and for bytes left over.
         """
@@ -65,5 +66,5 @@ class VersionedMessage(Message):
 
 
 def version_of(data: Buffer) -> int:
-    """The int16 in front. Raises ProtocolError when there are not even two bytes."""
+    """Return the int16 at the start. Raises ProtocolError if there are fewer than two bytes."""
     return Reader(data).int16()

@@ -1,4 +1,4 @@
-"""`Writer`: Kafka's primitive types on their way out; see `primitives.py` for the encodings."""
+"""`Writer` encodes Kafka's primitive types; `primitives.py` has the table of encodings."""
 
 from struct import Struct, pack
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 Buffer = bytes | bytearray | memoryview
 
 RECORDS_BY_REFERENCE_BYTES = 1024
-"""Records of at least this size are handed to the socket as they are; copying less is cheaper."""
+"""Records of at least this size are not copied; copying smaller ones is cheaper."""
 
 STRING_BYTES_MAX = 0x7FFF
 """Longest string of the protocol, in bytes of UTF-8; the compact encoding could carry more."""
@@ -26,11 +26,10 @@ _NULL_BYTES = b"\xff\xff\xff\xff"
 
 
 class Writer:
-    """Collects one message as chunks; `parts` gives back few large ones, in order.
-
-    `append(chunk)` is the list's own method and takes bytes that are already encoded: generated
-    code calls it directly. Records of `RECORDS_BY_REFERENCE_BYTES` or more are kept by reference:
-    they must stay unchanged until the parts are on the socket.
+    """Collects a message as chunks; `parts` returns few large ones, in order.
+    `append(chunk)` is the method of the list and takes encoded bytes: generated code calls it
+    directly. Records of `RECORDS_BY_REFERENCE_BYTES` or more are kept by reference, so they must
+    not change until the parts are on the socket.
     """
 
     __slots__ = ("_chunks", "_parts", "append")
@@ -42,18 +41,18 @@ class Writer:
 
     @property
     def size(self) -> int:
-        """Bytes collected so far."""
+        """Return the number of bytes collected so far."""
         return sum(map(len, self._chunks)) + sum(map(len, self._parts))
 
     def parts(self) -> list[Buffer]:
-        """Everything collected, as the buffers to send one after the other."""
+        """Return everything collected, as the buffers to send in order."""
         if self._chunks:
             self._parts.append(b"".join(self._chunks))
             self._chunks.clear()
         return self._parts
 
     def frame_parts(self) -> list[Buffer]:
-        """As `parts`, with the frame's length (int32, without itself) in front of the first."""
+        """Like `parts`, with the frame's length (int32, without itself) in front."""
         parts = self.parts()
         size_bytes = _INT32.pack(sum(map(len, parts)))
         if parts:
@@ -63,67 +62,67 @@ class Writer:
         return parts
 
     def to_bytes(self) -> bytes:
-        """Everything collected as one copy; for tests, tools and small records."""
+        """Return everything collected as one copy; for tests, tools and small records."""
         return b"".join(self.parts())
 
     def boolean(self, value: bool) -> None:
-        """One byte, 1 or 0."""
+        """Write one byte, 1 or 0."""
         self.append(b"\x01" if value else b"\x00")
 
     def int8(self, value: int) -> None:
-        """One byte, -128 to 127."""
+        """Write one byte, -128 to 127."""
         self.append(_INT8.pack(value))
 
     def int16(self, value: int) -> None:
-        """Two bytes, signed."""
+        """Write two bytes, signed."""
         self.append(_INT16.pack(value))
 
     def uint16(self, value: int) -> None:
-        """Two bytes, unsigned."""
+        """Write two bytes, unsigned."""
         self.append(_UINT16.pack(value))
 
     def int32(self, value: int) -> None:
-        """Four bytes, signed."""
+        """Write four bytes, signed."""
         self.append(_INT32.pack(value))
 
     def uint32(self, value: int) -> None:
-        """Four bytes, unsigned."""
+        """Write four bytes, unsigned."""
         self.append(_UINT32.pack(value))
 
     def int64(self, value: int) -> None:
-        """Eight bytes, signed."""
+        """Write eight bytes, signed."""
         self.append(_INT64.pack(value))
 
     def float64(self, value: float) -> None:
-        """Eight bytes, IEEE 754."""
+        """Write eight bytes, IEEE 754."""
         self.append(_FLOAT64.pack(value))
 
     def uuid(self, value: bytes) -> None:
-        """Sixteen bytes as they are."""
+        """Write sixteen bytes."""
         if len(value) != 16:
             raise ValueError(f"a uuid has 16 bytes, not {len(value)}")
         self.append(value)
 
     def uvarint(self, value: int) -> None:
-        """Unsigned varint of a value from 0 to 2**35 - 1."""
+        """Write an unsigned varint of a value from 0 to 2**35 - 1."""
         self.append(_ONE_BYTE[value] if 0 <= value < 128 else uvarint_bytes(value))
 
     def string(self, value: str) -> None:
-        """String with an int16 length."""
+        """Write a string with an int16 length."""
         data = value.encode()
         if len(data) > STRING_BYTES_MAX:
             raise ValueError(f"string of {len(data)} bytes, the protocol allows 32767")
         self.append(_INT16.pack(len(data)) + data)
 
     def nullable_string(self, value: str | None) -> None:
-        """String with an int16 length; None is length -1."""
+        """Write a string with an int16 length; None is length -1."""
         if value is None:
             self.append(_NULL_STRING)
         else:
             self.string(value)
 
     def compact_string(self, value: str) -> None:
-        """String with a varint length."""
+        """Write a string with a varint length."""
         data = value.encode()
         size_bytes = len(data) + 1
         if size_bytes < 128:
@@ -134,38 +133,38 @@ class Writer:
             raise ValueError(f"string of {len(data)} bytes, the protocol allows 32767")
 
     def compact_nullable_string(self, value: str | None) -> None:
-        """String with a varint length; None is length 0."""
+        """Write a string with a varint length; None is length 0."""
         if value is None:
             self.append(b"\x00")
         else:
             self.compact_string(value)
 
     def byte_string(self, value: Buffer) -> None:
-        """Bytes with an int32 length."""
+        """Write bytes with an int32 length."""
         self.append(_INT32.pack(len(value)))
         self.append(bytes(value))
 
     def nullable_byte_string(self, value: Buffer | None) -> None:
-        """Bytes with an int32 length; None is length -1."""
+        """Write bytes with an int32 length; None is length -1."""
         if value is None:
             self.append(_NULL_BYTES)
         else:
             self.byte_string(value)
 
     def compact_byte_string(self, value: Buffer) -> None:
-        """Bytes with a varint length."""
+        """Write bytes with a varint length."""
         self.uvarint(len(value) + 1)
         self.append(bytes(value))
 
     def compact_nullable_byte_string(self, value: Buffer | None) -> None:
-        """Bytes with a varint length; None is length 0."""
+        """Write bytes with a varint length; None is length 0."""
         if value is None:
             self.append(b"\x00")
         else:
             self.compact_byte_string(value)
 
     def records(self, value: Buffer | None) -> None:
-        """Record batches with an int32 length; kept by reference when large."""
+        """Write record batches with an int32 length; large ones are kept by reference."""
         if value is None:
             self.append(_NULL_BYTES)
         else:
@@ -173,7 +172,7 @@ class Writer:
             self._records(value)
 
     def compact_records(self, value: Buffer | None) -> None:
-        """Record batches with a varint length; kept by reference when large."""
+        """Write record batches with a varint length; large ones are kept by reference."""
         if value is None:
             self.append(b"\x00")
         else:
@@ -187,19 +186,21 @@ class Writer:
             self.parts().append(value)
 
     def array_count(self, count: int) -> None:
-        """Number of items, int32; -1 for a null array."""
+        """Write an int32 number of items, -1 for a null array."""
         self.append(_INT32.pack(count))
 
     def compact_array_count(self, count: int) -> None:
-        """Number of items, varint; -1 for a null array."""
+        """Write a varint number of items, -1 for a null array."""
         self.append(_ONE_BYTE[count + 1] if count < 127 else uvarint_bytes(count + 1))
 
     def numbers(self, values: list[Any], code: str) -> None:
-        """Numbers of one type, without a count; `code` as in `Reader.numbers`."""
+        """Write numbers of one type without a count; `code` as in `Reader.numbers`."""
         self.append(pack(f">{len(values)}{code}", *values))
 
     def tagged_fields(self, fields: list[tuple[int, "Writer"]]) -> None:
-        """A struct's tagged fields, in ascending order of tag: (tag, its value written)."""
+        """Write a struct's tagged fields as (tag, writer of the value), in ascending order
+        of tag.
+        """
         self.uvarint(len(fields))
         for tag, field in fields:
             self.uvarint(tag)
@@ -209,7 +210,7 @@ class Writer:
 
 
 def uvarint_bytes(value: int) -> bytes:
-    """Unsigned varint of `value`; ValueError when it is negative or needs more than five bytes."""
+    """Return the unsigned varint of `value`. Raises ValueError below 0 and above five bytes."""
     if not 0 <= value < 1 << 7 * UVARINT_BYTES_MAX:
         raise ValueError(f"{value} does not fit into a varint of {UVARINT_BYTES_MAX} bytes")
     encoded = bytearray()

@@ -34,7 +34,7 @@ class ConnectionRates:
         """Address → its rate, and when (ms) it was last used."""
 
     def set(self, entity_name: str, limit: float | None) -> None:
-        """The limit of an address as the tree names it, or of `<default>`; None removes it."""
+        """Take the limit of an address as the tree names it, or of `<default>`; None removes it."""
         address = _address(entity_name)
         if limit is None:
             self._limits.pop(address, None)
@@ -64,7 +64,7 @@ class ConnectionRates:
         return delay
 
     def unrecord_broker(self, limit: int, now_ms: int) -> None:
-        """A connection that its address may not have does not count for the broker either."""
+        """Take back a connection from the broker's count that its address may not have."""
         if limit < UNLIMITED:
             self._broker.record(-1, now_ms, self._window_ms, self._count)
 
@@ -84,7 +84,7 @@ class ConnectionRates:
 
 
 def _address(entity_name: str) -> str:
-    """The address that a node of /config/ips means, as sockets name it."""
+    """Return the address that a node of /config/ips means, as sockets name it."""
     if entity_name == DEFAULT_ENTITY:
         return DEFAULT_ENTITY
     from ipaddress import ip_address  # noqa: PLC0415  seldom asked for, and slow to import

@@ -44,7 +44,7 @@ Entity = dict[str, str | None]
 """Entity type → name; None: the default entity."""
 
 
-class Node(NamedTuple):
+class EntityNode(NamedTuple):
     """Place of an entity's quotas in the tree: /config/<entity_type>/<entity_name>."""
 
     entity_type: str
@@ -61,8 +61,8 @@ class Component(NamedTuple):
     name: str | None
 
 
-def node_of(entity: Entity) -> Node:
-    """The node of an entity; whether an IP exists is not looked at. Raises KafkaError."""
+def node_of(entity: Entity) -> EntityNode:
+    """Return the node of an entity; whether an IP exists is not looked at. Raises KafkaError."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
     for entity_type, name in entity.items():
@@ -76,17 +76,17 @@ def node_of(entity: Entity) -> Node:
                 "Invalid quota entity combination, IP entity should not be used with"
                 " user/client ID entity."
             )
-        return Node("ips", _stored(entity[IP]), _IP_TYPES)
+        return EntityNode("ips", _stored(entity[IP]), _IP_TYPES)
     if USER not in entity:
-        return Node("clients", _stored(entity[CLIENT_ID]), _CLIENT_TYPES)
+        return EntityNode("clients", _stored(entity[CLIENT_ID]), _CLIENT_TYPES)
     user = _stored(entity[USER])
     if CLIENT_ID not in entity:
-        return Node("users", user, _CLIENT_TYPES)
-    return Node("users", f"{user}/clients/{_stored(entity[CLIENT_ID])}", _CLIENT_TYPES)
+        return EntityNode("users", user, _CLIENT_TYPES)
+    return EntityNode("users", f"{user}/clients/{_stored(entity[CLIENT_ID])}", _CLIENT_TYPES)
 
 
 def parts(entity: Entity) -> list[tuple[str, str | None]]:
-    """Type and name of each part, in the order of Kafka's answers."""
+    """Return type and name of each part, in the order of Kafka's answers."""
     known = [(kind, entity[kind]) for kind in _TYPES if kind in entity]
     return known + [(kind, name) for kind, name in entity.items() if kind not in _TYPES]
 
@@ -94,7 +94,7 @@ def parts(entity: Entity) -> list[tuple[str, str | None]]:
 def changes_of(
     operations: Iterable[tuple[str, float | None]], key_types: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Key → text to store, None to remove it. Raises KafkaError for what cannot be."""
+    """Return key → text to store, None to remove it. Raises KafkaError for a wrong value."""
     changes: dict[str, str | None] = {}
     for key, value in operations:
         if value is None:
@@ -118,7 +118,7 @@ def changes_of(
 
 
 def java_double(value: float) -> str:
-    """A double as Java writes it: what Kafka's own tools find in the tree and print."""
+    """Return a double as Java writes it: Kafka's own tools find it in the tree and print it."""
     if value == float("inf"):
         return "Infinity"
     if 1e-3 <= value < 1e7:
@@ -138,7 +138,8 @@ def matching(
     *,
     strict: bool,
 ) -> Iterator[tuple[Entity, dict[str, float]]]:
-    """Entities of the tree (type → name → key → value) that the filter lets through, with quotas.
+    """Yield the entities of the tree (type → name → key → value) that the filter lets through,
+    with quotas.
 
     Without `strict`, entity types that the filter does not name may be there or not. Raises
     KafkaError for a filter that cannot be.
@@ -203,7 +204,7 @@ def _matches(entity: Entity, asked: Mapping[str, Component], *, strict: bool) ->
 
 
 def _quotas(config: Mapping[str, str], keys: Iterable[str]) -> dict[str, float]:
-    """The quotas among the values of a node (a user's node keeps SCRAM credentials too)."""
+    """Return the quotas among the values of a node. A user's node keeps SCRAM credentials too."""
     found = {}
     for key in keys:
         text = config.get(key)

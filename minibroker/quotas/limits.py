@@ -5,11 +5,11 @@
     3  /config/users/U                           7  /config/clients/C
     4  /config/users/<default>/clients/C         8  /config/clients/<default>
 
-The scope also says who shares the limit (the *tags*): in 1, 2, 4 and 5 every pair of user and
-client id has its own, in 3 and 6 every user, in 7 and 8 every client id whatever its user.
-A client without an id is met by no scope that names one; users always have a name.
+The scope also says which clients share the limit (the *tags*): in 1, 2, 4 and 5 every pair of user
+and client id has its own, in 3 and 6 every user, in 7 and 8 every client id with any user. A scope
+that names a client id does not apply to a client without one; users always have a name.
 
-Names are those of the tree: sanitized, so that `<default>` is nobody's own name.
+Names are those of the tree: sanitized, so that no user or client has the name `<default>`.
 
 Source: Kafka ClientQuotaManager (DefaultQuotaCallback).
 """
@@ -54,7 +54,9 @@ class Limits:
         return True
 
     def tags(self, user: str, client: str) -> Tags:
-        """With whom this client shares its limit; without a limit: its client id."""
+        """Return the tags of those with whom this client shares its limit; without a limit its
+        client id.
+        """
         known = self._by_entity
         if (user, client) in known or (user, DEFAULT_ENTITY) in known:
             return user, client
@@ -67,7 +69,7 @@ class Limits:
         return "", client
 
     def limit(self, tags: Tags) -> float | None:
-        """The limit for those who share `tags`; None: unlimited."""
+        """Return the limit of the clients that share `tags`, None for no limit."""
         user, client = tags
         known = self._by_entity
         scopes: tuple[tuple[str | None, str | None], ...] = ()
@@ -90,7 +92,7 @@ class Limits:
 
 
 def split_entity(entity_type: str, entity_name: str) -> tuple[str | None, str | None]:
-    """(user, client id) of a config node: `users/U`, `users/U/clients/C` or `clients/C`."""
+    """Return (user, client id) of a config node: `users/U`, `users/U/clients/C` or `clients/C`."""
     if entity_type == "clients":
         return None, entity_name
     user, _, client = entity_name.partition("/clients/")

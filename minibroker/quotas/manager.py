@@ -1,10 +1,11 @@
-"""All client quotas of the broker: records what clients use, says how long they have to wait.
+"""All client quotas of the broker: record the use of clients, tell how long they have to wait.
 
-Between the limits (`limits.py`, fed from the metadata tree) and those who charge: the connection
-(bytes produced, time of the loop), Fetch (bytes of its answer) and the APIs that change topics.
+Stands between the limits (`limits.py`, fed from the metadata tree) and the parts that charge: the
+connection (bytes produced, time of the loop), Fetch (bytes of its answer) and the APIs that change
+topics.
 
-A *sensor* counts what all clients with the same tags used; it goes after an hour of silence.
-While no limit is set anywhere `is_active` is False and nobody calls the rest.
+A *sensor* counts the use of all clients with the same tags; it goes after an hour of silence.
+While no limit is set anywhere `is_active` is False and nothing is charged.
 
 Source: Kafka ClientQuotaManager, ClientRequestQuotaManager, ControllerMutationQuotaManager.
 """
@@ -55,7 +56,7 @@ SWEEP_MS: Final = 60_000
 _CLIENTS_MAX: Final = 10_000
 """Clients are forgotten all at once beyond this, and looked up again."""
 _NS_TO_PERCENT: Final = 100.0 / 1e9
-_log: Final = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Client = tuple[str, str]
 """Principal ("User:name") and client id."""
@@ -91,7 +92,7 @@ class _Quota:
         return len(self._sensors)
 
     def set(self, user: str | None, client: str | None, limit: float | None) -> None:
-        """A limit changed: clients may now share with others; what was used stays counted."""
+        """Change a limit. Clients may then share with others; their use stays counted."""
         if not self.limits.set(user, client, limit):
             return
         self._known.clear()
@@ -101,7 +102,7 @@ class _Quota:
             sensor.limit = self.limits.limit(tags)
 
     def sensor(self, client: Client, now_ms: int) -> _Sensor:
-        """The sensor of a client, made when it is new."""
+        """Return the sensor of a client, made if it is new."""
         if now_ms - self._swept_ms >= SWEEP_MS:
             self._sweep(now_ms)
         sensor = self._known.get(client)
@@ -130,7 +131,7 @@ class _Quota:
             self._known.clear()
 
     def record(self, client: Client, value: float, now_ms: int) -> int:
-        """Count `value`; returns the delay in ms that is due now."""
+        """Count `value`; return the delay in ms that is due now."""
         sensor = self.sensor(client, now_ms)
         rate = sensor.rate
         assert rate is not None
@@ -141,7 +142,7 @@ class _Quota:
         return delay_ms(observed, sensor.limit, span_ms)
 
     def unrecord(self, client: Client, value: float, now_ms: int) -> None:
-        """Take back what `record` counted."""
+        """Take back the value that `record` counted."""
         rate = self.sensor(client, now_ms).rate
         assert rate is not None
         rate.record(-value, now_ms, self.window_ms, self.count)
@@ -194,7 +195,7 @@ class QuotaManager:
     def on_config_changed(
         self, entity_type: str, entity_name: str, config: Mapping[str, str]
     ) -> None:
-        """A node of /config/{users,clients,ips} has these values now; acts at once."""
+        """Apply the values of a node of /config/{users,clients,ips} at once."""
         if entity_type == "ips":
             rate = _number(entity_name, CONNECTION_RATE, config)
             self.connection_rates.set(entity_name, rate)
@@ -208,7 +209,7 @@ class QuotaManager:
     def charges(self, connection: _Connection) -> bool:
         """Return whether the next requests of a connection are charged: its client has some limit.
 
-        Goes by the client id of its last request; before the first one nobody knows: yes.
+        Goes by the client id of its last request. Before the first one the id is unknown: True.
         """
         if connection.api_key < 0:
             return True
@@ -228,7 +229,7 @@ class QuotaManager:
     # Use.
 
     def record_produce(self, client: Client, size_bytes: int) -> int:
-        """Count the bytes of a Produce request (header and body); returns the delay."""
+        """Count the bytes of a Produce request (header and body); return the delay."""
         if not self._produce.limits:
             return 0
         return self._produce.record(client, size_bytes, self._clock.now_ms())
@@ -256,7 +257,7 @@ class QuotaManager:
         return int(limit * (self._fetch.count - 1) * self._fetch.window_ms / 1000)
 
     def record_request_time(self, client: Client, elapsed_ns: int) -> int:
-        """Count time that the loop spent on a client; returns the delay, at most one window."""
+        """Count time that the loop spent on a client; return the delay, at most one window."""
         quota = self._request
         if not quota.limits:
             return 0
@@ -264,7 +265,7 @@ class QuotaManager:
         return min(delay, quota.window_ms)
 
     def mutations(self, client: Client, *, is_strict: bool) -> Mutations:
-        """The account for one request that changes topics."""
+        """Return the account for one request that changes topics."""
         quota = self._mutation
         if not quota.limits:
             return Mutations(self._clock, None, 0.0, is_strict=is_strict)
@@ -276,9 +277,9 @@ class QuotaManager:
 class Mutations:
     """Counts the partitions that one request creates or deletes.
 
-    Strict: once the bucket is empty nothing more is done (THROTTLING_QUOTA_EXCEEDED), but nobody
-    waits for what was let through. Permissive, for versions that do not know the error: all is
-    done, and the client waits.
+    Strict: once the bucket is empty nothing more is done (THROTTLING_QUOTA_EXCEEDED), but the
+    client does not wait for the changes that were made. Permissive, for versions that do not know
+    the error: all is done, and the client waits.
     """
 
     __slots__ = ("_clock", "_delay_ms", "_is_strict", "_recorded_ms", "_seconds", "_sensor")
@@ -316,7 +317,7 @@ class Mutations:
 
     @property
     def throttle_time_ms(self) -> int:
-        """The delay that is still left; 0 if all was within the quota."""
+        """Return the delay that is still left, 0 if all was within the quota."""
         return max(0, self._delay_ms - (self._clock.now_ms() - self._recorded_ms))
 
 
@@ -327,7 +328,7 @@ def _number(entity_name: str, key: str, config: Mapping[str, str]) -> float | No
     try:
         return float(text)
     except ValueError:
-        _log.error("quota %s=%s of %s is not a number: ignored", key, text, entity_name)
+        logger.error("quota %s=%s of %s is ignored: expected a number", key, text, entity_name)
         return None
 
 

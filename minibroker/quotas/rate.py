@@ -1,12 +1,11 @@
 """A sampled rate and the delay that brings it back under a limit: arithmetic, no clock.
 
-Time is cut into windows of `window_ms`; a sample holds what came during one of them. `count`
+Time is cut into windows of `window_ms`; a sample holds the sum of one window. `count`
 samples are looked at: the full ones and the one that is filling. The rate is their sum over the
 time that they span, but never less than `count - 1` whole windows: a burst right after the start
 does not look like a rate of thousands.
 
-The delay follows from spreading what came over a longer time: observed × window = limit × (window +
-delay).
+The delay spreads the same sum over a longer time: observed × window = limit × (window + delay).
 
 Source: Kafka Rate, SampledStat, QuotaUtils.
 """
@@ -38,7 +37,11 @@ class Rate:
         if not samples:
             samples.extend((now_ms, now_ms, 0.0))
         at = self._current
-        if now_ms - samples[at + _START] >= window_ms:
+        if now_ms + window_ms < samples[at + _START]:  # the clock was set back
+            del samples[:]
+            samples.extend((now_ms, now_ms, 0.0))
+            at = self._current = 0
+        elif now_ms - samples[at + _START] >= window_ms:
             # One place more than is looked at: the oldest sample may lie half in the time spanned.
             at = (at + _FIELDS) % ((count + 1) * _FIELDS)
             if at >= len(samples):
@@ -50,7 +53,7 @@ class Rate:
         samples[at + _LAST] = now_ms
 
     def measure(self, now_ms: int, window_ms: int, count: int) -> tuple[float, int]:
-        """The rate per second, and the time (ms) that it was measured over."""
+        """Return the rate per second, and the time (ms) that it was measured over."""
         samples = self._samples
         if not samples:
             return 0.0, max((count - 1) * window_ms, 1)
@@ -58,7 +61,7 @@ class Rate:
         total = 0.0
         oldest_ms = float(now_ms)
         for at in range(0, len(samples), _FIELDS):
-            if samples[at + _LAST] <= expired_ms:
+            if samples[at + _LAST] <= expired_ms or samples[at + _START] > now_ms + window_ms:
                 _reset(samples, at, now_ms)
                 continue
             total += samples[at + _SUM]

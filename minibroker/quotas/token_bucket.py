@@ -1,8 +1,8 @@
 """A bucket of tokens that fills steadily: the quota for changes of topics. No clock.
 
-It fills at `rate` tokens a second up to `burst`, and what is taken may bring it below zero: then
-it is exhausted until it is back at zero. A sampled rate would hold a client back until the window
-of its burst is over, however little it was over.
+It fills at `rate` tokens a second up to `burst`. A client may take more than there is; then the
+bucket is exhausted until it is back at zero. A sampled rate would hold a client back until the
+window of its burst is over, even if it was over by little.
 
 Source: KIP-599; Kafka TokenBucket, ControllerMutationQuotaManager.
 """
@@ -24,14 +24,14 @@ class TokenBucket:
         self._filled_ms = 0
 
     def tokens(self, now_ms: int, rate: float, burst: float) -> float:
-        """Return the tokens in the bucket now."""
-        filled = self._tokens + rate * (now_ms - self._filled_ms) / 1000
+        """Return the tokens in the bucket now; a clock that was set back changes nothing."""
+        filled = self._tokens + rate * max(0, now_ms - self._filled_ms) / 1000
         self._tokens = min(burst, filled)
         self._filled_ms = now_ms
         return self._tokens
 
     def take(self, count: float, now_ms: int, rate: float, burst: float) -> float:
-        """Take `count` tokens, there or not; returns what is left."""
+        """Take `count` tokens, there or not; return the tokens left."""
         self._tokens = min(burst, self.tokens(now_ms, rate, burst) - count)
         return self._tokens
 

@@ -1,7 +1,7 @@
 """The header of a record batch, format v2 (magic 2), read and patched in place.
 
-Second station of a Produce request (after the frame was split) and of recovery: whoever holds bytes
-of a log looks at them through this module. Nothing is decompressed and nothing is copied here.
+Second station of a Produce request (after the frame was split) and of recovery. All code that holds
+bytes of a log reads them through this module. It decompresses nothing and copies nothing.
 
 One batch, big-endian, 61 bytes of header and then the records (compressed or not):
 
@@ -26,8 +26,8 @@ Attributes: bits 0-2 codec, 3 append time, 4 transactional, 5 control, 6 delete 
 `last_offset_delta` stays when compaction takes the last record away; `count` does not.
 
 Formats 0 and 1 share positions 0-11 and 16: there `crc` stands at 12, `attributes` (int8) at 17
-and, in format 1, the timestamp at 18. Their headers are read here as well, so that whoever walks a
-log need not care; what is in them, `message_set` knows.
+and, in format 1, the timestamp at 18. Their headers are read here too, so a walk along a log treats
+all formats alike. `message_set` reads their contents.
 
 Source: Kafka DefaultRecordBatch, ByteBufferLogInputStream, LegacyRecord; KIP-98, KIP-101.
 """
@@ -79,8 +79,8 @@ class BatchHeader:
     """The fields of one batch, as read; later changes to the buffer do not show here.
 
     `size_bytes` is the whole batch, header included. For formats 0 and 1, `base_offset` is the
-    offset of the message (the last inner one for a compressed wrapper) and what these formats lack
-    is -1 (count: 1).
+    offset of the message (of the last inner message for a compressed wrapper), and fields that
+    these formats lack are -1 (count: 1).
     """
 
     __slots__ = (
@@ -167,23 +167,23 @@ class BatchHeader:
 
 
 def add_to_sequence(sequence: int, increment: int) -> int:
-    """`sequence + increment` on the circle 0 … 2³¹-1."""
+    """Return `sequence + increment` on the circle 0 … 2³¹-1."""
     total = sequence + increment
     return total if total <= SEQUENCE_MAX else total - SEQUENCE_MAX - 1
 
 
 def subtract_from_sequence(sequence: int, decrement: int) -> int:
-    """`sequence - decrement` on the circle 0 … 2³¹-1."""
+    """Return `sequence - decrement` on the circle 0 … 2³¹-1."""
     difference = sequence - decrement
     return difference if difference >= 0 else difference + SEQUENCE_MAX + 1
 
 
 def batch_size_at(buffer: bytes | bytearray | memoryview, position: int) -> int | None:
-    """Size in bytes of the batch that starts at `position`, or None when it is not there as a
-    whole.
+    """Return the size in bytes of the batch that starts at `position`, None where it is not there
+    as a whole.
 
-    Raises CorruptionError for a length or a magic that no format has. A None is no corruption:
-    bytes that were fetched or written may end anywhere.
+    Raises CorruptionError for a length or a magic that no format has. None is no corruption: bytes
+    that were fetched or written may end anywhere.
     """
     available = len(buffer) - position
     if available < LENGTH_FIELD_END:
@@ -203,9 +203,9 @@ def batch_size_at(buffer: bytes | bytearray | memoryview, position: int) -> int 
 
 
 def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
-    """The header at `position`; the records behind it need not be in the buffer.
+    """Return the header at `position`; the records behind it need not be in the buffer.
 
-    Raises CorruptionError when the bytes end inside the header, or its length or magic belongs to
+    Raises CorruptionError where the bytes end inside the header, or its length or magic belongs to
     no format.
     """
     if len(buffer) - position < HEADER_BYTES or buffer[position + MAGIC_AT] != 2:
@@ -220,8 +220,21 @@ def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> Ba
     return header
 
 
+def read_produced_header(records: memoryview) -> BatchHeader | None:
+    """Return the header of the v2 batch that a client's `records` begin with; None where they begin
+    with a message of format 0 or 1, or are shorter than a header.
+
+    Nothing is checked: `size_bytes` is what the batch claims.
+    """
+    if len(records) < HEADER_BYTES or records[MAGIC_AT] != 2:
+        return None
+    header = BatchHeader(*HEADER.unpack_from(records))
+    header.size_bytes += LENGTH_FIELD_END
+    return header
+
+
 def _read_other_header(buffer: bytes | bytearray | memoryview, position: int) -> BatchHeader:
-    """What is not a whole v2 header: formats 0 and 1, or an error."""
+    """Return the header of a message of format 0 or 1. Raises CorruptionError for other bytes."""
     available = len(buffer) - position
     if available <= MAGIC_AT:
         raise CorruptionError(
@@ -262,10 +275,10 @@ def _read_other_header(buffer: bytes | bytearray | memoryview, position: int) ->
 def iterate_headers(
     buffer: bytes | bytearray | memoryview, start: int = 0
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of every batch that is in the buffer as a whole, from `start` on.
+    """Yield (position, header) of every batch that is in the buffer as a whole, from `start` on.
 
-    A batch cut at the end of the buffer ends the walk quietly. Raises CorruptionError where the
-    length or the magic belongs to no format. CRCs are not checked.
+    A batch cut at the end of the buffer ends the walk without an error. Raises CorruptionError
+    where the length or the magic belongs to no format. CRCs are not checked.
     """
     position = start
     while (size_bytes := batch_size_at(buffer, position)) is not None:
@@ -283,30 +296,32 @@ def assign(
 
 
 def set_append_time(buffer: bytearray | memoryview, position: int, now_ms: int) -> None:
-    """Make the v2 batch at `position` one with LogAppendTime `now_ms`; recomputes its CRC."""
+    """Make the v2 batch at `position` one with LogAppendTime `now_ms`, with its new CRC."""
     attributes = _INT16.unpack_from(buffer, position + ATTRIBUTES_AT)[0]
     set_timestamps(buffer, position, (attributes | APPEND_TIME_FLAG) & KNOWN_ATTRIBUTES, now_ms)
 
 
 def set_timestamps(
     buffer: bytearray | memoryview, position: int, attributes: int, max_timestamp: int
-) -> None:
-    """Write attributes and the largest timestamp (ms) of the v2 batch at `position`, and its new
-    CRC."""
+) -> int:
+    """Write attributes and the largest timestamp (ms) into the v2 batch at `position`. Write its
+    new CRC, too, and return it."""
     _INT16.pack_into(buffer, position + ATTRIBUTES_AT, attributes)
     _INT64.pack_into(buffer, position + MAX_TIMESTAMP_AT, max_timestamp)
     size_bytes = _INT32.unpack_from(buffer, position + LENGTH_AT)[0] + LENGTH_FIELD_END
-    _UINT32.pack_into(buffer, position + CRC_AT, compute_crc(buffer, position, size_bytes))
+    crc = compute_crc(buffer, position, size_bytes)
+    _UINT32.pack_into(buffer, position + CRC_AT, crc)
+    return crc
 
 
 def compute_crc(buffer: bytes | bytearray | memoryview, position: int, size_bytes: int) -> int:
-    """CRC-32C over the `size_bytes` bytes of the v2 batch at `position`, from `attributes` on."""
+    """Return the CRC-32C of the v2 batch at `position`, `size_bytes` long, from `attributes` on."""
     # A view first: slicing bytes or a bytearray would copy the batch.
     view = buffer if type(buffer) is memoryview else memoryview(buffer)
     return crc32c(view[position + ATTRIBUTES_AT : position + size_bytes])
 
 
 def crc_is_valid(buffer: bytes | bytearray | memoryview, position: int, size_bytes: int) -> bool:
-    """Whether the stored CRC of the v2 batch at `position` fits its `size_bytes` bytes."""
+    """Return whether the stored CRC of the v2 batch at `position` fits its `size_bytes` bytes."""
     stored: int = _UINT32.unpack_from(buffer, position + CRC_AT)[0]
     return stored == compute_crc(buffer, position, size_bytes)

@@ -45,7 +45,7 @@ def build_batch(
     leader_epoch: int = -1,
     keep_offsets: bool = False,
 ) -> bytearray:
-    """One v2 batch with `records` (at least one), big-endian, CRC included.
+    """Return one v2 batch with `records` (at least one), big-endian, CRC included.
 
     Offsets: the records are numbered `base_offset`, `base_offset + 1` … in their order; with
     `keep_offsets` each keeps its own `offset` (ascending, not below `base_offset`), so that gaps
@@ -92,7 +92,7 @@ def build_batch(
 
 
 def _codec_id(codec: str) -> int:
-    """What stands in the attributes. Raises ValueError for a codec that Kafka does not have."""
+    """Return the codec's bits of the attributes. Raises ValueError for an unknown codec."""
     codec_id = CODEC_IDS.get(codec)
     if codec_id is None:
         raise ValueError(f"codec {codec!r} is unknown, expected one of {', '.join(CODEC_IDS)}")
@@ -102,7 +102,7 @@ def _codec_id(codec: str) -> int:
 def _encode_all(
     records: Sequence[Record], base_offset: int, base_timestamp: int, keep_offsets: bool
 ) -> tuple[bytearray, int, int]:
-    """(bytes of all records, last offset delta, largest timestamp)."""
+    """Return (bytes of all records, last offset delta, largest timestamp in ms)."""
     body = bytearray()
     max_timestamp = NO_TIMESTAMP
     delta = -1
@@ -129,10 +129,10 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def encode_record(out: bytearray, record: Record, offset_delta: int, timestamp_delta: int) -> None:
-    """Append one record with its length; its own offset and timestamp are not used, the deltas
-    are."""
+    """Append one record with its length. The deltas are written; the record's own offset and
+    timestamp are not used."""
     body = bytearray(1)
-    # What is short, which is most of it, is one byte and needs no call.
+    # Most numbers are short: they take one byte and need no call.
     if timestamp_delta == 0:
         body.append(0)
     else:

@@ -1,8 +1,8 @@
 """The codecs of record batches: none, gzip, snappy, lz4, zstd.
 
-A compressed batch is unfolded when it is appended, because its header is believed only after its
-records were read (`contents`); it is stored as it came. Bytes never unfold to more than the caller
-allows. The libraries are imported with the first use.
+A compressed batch is unfolded when it is appended: its header counts only once its records were
+read (`contents`). It is stored as it came. Bytes never unfold to more than the caller allows. The
+libraries are imported with the first use.
 
 Framing on the wire, each as the Java client writes it and with what else is accepted:
 
@@ -52,7 +52,7 @@ class UnfoldsTooFarError(CorruptionError):
 
 
 def compress(codec: int, data: Data, level: int | None = None) -> bytes:
-    """`data` in the framing of codec id 0-4; `level` is the codec's own, None its default.
+    """Return `data` in the framing of codec id 0-4; `level` is the codec's own, None its default.
 
     Raises ValueError for any other id.
     """
@@ -65,10 +65,10 @@ def compress(codec: int, data: Data, level: int | None = None) -> bytes:
 
 
 def decompress(codec: int, data: Data, size_bytes_max: int) -> bytes:
-    """The bytes that `data` unfolds to, at most `size_bytes_max`.
+    """Return the bytes that `data` unfolds to, at most `size_bytes_max`.
 
-    Raises CorruptionError when `data` is not what the codec writes, ends early, or the codec id is
-    not 0-4; UnfoldsTooFarError when it unfolds to more.
+    Raises CorruptionError where the codec does not write such data, where `data` ends early, or for
+    a codec id above 4; UnfoldsTooFarError where it unfolds to more.
     """
     if codec == NONE:
         if len(data) > size_bytes_max:
@@ -156,8 +156,8 @@ def _snappy_decompress(data: Data, size_bytes_max: int) -> bytes:
 
 
 def _snappy_block(block: memoryview, size_bytes_max: int, size_bytes_before: int) -> bytes:
-    """One raw snappy block, whose first bytes tell the unfolded size, behind others of its
-    stream."""
+    """Return what one raw snappy block of a stream unfolds to. Its first bytes tell the unfolded
+    size; the blocks before it unfolded to `size_bytes_before`."""
     from cramjam import DecompressionError, snappy  # noqa: PLC0415
 
     try:
@@ -203,8 +203,8 @@ def _zstd_compress(data: Data, level: int | None) -> bytes:
 
 
 def _zstd_decompress(data: Data, size_bytes_max: int) -> bytes:
-    """Into a buffer of the size the frame declares; it may declare none, or not the truth: then it
-    grows."""
+    """Unfold into a buffer of the size that the frame declares. The buffer grows where the frame
+    declares no size, or a wrong one."""
     from cramjam import DecompressionError, zstd  # noqa: PLC0415
 
     packed = bytes(data)
@@ -229,7 +229,7 @@ def _zstd_decompress(data: Data, size_bytes_max: int) -> bytes:
 
 
 def _zstd_content_size(packed: bytes) -> int:
-    """Unfolded size that the first zstd frame declares in its header, 0 when it declares none."""
+    """Return the unfolded size in the header of the first zstd frame, 0 where it has none."""
     if packed[:4] != _ZSTD_MAGIC or len(packed) < 5:
         return 0
     descriptor = packed[4]

@@ -1,17 +1,18 @@
 """Contents of a produced batch: the facts that its header only claims.
 
-On the way of a Produce request: `storage.validator` asks here, once per batch, how late the records
-are, whether their offsets are 0, 1, 2 ..., and whether each has a key. Records are read field by
-field, because a batch is refused for a field that does not fit. Keys and values are passed by.
+On the way of a Produce request: `storage.validator` asks here, once per batch, for the timestamps
+of the records, whether their offsets are 0, 1, 2 ..., and whether each has a key. Records are read
+field by field, because a batch is refused for a field that does not fit. Keys and values are not
+looked at.
 
-Three ways lead to the same answer. Each takes more kinds of records than the one before, and takes
-longer:
+Three functions give the same answer. Each takes more kinds of records than the one before, and more
+time:
 
-| way         | for which records                                         | time a record |
+| function    | for these records                                         | time a record |
 |-------------|-----------------------------------------------------------|---------------|
 | `_read_run` | neighbours of one layout: their columns are compared       | 0.06 µs       |
 | `_read_all` | any with sizes and timestamps that clients write           | 0.6 µs        |
-| `_exactly`  | all, by Kafka's own rules; only this way tells what is bad | 3 µs          |
+| `_exactly`  | all, by Kafka's own rules; it alone names the error        | 3 µs          |
 
 Source: Kafka DefaultRecord.readFrom and readPartiallyFrom, DefaultRecordBatch.RecordIterator.
 """
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from minibroker.errors import CorruptionError
-from minibroker.records.batch import NO_TIMESTAMP, BatchHeader
+from minibroker.records.batch import APPEND_TIME_FLAG, NO_TIMESTAMP, BatchHeader
 from minibroker.records.record import INT32_BYTES_MAX, INT64_BYTES_MAX, read_varint, wrap_int64
 
 Bytes = bytes | memoryview
@@ -50,16 +51,11 @@ class RecordFacts(NamedTuple):
     has_key: bool
 
 
-class Contents(NamedTuple):
-    """Facts of one batch. Timestamps in ms: the append time where the batch has one."""
-
-    earliest: int
-    """No record has a smaller timestamp."""
-    max_timestamp: int
-    """The largest timestamp, at least -1."""
-    is_consecutive: bool
-    """Do the records carry the offsets 0, 1, 2 ... that their places say?"""
-    has_null_key: bool
+Contents = tuple[int, int, bool, bool]
+"""Facts of one batch, as a plain tuple because every produced batch makes one: (a timestamp in ms
+that no record is below; the largest timestamp in ms, at least -1; whether the records carry the
+offsets 0, 1, 2 ... of their places; whether a key is null). Both timestamps are the append time
+where the batch has one."""
 
 
 class UnreadableLengthError(CorruptionError):
@@ -81,22 +77,24 @@ def read_contents(
         facts = None
     if facts is not None:
         latest, earliest, is_consecutive, has_null_key = facts
-        if header.is_append_time:
+        if header.attributes & APPEND_TIME_FLAG:
             latest = earliest = header.max_timestamp
         else:
-            latest += header.base_timestamp
-            earliest += header.base_timestamp
+            base_timestamp = header.base_timestamp
+            latest += base_timestamp
+            earliest += base_timestamp
         if earliest >= -_INT64_MAX and latest <= _INT64_MAX:
-            return Contents(earliest, max(latest, NO_TIMESTAMP), is_consecutive, has_null_key)
+            latest = latest if latest > NO_TIMESTAMP else NO_TIMESTAMP
+            return earliest, latest, is_consecutive, has_null_key
     return _exactly(iterate_records(body, position, end, header, is_framed=is_framed))
 
 
 def _read_all(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the work
     body: Bytes, position: int, end: int, count: int
 ) -> tuple[int, int, bool, bool] | None:
-    """Largest timestamp delta (ms), one that none is below, consecutive?, a null key?
+    """Return largest delta (ms), a bound below all, are offsets consecutive, is a key null.
 
-    None, IndexError or CorruptionError: `_exactly` has to look. Numbers are compared as they are
+    None, IndexError or CorruptionError: `_exactly` has to read them. Numbers are as they are
     written: twice their value; odd if negative.
     """
     late = early = -1
@@ -166,8 +164,8 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the w
 def _read_run(  # noqa: PLR0917  the state of `_read_all`
     body: Bytes, position: int, room: int, hop: int, index: int, count: int
 ) -> tuple[int, int, bool]:
-    """How many records from `index` on, which begins at `position`, are alike; their largest
-    timestamp delta, as it is written; a null key?
+    """Return how many records from `index` on, which begins at `position`, are alike; their largest
+    timestamp delta, as it is written; and whether their keys are null.
 
     At most `room` records of `hop` bytes are there. Alike: lengths, sizes and header counts are the
     same bytes, offsets ascend by one, timestamp deltas take one byte or two and are not negative.
@@ -206,10 +204,10 @@ def _read_run(  # noqa: PLR0917  the state of `_read_all`
 
 
 def _latest_of_column(body: Bytes, at: int, end: int, stop: int, hop: int) -> int | None:
-    """The largest timestamp delta, as it is written, of the records up to `stop`.
+    """Return the largest timestamp delta, as it is written, of the records up to `stop`.
 
-    In the first it takes the bytes `at` to `end`. None where one is negative, or takes another
-    number of bytes, or they are more than two.
+    In the first record it takes the bytes `at` to `end`. None where a delta is negative, takes
+    another number of bytes, or more than two.
     """
     low = bytes(body[at:stop:hop])
     if low.translate(None, _EVEN_BYTES):
@@ -225,13 +223,13 @@ def _latest_of_column(body: Bytes, at: int, end: int, stop: int, hop: int) -> in
 
 
 def _written(body: Bytes, at: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
-    """A number as `_read_all` compares it, and the position behind it."""
+    """Return a number as `_read_all` compares it, and the position behind it."""
     value, at = read_varint(body, at, bytes_max)
     return value << 1 ^ value >> 63, at
 
 
 def _behind_headers(body: Bytes, at: int) -> int:
-    """Position behind the headers whose count stands at `at`. Raises CorruptionError."""
+    """Return the position behind the headers whose count stands at `at`. Raises CorruptionError."""
     count, at = read_varint(body, at)
     if not 0 <= count <= len(body) - at:
         raise CorruptionError(f"record declares {count} headers in {len(body) - at} bytes")
@@ -248,7 +246,7 @@ def _behind_headers(body: Bytes, at: int) -> int:
 def iterate_records(
     body: Bytes, position: int, end: int, header: BatchHeader, *, is_framed: bool
 ) -> Iterator[RecordFacts]:
-    """One record after the other, as Kafka reads them; raises as `read_contents`."""
+    """Yield one record after the other, as Kafka reads them. Raises as `read_contents`."""
     body = bytes(body[position:end])
     base_timestamp = header.base_timestamp
     append_time = header.max_timestamp if header.is_append_time else None
@@ -279,14 +277,14 @@ def iterate_records(
 
 
 def _exactly(facts: Iterator[RecordFacts]) -> Contents:
-    """`read_contents` of records whatever they look like."""
+    """Return the contents of any records. Raises what `facts` raises."""
     earliest, latest = _INT64_MAX, NO_TIMESTAMP
     is_consecutive, has_null_key = True, False
     for index, (offset, timestamp, has_key) in enumerate(facts):
         earliest, latest = min(earliest, timestamp), max(latest, timestamp)
         is_consecutive = is_consecutive and offset == index
         has_null_key = has_null_key or not has_key
-    return Contents(earliest, latest, is_consecutive, has_null_key)
+    return earliest, latest, is_consecutive, has_null_key
 
 
 def _frame(body: bytes, position: int, index: int, is_framed: bool) -> tuple[int, int]:

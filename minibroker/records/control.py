@@ -39,7 +39,7 @@ def build_marker(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytearray:
-    """The control batch (one record, uncompressed, no sequence) that ends a producer's
+    """Return the control batch (one record, uncompressed, no sequence) that ends a producer's
     transaction."""
     key = _KEY.pack(0, COMMIT if marker.is_commit else ABORT)
     value = _VALUE.pack(0, marker.coordinator_epoch)
@@ -57,7 +57,7 @@ def build_marker(
 def read_marker(
     buffer: bytes | bytearray | memoryview, position: int = 0, header: BatchHeader | None = None
 ) -> TransactionMarker | None:
-    """The marker in the control batch at `position`.
+    """Return the marker in the control batch at `position`.
 
     None for an empty control batch (compaction took the marker with its transaction) and for
     control records of other kinds (Kafka's quorum writes some). Raises CorruptionError when key or
@@ -71,7 +71,7 @@ def read_marker(
 
 
 def parse_marker(record: Record) -> TransactionMarker | None:
-    """The marker in a record of a control batch; None for other kinds. Raises as `read_marker`."""
+    """Return the marker in a control record, None for other kinds. Raises as `read_marker`."""
     kind = _unpack(_KEY, record.key, "key")
     if kind not in (ABORT, COMMIT):
         return None
@@ -79,7 +79,7 @@ def parse_marker(record: Record) -> TransactionMarker | None:
 
 
 def _unpack(layout: Struct, data: bytes | None, what: str) -> int:
-    """The field behind the version."""
+    """Return the field behind the version."""
     if data is None or len(data) < layout.size:
         found = "null" if data is None else f"{len(data)} bytes"
         raise CorruptionError(

@@ -1,18 +1,16 @@
-"""Records of one format for a reader of an older one (Fetch v0-3), and of any format for whoever
-looks inside.
+"""Records of one format for a reader of an older one (Fetch v0-3); records of any format, read.
 
-Last station of a Fetch by an old consumer, between the log and the answer: `down_convert` turns a
-slice of a log into what the consumer's format can say, batch by batch and no further than its fetch
-limit, so that memory is bounded by that limit and one unfolded batch. What already has the format
-goes out as it lies there (O5).
+Last station of a Fetch by an old consumer, between the log and the answer. `down_convert` writes a
+slice of a log in the consumer's format, batch by batch and no further than its fetch limit. So
+that limit and one unfolded batch bound the memory. Batches that have the format already go out
+unchanged.
 
-Lost on the way: record headers, leader epochs, producer ids; control batches go as a whole. Batch
-stays batch: a compressed one becomes one wrapper in the same codec, an uncompressed one as many
-messages as it has records, without those below the offset that was asked for (librdkafka counts on
-that).
+Record headers, leader epochs, producer ids and whole control batches are lost. A compressed batch
+becomes one wrapper in the same codec. An uncompressed one becomes as many messages as it has
+records, without those below the offset that was asked for (librdkafka counts on that).
 
-Differs from Kafka: its answer is as long as the unconverted bytes were, padded with a message that
-claims to be longer than the answer; here it ends where the messages end.
+Differs from Kafka: Kafka's answer is as long as the unconverted bytes were, padded with a message
+that claims to be longer than the answer. Here the answer ends where the messages end.
 
 Source: Kafka RecordsUtil, LazyDownConversionRecords, LazyDownConversionRecordsSend; KIP-283.
 """
@@ -58,15 +56,15 @@ def read_records(
     header: BatchHeader,
     size_bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> list[Record]:
-    """All records of the batch or message at `position`, of any format. Raises CorruptionError."""
+    """Return all records of the batch or message at `position`. Raises CorruptionError."""
     if header.magic == 2:
         return decode_records(buffer, position, header=header, size_bytes_max=size_bytes_max)
     return decode_message(buffer, position, header=header, size_bytes_max=size_bytes_max)
 
 
 def is_readable_as(records: memoryview, magic: int, unseen_magic: int = 0) -> bool:
-    """Whether everything in `records` (whole batches, the last perhaps cut) has format `magic` or
-    an older one; `unseen_magic` is that of a last one that is cut before it says its own.
+    """Return whether everything in `records` (whole batches, the last perhaps cut) has format
+    `magic` or an older one. A last batch that is cut before its magic counts as `unseen_magic`.
     """
     end = 0
     for position, header in iterate_headers(records):
@@ -79,13 +77,13 @@ def is_readable_as(records: memoryview, magic: int, unseen_magic: int = 0) -> bo
 
 
 def down_convert(records: memoryview, magic: int, first_offset: int) -> memoryview:
-    """`records` (whole batches, the last perhaps cut) in format `magic` (0 or 1) or older.
+    """Return `records` (whole batches, the last perhaps cut) in format `magic` (0 or 1) or older.
 
     At most as many bytes as `records` has, or as the first converted batch takes; the last message
-    may be cut. `first_offset` is what the consumer asked for. A slice without any whole batch gives
-    nothing; one with nothing to convert (control batches) gives the start of a message that no
-    fetch can hold. Raises KafkaError(UNSUPPORTED_COMPRESSION_TYPE) for zstd in the first batch
-    (further on, the answer ends before it), CorruptionError.
+    may be cut. `first_offset` is the offset that the consumer asked for. A slice without any whole
+    batch gives nothing. A slice with nothing to convert (control batches) gives the start of a
+    message that no fetch can hold. Raises KafkaError(UNSUPPORTED_COMPRESSION_TYPE) for zstd in the
+    first batch (further on, the answer ends before it), CorruptionError.
     """
     parts: list[bytes | bytearray | memoryview] = []
     size_bytes = 0
@@ -122,7 +120,7 @@ def down_convert(records: memoryview, magic: int, first_offset: int) -> memoryvi
 def _convert(
     records: memoryview, position: int, header: BatchHeader, magic: int, first_offset: int
 ) -> bytes | bytearray | memoryview:
-    """One batch; nothing where all its records are below `first_offset`."""
+    """Return one batch converted; nothing where all its records are below `first_offset`."""
     end = position + header.size_bytes
     if header.magic <= magic:
         return records[position:end]
@@ -145,9 +143,9 @@ def _convert(
 def _convert_plain(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the work
     body: bytes, header: BatchHeader, magic: int, first_offset: int
 ) -> bytes:
-    """The records of an uncompressed v2 batch (`body`) as messages. Raises CorruptionError.
+    """Return the records of an uncompressed v2 batch (`body`) as messages. Raises CorruptionError.
 
-    Reads records and builds messages in one walk: an old consumer's whole traffic comes here.
+    Reads records and builds messages in one walk: all records of old consumers come here.
     """
     parts: list[bytes] = []
     crc32, pack_start, pack_int32 = zlib.crc32, _START.pack, _INT32.pack

@@ -1,7 +1,7 @@
 """CRC-32C, the checksum of format v2 batches and of producer snapshots.
 
-The one door to the `crc32c` package (hardware instructions, about 27 GB/s). Called for every
-produced batch, before its bytes may reach the log.
+Only this module imports the `crc32c` package (hardware instructions, about 27 GB/s). Called for
+every produced batch, before its bytes may reach the log.
 
 The package's `__init__` asks `importlib.metadata` for its own version, which takes 40 ms and more:
 a third of the time the broker has to start. So the extension module inside the package is loaded by
@@ -16,8 +16,8 @@ Crc32c = Callable[..., int]
 
 
 def _load_extension() -> Crc32c | None:
-    """The C function of `crc32c._crc32c`, without running the package; None when it is not
-    there."""
+    """Return the C function of `crc32c._crc32c` without running the package; None where there is
+    none."""
     package = PathFinder.find_spec("crc32c")
     if package is None or package.submodule_search_locations is None:
         return None

@@ -5,7 +5,8 @@ Java producers took the four bytes of the frame's magic number along. Format 1 p
 reader of format 0 must not look at the byte and a writer must write the wrong one, or clients of
 that age refuse the frame. Everything behind the header is the same in both.
 
-The real codec stays in `compression`; here a frame's header is turned from one form into the other.
+The codec itself is in `compression`; this module turns a frame's header from one form into the
+other.
 
 Source: Kafka Lz4BlockInputStream, Lz4BlockOutputStream (KAFKA-3160); LZ4 frame format; xxHash
 specification (XXH32 of fewer than 16 bytes, all that a frame header needs).
@@ -33,22 +34,22 @@ _WORD: Final = Struct("<I")
 
 
 def to_broken(frame: bytes) -> bytes:
-    """The sound `frame` with the header checksum that format 0 expects."""
+    """Return the sound `frame` with the header checksum that format 0 expects."""
     end = _header_end(frame)
     return frame[:end] + _checksum(frame[:end]) + frame[end + 1 :]
 
 
 def to_sound(frame: bytes) -> bytes:
-    """A `frame` of format 0 with the right header checksum, whichever it had.
+    """Return a `frame` of format 0 with the right header checksum, whichever it had.
 
-    Raises CorruptionError when it does not begin with the header of an LZ4 frame.
+    Raises CorruptionError where it does not begin with the header of an LZ4 frame.
     """
     end = _header_end(frame)
     return frame[:end] + _checksum(frame[_FLAGS_AT:end]) + frame[end + 1 :]
 
 
 def _header_end(frame: bytes) -> int:
-    """Position of the checksum byte. Raises CorruptionError where there is none."""
+    """Return the position of the checksum byte. Raises CorruptionError where there is none."""
     if frame[:_FLAGS_AT] != FRAME_MAGIC or len(frame) <= _FLAGS_AT:
         raise CorruptionError("lz4 data does not begin with a frame header")
     end = _FLAGS_AT + _DESCRIPTOR_BYTES
@@ -60,12 +61,12 @@ def _header_end(frame: bytes) -> int:
 
 
 def _checksum(covered: bytes) -> bytes:
-    """The checksum byte: bits 8 to 15 of the hash."""
+    """Return the checksum byte: bits 8 to 15 of the hash."""
     return bytes((xxh32_of_few(covered) >> 8 & 0xFF,))
 
 
 def xxh32_of_few(data: bytes) -> int:
-    """XXH32 (seed 0) of at most 15 bytes. Raises ValueError for more."""
+    """Return XXH32 (seed 0) of at most 15 bytes. Raises ValueError for more."""
     if len(data) >= _STRIPE_BYTES:
         raise ValueError(f"{len(data)} bytes, at most {_STRIPE_BYTES - 1} are hashed here")
     value = _PRIME_5 + len(data)

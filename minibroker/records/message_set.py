@@ -1,8 +1,8 @@
 """Message sets: formats 0 (Kafka 0.8, 0.9) and 1 (0.10), read, patched in place and written.
 
-Where a batch of format 2 stands today, older clients put a run of messages, each with its own
-offset and CRC. Compressed ones hide in the value of a wrapper message. `storage.old_formats` takes
-what such producers send through here, `conversion` what such consumers want to read.
+Instead of a batch of format 2, older clients send a run of messages, each with its own offset and
+CRC. Compressed messages are in the value of a wrapper message. `storage.old_formats` reads what
+such producers send with this module, `conversion` writes what such consumers read.
 
 One message, big-endian; `size` counts from `crc` on:
 
@@ -18,8 +18,8 @@ One message, big-endian; `size` counts from `crc` on:
 |          | value      | int32 length (-1: null), bytes; a wrapper's: messages, compressed      ||
 
 Inner offsets are absolute in format 0 and count from the first inner message in format 1, so that a
-broker can number a wrapper without unpacking it (O2, O3). A wrapper with append time lends it to
-its messages. LZ4 in format 0: see `legacy_lz4`.
+broker can number a wrapper without unpacking it (Kafka LogValidator). A wrapper with append time
+lends it to its messages. LZ4 in format 0: see `legacy_lz4`.
 
 Source: Kafka LegacyRecord, AbstractLegacyRecordBatch, MemoryRecordsBuilder; KIP-31, KIP-32.
 """
@@ -68,7 +68,7 @@ Data = bytes | bytearray | memoryview
 
 
 class MalformedSetError(CorruptionError):
-    """A wrapper whose CRC is right and whose content no reader accepts (Kafka: INVALID_RECORD)."""
+    """A wrapper with a right CRC and a content that no reader accepts (Kafka: INVALID_RECORD)."""
 
 
 class UnreadableSetError(CorruptionError):
@@ -79,7 +79,7 @@ class UnreadableSetError(CorruptionError):
 
 
 def crc_is_valid(buffer: Data, position: int, size_bytes: int) -> bool:
-    """Whether the CRC of the message at `position`, `size_bytes` long in all, is right."""
+    """Return whether the CRC of the message at `position`, `size_bytes` long in all, is right."""
     stored: int = _UINT32.unpack_from(buffer, position + CRC_AT)[0]
     view = buffer if type(buffer) is memoryview else memoryview(buffer)
     return zlib.crc32(view[position + COVERED_AT : position + size_bytes]) == stored
@@ -88,10 +88,10 @@ def crc_is_valid(buffer: Data, position: int, size_bytes: int) -> bool:
 def key_and_value(
     buffer: Data, position: int, end: int, magic: int
 ) -> tuple[bytes | None, bytes | None]:
-    """Key and value of the message from `position` to `end`, copied; null is None.
+    """Return key and value of the message from `position` to `end`, copied; null is None.
 
     Raises UnreadableSetError for lengths that reach beyond the message. Bytes left behind the value
-    are passed by, as in Kafka.
+    are ignored, as in Kafka.
     """
     at = position + _BODY_AT + 8 * magic
     key, at = _read_bytes(buffer, at, end)
@@ -121,7 +121,7 @@ def decode_message(
     size_bytes_max: int = DECOMPRESSED_BYTES_MAX,
     check_inner_crc: bool = False,
 ) -> list[Record]:
-    """The records of the message at `position`: itself, or a wrapper's inner ones.
+    """Return the records of the message at `position`: itself, or a wrapper's inner ones.
 
     Offsets are absolute as far as the wrapper tells (format 1 by its own offset, format 0 as they
     stand); timestamps are -1 in format 0. A wrapper unfolds to at most `size_bytes_max` bytes.
@@ -150,8 +150,9 @@ def decode_message(
 
 
 def unfold(codec: int, packed: bytes, magic: int, size_bytes_max: int) -> bytes:
-    """What a wrapper of format `magic` holds. Raises MalformedSetError for zstd, which format 2
-    brought, UnreadableSetError when the bytes are not what the codec writes or unfold to more.
+    """Return the unfolded content of a wrapper of format `magic`. Raises MalformedSetError for
+    zstd, which came with format 2; UnreadableSetError where the codec does not write such bytes, or
+    they unfold to more than allowed.
     """
     if codec == ZSTD:
         raise MalformedSetError(f"zstd in a message of format {magic}")
@@ -164,7 +165,7 @@ def unfold(codec: int, packed: bytes, magic: int, size_bytes_max: int) -> bytes:
 
 
 def _inner_records(inner: bytes, wrapper: BatchHeader, check_crc: bool) -> list[Record]:
-    """The messages in a wrapper, with the offsets they carry. A cut one at the end is passed by."""
+    """Return the messages in a wrapper, with the offsets they carry, without one cut at the end."""
     records: list[Record] = []
     append_time = wrapper.max_timestamp if wrapper.magic == V1 and wrapper.is_append_time else None
     position = 0
@@ -202,7 +203,10 @@ def _inner_records(inner: bytes, wrapper: BatchHeader, check_crc: bool) -> list[
 
 
 def _with_absolute_offsets(records: list[Record], wrapper_offset: int) -> list[Record]:
-    """Inner messages of format 1. A wrapper at 0 is what some producers send, whatever it holds."""
+    """Return inner messages of format 1 with absolute offsets.
+
+    Some producers send every wrapper with offset 0.
+    """
     last = records[-1].offset
     if wrapper_offset == 0:
         base = 0
@@ -263,7 +267,7 @@ def build_message_set(
     base_offset: int | None = None,
     append_time_ms: int | None = None,
 ) -> bytearray:
-    """`records` (at least one) as a message set of format `magic`: one wrapper if `codec` is given.
+    """Return `records` (at least one) as a message set of format `magic`; with `codec`, a wrapper.
 
     Offsets: each record's own, ascending, or `base_offset` and those that follow it. Timestamps:
     each record's own, or `append_time_ms` for all (format 1). Raises ValueError for what the format
@@ -313,7 +317,7 @@ def encode_message(  # noqa: PLR0917  once per record of a conversion
     key: Data | None,
     value: Data | None,
 ) -> tuple[bytes, ...]:
-    """One message as parts to be joined: offset to CRC, then what the CRC covers."""
+    """Return one message as parts to be joined: offset to CRC, then what the CRC covers."""
     key_length = -1 if key is None else len(key)
     if magic == V1:
         covered = _V1_COVERED.pack(V1, attributes, timestamp, key_length)

@@ -1,5 +1,4 @@
-"""What a Produce request may carry, by its version, and how refused records are named to the
-client.
+"""The rules for the records of a Produce request by its version, and the errors of refused records.
 
 The handler calls `check_produce_version` before the records go to the log; the log's own checks
 (`storage/validator`) raise `InvalidRecordsError`, which the handler turns into the `record_errors`
@@ -16,6 +15,7 @@ from minibroker.records.batch import (
     ATTRIBUTES_AT,
     MAGIC_AT,
     TRANSACTIONAL_FLAG,
+    BatchHeader,
     batch_size_at,
     read_header,
 )
@@ -46,15 +46,17 @@ class InvalidRecordsError(KafkaError):
 
 
 class NotVerifiedError(KafkaError):
-    """The batch is transactional, and its coordinator does not (yet) know of it."""
+    """The batch is transactional, and its coordinator does not know of it (yet)."""
 
 
 class LargeBatchError(Exception):
-    """To check the batch would hold the loop: it is to be checked beside it. Nothing changed."""
+    """The check of the batch would hold the loop and has to be done beside it. Nothing changed."""
 
 
-def is_transactional(records: bytes | bytearray | memoryview) -> bool:
-    """The flag of a format 2 batch, read without parsing the header: this is the hot path."""
+def is_transactional(records: bytes | bytearray | memoryview, header: BatchHeader | None) -> bool:
+    """Return the flag of a v2 batch. `header`: as read, None where the bytes end inside of it."""
+    if header is not None:
+        return header.is_transactional
     return (
         len(records) > ATTRIBUTES_AT + 1
         and records[MAGIC_AT] == 2
@@ -63,15 +65,18 @@ def is_transactional(records: bytes | bytearray | memoryview) -> bool:
 
 
 def is_nothing(records: bytes | bytearray | memoryview) -> bool:
-    """Whether there is no whole batch or message in `records`, which Produce v0-2 may send."""
+    """Return whether `records` have no whole batch or message, which Produce v0-2 may send."""
     try:
         return batch_size_at(records, 0) is None
     except CorruptionError:
         return False
 
 
-def check_produce_version(records: bytes | bytearray | memoryview | None, version: int) -> None:
-    """Whether Produce `version` may carry `records` (all bytes of one partition).
+def check_produce_version(
+    records: bytes | bytearray | memoryview | None, header: BatchHeader | None, version: int
+) -> None:
+    """Check that Produce `version` may carry `records` (all bytes of one partition), which begin
+    with `header` (`batch.read_produced_header`).
 
     Raises KafkaError: INVALID_RECORD for no batch, several, or one of format 0 or 1 from v3 on;
     UNSUPPORTED_COMPRESSION_TYPE for zstd before v7; CORRUPT_MESSAGE where a length or magic is
@@ -79,6 +84,14 @@ def check_produce_version(records: bytes | bytearray | memoryview | None, versio
     """
     if version < FIRST_VERSION_OF_V2:
         return
+    if header is None or records is None or header.size_bytes != len(records):
+        _check_is_one_batch(records, version)
+    elif version < FIRST_VERSION_OF_ZSTD and header.codec == ZSTD:
+        raise _no_zstd(version)
+
+
+def _check_is_one_batch(records: bytes | bytearray | memoryview | None, version: int) -> None:
+    """Do the rest of `check_produce_version` where the bytes are not exactly one v2 batch."""
     size_bytes = None
     try:
         if records is not None:
@@ -91,11 +104,15 @@ def check_produce_version(records: bytes | bytearray | memoryview | None, versio
                 f"Produce v{version} carries batches of format v2 only, not v{records[MAGIC_AT]}",
             )
         if version < FIRST_VERSION_OF_ZSTD and read_header(records).codec == ZSTD:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                f"Produce v{version} cannot carry zstd, which came with v{FIRST_VERSION_OF_ZSTD}",
-            )
+            raise _no_zstd(version)
         if size_bytes < len(records) and batch_size_at(records, size_bytes) is not None:
             raise KafkaError(ErrorCode.INVALID_RECORD, "there is more than one record batch")
     except CorruptionError as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+
+
+def _no_zstd(version: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        f"Produce v{version} cannot carry zstd, which came with v{FIRST_VERSION_OF_ZSTD}",
+    )

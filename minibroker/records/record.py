@@ -1,7 +1,7 @@
 """The records inside a v2 batch: varint-coded, found by walking from one to the next.
 
-An append asks `contents` what the records say, and copies none. Reading records whole is for those
-who look inside: compaction, look-ups by time, another `compression.type`, tools, tests.
+An append reads the facts that it needs with `contents`, and copies no record. Whole records are
+read by compaction, look-ups by time, another `compression.type`, tools and tests.
 
 One record (every number but `attributes` a zigzag varint, lengths of -1 mean null):
 
@@ -50,10 +50,10 @@ class Record(NamedTuple):
 def read_varint(
     buffer: bytes | memoryview, position: int, bytes_max: int = INT32_BYTES_MAX
 ) -> tuple[int, int]:
-    """(value, position behind it) of the zigzag varint at `position`, of at most `bytes_max` bytes.
+    """Return (value, position behind it) of the zigzag varint at `position`.
 
-    Bits that the type has no room for are dropped, as by Java's shifts. Raises IndexError beyond
-    the end of the buffer, CorruptionError when it goes on after that.
+    It takes at most `bytes_max` bytes. Bits that the type has no room for are dropped, as by Java's
+    shifts. Raises IndexError beyond the end of the buffer, CorruptionError for a longer number.
     """
     byte = buffer[position]
     position += 1
@@ -72,7 +72,7 @@ def read_varint(
 
 
 def wrap_int64(number: int) -> int:
-    """`number` in 64 bits, overflowing as the clients' arithmetic on timestamps and deltas does."""
+    """Return `number` in 64 bits, overflowing as the clients' arithmetic on timestamps does."""
     return (number - _INT64_MIN) % 2**64 + _INT64_MIN
 
 
@@ -80,7 +80,7 @@ def count_records(buffer: bytes | memoryview, position: int, end: int, count: in
     """Check that exactly `count` records, by their lengths, fill the uncompressed bytes `position`
     … `end`.
 
-    About 0.1 µs a record: it hops from length to length and does not look at a record's fields.
+    Takes 0.1 µs a record: it goes from length to length and does not read a record's fields.
     Raises CorruptionError naming both numbers. `buffer` must reach to `end`, and may go on behind
     it.
     """
@@ -107,10 +107,11 @@ def count_records(buffer: bytes | memoryview, position: int, end: int, count: in
 
 
 def record_starts(buffer: bytes, position: int, end: int, count: int) -> array[int]:
-    """Where each of the `count` records begins that fill the uncompressed bytes `position` … `end`.
+    """Return where each of the `count` records begins that fill the uncompressed bytes `position`
+    … `end`.
 
-    For who reads many records at once and column by column. As quick as `count_records`, and says
-    the same of what does not fit: raises CorruptionError.
+    For readers of many records at once, column by column. As quick as `count_records`, and raises
+    CorruptionError for the same bytes.
     """
     if count < 0 or count * _RECORD_BYTES_MIN > end - position:
         raise CorruptionError(f"batch declares {count} records in {end - position} bytes")
@@ -137,10 +138,9 @@ def record_starts(buffer: bytes, position: int, end: int, count: int) -> array[i
 
 
 def _hop(byte: int) -> int:
-    """What the first byte of a record's length tells: bytes to the next record if it is all of it.
+    """Return the bytes to the next record where the first byte of a record's length is all of it.
 
-    Negative: the hop, were the second byte zero (each unit of it adds 64); 0: not to be had so
-    easily.
+    Negative: the hop for a second byte of zero (each unit of it adds 64); 0: a longer length.
     """
     if byte & 1:
         return 0
@@ -154,8 +154,8 @@ _HOPS: Final = tuple(_hop(byte) for byte in range(256))
 
 
 def _hop_slowly(buffer: bytes | memoryview, position: int) -> int:
-    """Position behind the record at `position`: for lengths of three bytes and more, and wrong
-    ones."""
+    """Return the position behind the record at `position`, whose length has three bytes or more, or
+    is wrong."""
     length, start = read_varint(buffer, position)
     if length < _BODY_BYTES_MIN:
         raise CorruptionError(
@@ -172,10 +172,10 @@ def decode_records(
     header: BatchHeader | None = None,
     size_bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> list[Record]:
-    """All records of the v2 batch at `position`, decompressed (to at most `size_bytes_max` bytes),
-    copied.
+    """Return all records of the v2 batch at `position`, decompressed (to at most `size_bytes_max`
+    bytes) and copied.
 
-    `header` saves reading it again. Raises CorruptionError when the batch is cut, is of another
+    `header` saves reading it again. Raises CorruptionError where the batch is cut, is of another
     format, unfolds to more than the limit, or its records do not fill it exactly.
     """
     if header is None:
@@ -198,9 +198,9 @@ def decode_records(
 
 
 def parse_records(body: bytes, header: BatchHeader) -> list[Record]:
-    """The records in `body` (uncompressed), which belong to the batch of `header`.
+    """Return the records in `body` (uncompressed), which belong to the batch of `header`.
 
-    Raises CorruptionError when they are not exactly `header.count`, or one is malformed.
+    Raises CorruptionError where they are not exactly `header.count`, or one is malformed.
     """
     count = header.count
     if count < 0 or count * _RECORD_BYTES_MIN > len(body):
@@ -225,11 +225,11 @@ def parse_records(body: bytes, header: BatchHeader) -> list[Record]:
 def _parse_record(
     body: bytes, position: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> tuple[Record, int]:
-    """(record, position behind it). Raises IndexError when it ends beyond `body`, CorruptionError
-    else.
+    """Return (record, position behind it). Raises IndexError where it ends beyond `body`,
+    CorruptionError for other errors.
 
     Most numbers are one byte long, and those are read here: a call for each would double the time
-    of whoever reads a log through (compaction, coordinators at start).
+    of a walk through a log (compaction, coordinators at start).
     """
     length = body[position]
     if length < 0x80:
@@ -269,7 +269,7 @@ def _parse_record(
 
 
 def _read_bytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    """(bytes or null, position behind them) of a length-prefixed field that may not pass `end`."""
+    """Return (bytes or null, position behind them) of a field with its length, up to `end`."""
     length = body[position]
     if length < 0x80:
         length = (length >> 1) ^ -(length & 1)
@@ -289,8 +289,8 @@ def _read_bytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int
 def _read_headers(
     body: bytes, position: int, end: int, count: int
 ) -> tuple[tuple[Header, ...], int]:
-    """(headers, position behind them). Raises CorruptionError for a count that cannot fit, or a
-    null key."""
+    """Return (headers, position behind them). Raises CorruptionError for a count that cannot fit,
+    or a null key."""
     if count < 0 or count > end - position:
         raise CorruptionError(f"record declares {count} headers in {end - position} bytes")
     headers: list[Header] = []

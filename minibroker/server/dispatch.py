@@ -1,143 +1,120 @@
-"""From a frame to an answer: header, version check, handler, error mapping.
+"""The pipeline that every request passes, in one error mapping.
 
-Second station of a request: `server/connection` cuts the frames, this module finds the handler and
-turns its answer into bytes, `handlers/<api>` does the work. This is the one place where an
-exception of a handler becomes an answer.
+Third station of a request: `connection` gives its bytes, `handlers/<api>` does the work.
 
-Unknown things as Kafka treats them: an unsupported ApiVersions version gets error 35 in the body of
-version 0 (KIP-511); any other unknown key or version ends the connection.
+    parse ─► authenticate ─► authorize ─► handle ─► commit ─► throttle ─► finish
+
+* *parse*: header, API and version. An unsupported ApiVersions version gets error 35 in the body of
+  version 0 (KIP-511); any other unknown key or version ends the connection, as in Kafka.
+* *authenticate*: a connection gives no request before it has a principal (`Connection.state`,
+  `RequestContext.principal`). Every listener is PLAINTEXT: it is `ANONYMOUS` from the start.
+* *authorize*: `ANONYMOUS` may do everything, as in Kafka without an authorizer.
+* *handle*: the API's short way, else its handler (`handling.py`). Large requests are decoded beside
+  the loop first (`decoder.py`). Faults and the log of requests look in here (`interceptor.py`).
+* *commit*: what the run appended is written, one `writev` per partition, before its first answer is
+  even encoded; with `flush.messages` the answers wait for fsync.
+* *throttle*: the client is charged (`throttle.py`). As in Kafka that comes last, because the time
+  that a request took counts, too.
+* *finish*: answers become bytes and are counted.
+
+Errors: what a handler raises is answered in the form of its API (`answers.error_response`); what no
+client sends ends the connection with one line in the log; a bug of ours with its traceback.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import logging
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import ProtocolError, answer_error
+from minibroker.errors import ProtocolError
 from minibroker.handlers.registry import Handler, load_handler
-from minibroker.protocol.api_keys import API_VERSIONS, APIS
-from minibroker.protocol.header import parse_request_header, response_header
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.protocol.api_keys import API_VERSIONS, APIS, FETCH, PRODUCE
+from minibroker.protocol.header import parse_request_header
+from minibroker.server.answers import Answer, Run, Waiting, error_response
+from minibroker.server.call import Call
+from minibroker.server.connection import ANY_API, Event
+from minibroker.server.decoder import LARGE_FRAME_BYTES, Decoder
+from minibroker.server.handling import handle, handle_request
+from minibroker.server.throttle import charge
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
     from minibroker.handlers.context import RequestContext, Services
-    from minibroker.handlers.produce_fast import FastAnswer
     from minibroker.partitions.flushing import Flushing
+    from minibroker.server.answers import AnyAnswer
+    from minibroker.server.connection import Connection
+    from minibroker.server.interceptor import Interceptor
 
+logger = logging.getLogger(__name__)
 
-class Answer:
-    """A request that a handler has answered, not yet bytes."""
-
-    __slots__ = (
-        "_close_connection",
-        "correlation_id",
-        "handler",
-        "note",  # set by who looks on: see testing/request_log
-        "request",
-        "response",
-        "version",
-    )
-
-    def __init__(
-        self,
-        handler: Handler,
-        response: Any,
-        version: int,
-        correlation_id: int,
-        request: Any = None,
-    ) -> None:
-        """`request` is what it answers, None: it has nothing to take back."""
-        self.handler = handler
-        self.response = response
-        self.version = version
-        self.correlation_id = correlation_id
-        self.request = request
-        self._close_connection: Callable[[str], None] | None = None
-
-    @property
-    def is_silent(self) -> bool:
-        """Return whether nothing is sent.
-
-        Such an answer goes the way of the others: it is counted, and it ends the connection where
-        the request failed.
-        """
-        return self._close_connection is not None
-
-    def be_silent(self, close_connection: Callable[[str], None]) -> None:
-        """The client waits for no answer."""
-        self._close_connection = close_connection
-        self._close_if_failed()
-
-    def refuse(self, code: ErrorCode) -> None:
-        """What it says did not come to pass: an error in its place."""
-        if self.request is not None:
-            self.response = _response_of(self.handler, self.request, self.version, code, None)
-
-    def encode(self) -> list[Any]:
-        """The frame (size int32, header, body) as buffers to send one after the other."""
-        if self._close_connection is not None:
-            self._close_if_failed()  # the write to disk may have
-            return []
-        writer = Writer()
-        writer.append(response_header(self.handler.api_key, self.version, self.correlation_id))
-        self.response.write(writer, self.version)
-        return writer.frame_parts()
-
-    def _close_if_failed(self) -> None:
-        has_failed = self.handler.has_failed
-        if self._close_connection is not None and has_failed and has_failed(self.response):
-            self._close_connection(f"a {self.handler.name} request that wants no answer failed")
-
-
-class Waiting:
-    """A request whose handler gave an awaitable: the connection holds still until it is done."""
-
-    __slots__ = ("_context", "awaitable", "handler", "request", "wrap")
-
-    def __init__(
-        self, handler: Handler, request: Any, awaitable: Awaitable[Any], context: RequestContext
-    ) -> None:
-        self.handler = handler
-        self.request = request
-        self.awaitable = awaitable
-        self._context = context
-        self.wrap: Callable[[Answer], Answer] | None = None
-        """Changes how the answer is sent (`minibroker.testing` does)."""
-
-    def answer(self, response: Any) -> Answer:
-        """What it waited for has come."""
-        answer = answer_of(self.handler, self._context, self.request, response)
-        return answer if self.wrap is None else self.wrap(answer)
-
-
-def answer_of(handler: Handler, context: RequestContext, request: Any, response: Any) -> Answer:
-    """The answer to `request`, the one that `context` has in hand; silent where it wants none."""
-    answer = Answer(handler, response, context.version, context.correlation_id, request)
-    if handler.is_silent is not None and handler.is_silent(request):
-        answer.be_silent(context.close_connection)
-    return answer
+RUN_REQUESTS_MAX: Final = 256
+"""Answers collected before they are sent: bounds what one read can pile up in memory."""
 
 
 class Dispatcher:
-    """Knows the served APIs; shared by all connections of a broker."""
+    """Knows the served APIs; shared by all connections of a broker, on the loop's thread."""
 
-    __slots__ = ("_handlers", "_metrics", "_supported")
+    __slots__ = ("_handlers", "_services", "decoder", "interceptor")
 
     def __init__(self, services: Services) -> None:
-        self._supported = services.supported_apis
-        self._metrics = services.metrics
+        self._services = services
         self._handlers: dict[int, Handler] = {}
+        """API key → what was loaded with its first request."""
+        self.decoder = Decoder()
+        """Constant; the server begins and closes it."""
+        self.interceptor: Interceptor | None = None
+        """The interceptor of requests; set by `minibroker.testing`."""
+
+    # Parse, authenticate, authorize, handle.
+
+    def take(self, connection: Connection, context: RequestContext) -> Run | None:
+        """Handle the requests of one API that are here, up to one that waits; None: there is none.
+
+        One run is of one API, so that its time can be told without a clock call per request. What
+        no client may send, and a bug of ours, stop the connection behind the answers before it.
+        """
+        run = Run(perf_counter_ns())
+        answers = run.answers
+        received = connection.received
+        # Quotas are charged for each request before the next one is begun.
+        quotas = self._services.quotas
+        is_charged = quotas.is_active and quotas.charges(context)
+        answers_max = 1 if is_charged else RUN_REQUESTS_MAX
+        api_key = ANY_API
+        try:
+            frame = connection.next_request()
+            if frame is None:
+                return None
+            while frame is not None:
+                outcome = self.dispatch(run, context, frame)
+                if is_charged:
+                    run.request_bytes = len(frame)
+                if outcome.__class__ is Waiting:
+                    run.wait_for(outcome)
+                    break
+                if outcome is not None:
+                    answers.append(outcome)  # type: ignore[arg-type]
+                    api_key = context.api_key
+                    # A fetch answer is large and holds maps of segments: it is sent before the next
+                    if api_key == FETCH or len(answers) == answers_max:
+                        break
+                if received.start == received.filled:
+                    break  # most often: the client waits for this answer
+                frame = connection.next_request(api_key)
+        except ProtocolError as error:
+            self._refuse(connection, context, error)
+        except Exception:
+            _fail(connection, context, "a request")
+        return run
 
     def dispatch(
-        self, context: RequestContext, frame: memoryview
-    ) -> Answer | FastAnswer | Waiting | None:
+        self, run: Run, context: RequestContext, frame: memoryview
+    ) -> AnyAnswer | Waiting | None:
         """Handle one request; `frame` is its bytes without the size field, valid until the answer.
 
         Returns:
-            The answer or something to wait for; None where a fault took the request away
-            (`minibroker.testing`).
+            The answer or something to wait for; None where an interceptor took the request away.
 
         Raises:
             ProtocolError: not a request this broker serves; the connection has to end.
@@ -146,111 +123,175 @@ class Dispatcher:
         handler = self._handlers.get(api_key)
         if handler is None:
             handler = self._load(api_key, version)
-        if not handler.min_version <= version <= handler.max_version:
-            if api_key == API_VERSIONS:
-                return self._unsupported_api_versions(context, correlation_id)
-            raise ProtocolError(
-                f"{handler.name} (key {api_key}) version {version} is not served,"
-                f" expected {handler.min_version} to {handler.max_version}"
-            )
         context.api_key = api_key
         context.version = version
         context.correlation_id = correlation_id
         context.client_id = client_id
-        if handler.fast is not None:
-            try:
-                answer = handler.fast(context, handler, frame, position)
-            except Exception as error:
-                return self._failed(context, handler, frame, position, error)
-            if answer is not None:
-                if answer.__class__ is handler.response:
-                    return Answer(handler, answer, version, correlation_id)
-                return answer  # type: ignore[no-any-return]
-        request = _read_request(handler, version, frame, position)
-        try:
-            response = handler.handle(context, request)
-        except ProtocolError:
-            raise  # a value that no request may have, as Kafka finds while it parses
-        except Exception as error:  # a task root: every error of a handler ends here
-            response = error_response(handler, context, request, error)
-        if response.__class__ is handler.response:
-            return answer_of(handler, context, request, response)
-        return Waiting(handler, request, response, context)
-
-    def _failed(
-        self,
-        context: RequestContext,
-        handler: Handler,
-        frame: memoryview,
-        position: int,
-        error: Exception,
-    ) -> Answer:
-        """A short way raised `error`: the request is not handled again, it is answered."""
-        request = _read_request(handler, context.version, frame, position)
-        response = error_response(handler, context, request, error)
-        return answer_of(handler, context, request, response)
+        if not handler.min_version <= version <= handler.max_version:
+            answer = self._unsupported(context, handler)
+            if self.interceptor is not None:
+                run.note(Call(context, handler, frame, position))
+            context.version = answer.version
+            return answer
+        if self.interceptor is not None:
+            return self._intercepted(self.interceptor, run, Call(context, handler, frame, position))
+        if len(frame) > LARGE_FRAME_BYTES and api_key != PRODUCE:
+            decoding = self.decoder.decode(handler, version, frame, position)
+            return Waiting(handler, None, decoding, context)
+        return handle(context, handler, frame, position)
 
     def _load(self, api_key: int, version: int) -> Handler:
-        supported = self._supported.get(api_key)
+        services = self._services
+        supported = services.supported_apis.get(api_key)
         if supported is None:
             api = APIS.get(api_key)
             name = f"{api.name} (key {api_key})" if api else f"API key {api_key}"
             raise ProtocolError(f"{name} version {version} is not served")
-        handler = load_handler(api_key, supported, self._metrics)
+        handler = load_handler(api_key, supported, services.metrics)
         self._handlers[api_key] = handler
         return handler
 
-    def _unsupported_api_versions(self, context: RequestContext, correlation_id: int) -> Answer:
-        handler = self._handlers[API_VERSIONS]
-        context.version = 0
-        low, high = self._supported[API_VERSIONS]
+    def _unsupported(self, context: RequestContext, handler: Handler) -> Answer:
+        """Return the answer to a version that is not served. Raises ProtocolError: it has none."""
+        low, high = handler.min_version, handler.max_version
+        if handler.api_key != API_VERSIONS:
+            raise ProtocolError(
+                f"{handler.name} (key {handler.api_key}) version {context.version} is not served,"
+                f" expected {low} to {high}"
+            )
         from minibroker.handlers.api_versions import (  # noqa: PLC0415  handlers load lazily
             unsupported_version,
         )
 
-        return Answer(handler, unsupported_version(low, high), 0, correlation_id)
+        return Answer(handler, unsupported_version(low, high), 0, context.correlation_id)
+
+    @staticmethod
+    def _intercepted(interceptor: Interceptor, run: Run, call: Call) -> AnyAnswer | Waiting | None:
+        outcome = interceptor.handle(call)
+        if isinstance(outcome, Waiting):
+            outcome.call = call
+        elif outcome is not None:
+            run.note(call)
+        return outcome
+
+    # A request that waited.
+
+    def answered(
+        self,
+        connection: Connection,
+        context: RequestContext,
+        waiting: Waiting,
+        future: asyncio.Future[Any],
+    ) -> Run:
+        """Return the run of a request that waited for `future`, which is done.
+
+        It is empty where nobody waits for the answer any more.
+        """
+        run = Run(waiting.started_ns, perf_counter_ns() - waiting.waits_since_ns)
+        if future.cancelled():
+            self.give_up(waiting)
+            return run
+        run.request_bytes = waiting.request_bytes
+        if waiting.request is None:
+            self._handle_decoded(run, connection, context, waiting, future)
+            return run
+        try:
+            error = future.exception()
+            if error is None:
+                response = future.result()
+            else:
+                response = error_response(waiting.handler, context, waiting.request, error)
+            run.answers.append(waiting.answer(response))
+        except Exception:
+            _fail(connection, context, f"the answer to {waiting.handler.name}")
+            return run
+        if waiting.call is not None:
+            run.note(waiting.call)
+        return run
+
+    def _handle_decoded(
+        self,
+        run: Run,
+        connection: Connection,
+        context: RequestContext,
+        waiting: Waiting,
+        future: asyncio.Future[Any],
+    ) -> None:
+        """Handle a request that was decoded beside the loop; its answer, or what it waits for, goes
+        into `run`."""
+        try:
+            outcome = handle_request(context, waiting.handler, future.result())
+        except ProtocolError as error:
+            self._refuse(connection, context, error)
+        except Exception:
+            _fail(connection, context, f"a {waiting.handler.name} request")
+        else:
+            if isinstance(outcome, Waiting):
+                run.wait_for(outcome)
+            else:
+                run.answers.append(outcome)
+
+    def _refuse(
+        self, connection: Connection, context: RequestContext, error: ProtocolError
+    ) -> None:
+        """Stop the connection of a client that sent what no client may send."""
+        self._services.metrics.malformed_requests += 1
+        logger.warning("closing connection of %s: %s", context.client_address, error)
+        connection.apply(Event.STOP)
+
+    def give_up(self, waiting: Waiting) -> None:
+        """Tell the interceptor that a request gets no answer, because its client has left."""
+        if self.interceptor is not None and waiting.call is not None:
+            self.interceptor.finished(waiting.call, None)
+
+    # Commit, throttle, finish.
+
+    def commit(self) -> Flushing | None:
+        """Write to disk what the run appended; returns what its answers have to wait for."""
+        appends = self._services.partitions.appends
+        appends.commit()
+        flushing, appends.flushing = appends.flushing, None
+        return None if flushing is None or flushing.future.done() else flushing
+
+    def finish(self, connection: Connection, context: RequestContext, run: Run) -> list[Any]:
+        """Charge the client, and return the frames of the run's answers, in order.
+
+        Up to the first that cannot be encoded: the connection stops there, for no answer is better
+        than half of one.
+        """
+        run.handled_ns = perf_counter_ns()
+        if run.request_bytes:
+            local_ns = run.handled_ns - run.started_ns - run.remote_ns
+            run.delay_ms = charge(context, run.answers, run.request_bytes, local_ns)
+        delay_ms = run.delay_ms
+        parts: list[Any] = []
+        for answer in run.answers:
+            try:
+                parts += answer.encode(delay_ms)
+            except Exception:
+                _fail(connection, context, f"the answer to {answer.handler.name}")
+                break
+        if run.calls is not None and self.interceptor is not None:
+            for call, answer in zip(run.calls, run.answers, strict=True):
+                self.interceptor.finished(call, answer)
+        run.encoded_ns = perf_counter_ns()
+        return parts
+
+    @staticmethod
+    def sent(run: Run) -> None:
+        """Count the run's requests: its answers are with the socket now."""
+        answers = run.answers
+        if answers:
+            answers[0].handler.times.record(
+                len(answers),
+                run.handled_ns - run.started_ns - run.remote_ns,
+                run.remote_ns,
+                run.encoded_ns - run.handled_ns,
+                perf_counter_ns() - run.encoded_ns,
+            )
 
 
-def _read_request(handler: Handler, version: int, frame: memoryview, position: int) -> Any:
-    """The request whose body begins at `position`. Raises ProtocolError, which names the API."""
-    try:
-        return handler.request.read(Reader(frame, position), version)
-    except ProtocolError as error:
-        raise ProtocolError(f"{handler.name} v{version}: {error}") from error
-
-
-def refuse_unsynced(flushing: Flushing, answers: Iterable[Any]) -> None:
-    """Where an fsync failed: answers that claim what no append of their own speaks for, a group's
-    or a transaction's state in its journal, are NOT_COORDINATOR, as Kafka's are."""
-    if flushing.is_failed and flushing.refuses_all:
-        for answer in answers:
-            if isinstance(answer, Answer):
-                answer.refuse(ErrorCode.NOT_COORDINATOR)
-
-
-def error_response(
-    handler: Handler, context: RequestContext, request: Any, error: BaseException
-) -> Any:
-    """The answer of an API to a failure of the whole request.
-
-    `errors.answer_error` says which code; a handler whose response has no top-level error code
-    brings a function `error_response(request, version, code, detail)` of its own.
-    """
-    what = (
-        f"{handler.name} v{context.version} from {context.client_address}"
-        f" (client id {context.client_id})"
-    )
-    known = answer_error(error, what)
-    return _response_of(handler, request, context.version, known.code, known.detail)
-
-
-def _response_of(
-    handler: Handler, request: Any, version: int, code: ErrorCode, detail: str | None
-) -> Any:
-    if handler.error_response is not None:
-        return handler.error_response(request, version, code, detail)
-    response = handler.response()
-    response.error_code = int(code)
-    if detail is not None and "error_message" in handler.response.__slots__:
-        response.error_message = detail
-    return response
+def _fail(connection: Connection, context: RequestContext, what: str) -> None:
+    """Log a bug of ours with its traceback, and stop the connection; for an `except`."""
+    logger.exception("closing connection of %s: %s failed", context.client_address, what)
+    connection.apply(Event.STOP)

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.paths import DEFAULT_ENTITY, desanitize, sanitize
+from minibroker.resolver import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from minibroker.resolver import Resolver
 
     Config = Mapping[str, str]
     Apply = Callable[[str, str, Config], None]
@@ -35,10 +37,11 @@ class HostNames:
         apply: is given entity type, entity name (an address, or the default) and config.
     """
 
-    __slots__ = ("_addresses", "_apply", "_configs", "_tasks")
+    __slots__ = ("_addresses", "_apply", "_configs", "_resolver", "_tasks")
 
-    def __init__(self, apply: Apply) -> None:
+    def __init__(self, apply: Apply, resolver: Resolver) -> None:
         self._apply = apply
+        self._resolver = resolver
         self._addresses: dict[str, str] = {}
         """Entity name → address that its limit is set for."""
         self._configs: dict[str, Config] = {}
@@ -47,7 +50,7 @@ class HostNames:
 
     def on_config_changed(self, entity_name: str, config: Config) -> None:
         """A node of /config/ips has these values now."""
-        if entity_name == DEFAULT_ENTITY or _is_address(desanitize(entity_name)):
+        if entity_name == DEFAULT_ENTITY or is_address(desanitize(entity_name)):
             self._apply(ENTITY_TYPE, entity_name, config)
             return
         self._configs[entity_name] = config
@@ -64,7 +67,7 @@ class HostNames:
     async def _resolve(self, entity_name: str, config: Config) -> None:
         name = desanitize(entity_name)
         try:
-            address = sanitize(await first_address(name))
+            address = sanitize((await self._resolver.addresses(name))[0])
         except (OSError, UnicodeError) as error:
             logger.warning(
                 "connection_creation_rate of %s limits nobody: the name has no address (%s)",
@@ -75,20 +78,3 @@ class HostNames:
         if self._configs.get(entity_name) is config:  # not changed meanwhile
             self._addresses[entity_name] = address
             self._apply(ENTITY_TYPE, address, config)
-
-
-async def first_address(name: str) -> str:
-    """The address of a host, IPv4 if it has one. Raises OSError, UnicodeError."""
-    found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    preferred = sorted(found, key=lambda one: one[0] != socket.AF_INET)
-    return str(preferred[0][4][0])
-
-
-def _is_address(name: str) -> bool:
-    from ipaddress import ip_address  # noqa: PLC0415  seldom asked for, and slow to import
-
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True

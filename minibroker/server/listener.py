@@ -12,34 +12,34 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from minibroker.server.connection import Connection
+from minibroker.server.transport import ClientTransport
 
 if TYPE_CHECKING:
     from minibroker.config.broker import Listener
-    from minibroker.server.server import Server
+    from minibroker.server.connections import Connections
     from minibroker.timers import Timer
 
 logger = logging.getLogger(__name__)
 
 ACCEPT_RETRY_S: Final = 0.1
-"""How long a failed accept waits for a connection to end before the next try."""
+"""Wait of a failed accept for a connection to end before the next try."""
 
 
 class ListeningSocket:
     """One listener of the configuration, bound."""
 
     __slots__ = (
+        "_connections",
         "_is_connecting",
         "_is_stopping",
         "_listener",
         "_refused",
-        "_server",
         "_socket",
         "_task",
     )
 
-    def __init__(self, server: Server, listener: Listener) -> None:
-        self._server = server
+    def __init__(self, connections: Connections, listener: Listener) -> None:
+        self._connections = connections
         self._listener = listener
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
@@ -61,7 +61,7 @@ class ListeningSocket:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._set_buffer(bound, "socket.receive.buffer.bytes", socket.SO_RCVBUF)
             bound.bind(address)
-            bound.listen(self._server.services.config.socket_listen_backlog_size)
+            bound.listen(self._connections.services.config.socket_listen_backlog_size)
             bound.setblocking(False)
         except OSError:
             bound.close()
@@ -69,28 +69,28 @@ class ListeningSocket:
         self._socket = bound
         return host, int(bound.getsockname()[1])
 
-    def _set_buffer(self, one: socket.socket, key: str, option: int) -> None:
+    def _set_buffer(self, target: socket.socket, key: str, option: int) -> None:
         """A kernel buffer as the user asked; else the system sizes it, better than Kafka's 100 KiB.
 
         The receive buffer is inherited by what the listening socket accepts. Raises OSError.
         """
-        config = self._server.services.config
+        config = self._connections.services.config
         if key in config.originals and (size := config.integer(key)) > 0:
-            one.setsockopt(socket.SOL_SOCKET, option, size)
+            target.setsockopt(socket.SOL_SOCKET, option, size)
 
     def start(self) -> None:
         """Begin to accept; the task belongs to this object and ends with `close`."""
-        self._task = self._server.loop.create_task(self._accept())
+        self._task = self._connections.loop.create_task(self._accept())
 
     def stop_accepting(self) -> None:
-        """From now on nobody is let in; `close` has to follow."""
+        """Let no more clients in; `close` has to follow."""
         self._is_stopping = True
         # A connection that is being made is let through: cancelled halfway it would be lost.
         if self._task is not None and not self._is_connecting:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Give the port back."""
+        """Close the listening socket, and connections that were refused."""
         if self._task is not None:
             # The loop must let go of the socket before it is closed.
             await asyncio.wait([self._task])
@@ -101,14 +101,15 @@ class ListeningSocket:
             self._socket.close()
 
     async def _admit(self, client: socket.socket, host: str) -> bool:
-        """Whether to serve a connection, by rates (KIP-612) and number; waits as the broker's asks.
+        """Return whether to serve a connection, by rates (KIP-612) and number; wait for the
+        broker's rate.
 
-        What its address may not open now is not served and closed after the delay, not at once: a
-        client that tries again immediately would only come faster.
+        A connection over its address's rate is not served, and closed after the delay, not at once:
+        a client that tries again immediately would only come faster.
         """
-        server, clock = self._server, self._server.services.clock
-        rates = server.services.quotas.connection_rates
-        limit = server.services.config.max_connection_creation_rate
+        connections, clock = self._connections, self._connections.services.clock
+        rates = connections.services.quotas.connection_rates
+        limit = connections.services.config.max_connection_creation_rate
         wait_ms = rates.broker_delay_ms(limit, clock.now_ms())
         if wait_ms:
             try:
@@ -120,11 +121,11 @@ class ListeningSocket:
         delay_ms = rates.address_delay_ms(host, now_ms)
         if delay_ms:
             rates.unrecord_broker(limit, now_ms)
-            self._refused[client] = server.services.timers.after(
+            self._refused[client] = connections.services.timers.after(
                 delay_ms, partial(self._close_refused, client)
             )
             return False
-        if server.refuses_host(host):
+        if connections.refuses_host(host):
             client.close()
             return False
         return True
@@ -132,7 +133,7 @@ class ListeningSocket:
     async def _wait(self, delay_ms: int) -> None:
         """Return in `delay_ms` of the broker's time."""
         over = asyncio.Event()
-        timer = self._server.services.timers.after(delay_ms, over.set)
+        timer = self._connections.services.timers.after(delay_ms, over.set)
         try:
             await over.wait()
         finally:
@@ -143,12 +144,12 @@ class ListeningSocket:
         client.close()
 
     async def _readable(self, bound: socket.socket) -> None:
-        """Return when somebody is at the door.
+        """Return when a client waits to be accepted.
 
         Not the loop's `sock_accept`: one that is cancelled just when it has let somebody in loses
         the connection.
         """
-        loop = self._server.loop
+        loop = self._connections.loop
         knocked = asyncio.Event()
         loop.add_reader(bound, knocked.set)
         try:
@@ -158,9 +159,9 @@ class ListeningSocket:
 
     async def _accept(self) -> None:
         assert self._socket is not None
-        server, loop = self._server, self._server.loop
+        connections, loop = self._connections, self._connections.loop
         while not self._is_stopping:
-            await server.wait_for_room()
+            await connections.wait_for_room()
             try:
                 client, address = self._socket.accept()
             except BlockingIOError:
@@ -170,13 +171,13 @@ class ListeningSocket:
             except OSError as error:
                 # No file handle left, or the peer went away: better when somebody has left.
                 logger.warning("cannot accept a connection: %s", error)
-                await server.wait_for_departure(ACCEPT_RETRY_S)
+                await connections.wait_for_departure(ACCEPT_RETRY_S)
                 continue
             client.setblocking(False)
             host, port = address[0], address[1]
             if not await self._admit(client, host):
                 continue
-            connection = Connection(server, self._listener, host, port)
+            connection = ClientTransport(connections, self._listener, host, port)
             self._is_connecting = True
             try:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

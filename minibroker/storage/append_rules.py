@@ -1,4 +1,4 @@
-"""What a topic's configuration asks of the records that are appended to it, made ready to compare.
+"""The rules of a topic's configuration for appended records, prepared for comparison.
 
 Made once per configuration and shared by its logs; `validator` and `old_formats` read it for every
 batch.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AppendRules:
-    """Of one configuration. Sizes in bytes, times in ms."""
+    """The rules of one configuration. Sizes in bytes, times in ms."""
 
     __slots__ = (
         "after_max_ms",

@@ -1,22 +1,21 @@
-"""What the checkpoints of a log directory say of its logs, read at the start and written since.
+"""The checkpoints of a log directory: read at the start, and written from then on.
 
-Recovery points, log start offsets, high watermarks and how far compaction came stand in one file
-each, for all partitions at once. A file may name a partition that is gone. One of that name that is
-made again must not be taken for it: a start offset beyond its end would empty it at the next start,
-a recovery point would vouch for bytes that were never synced. So `LogDirectory.named` holds what
-the files may name, what one that is being written may, and who makes a log of such a name has them
-written first.
+Recovery points, log start offsets, high watermarks and the ends of compaction stand in one file
+each, for all partitions at once. A file may name a partition that is gone. A new one of that name
+must not be taken for it: a start offset beyond its end would empty it at the next start, a recovery
+point would vouch for bytes that were never synced. So a deletion takes its names out of the files
+(`forget`), on the worker. `LogDirectory.named` holds the names that the files may have, and those
+of a file that is being written. A log that is made under such a name gets a mark in its directory
+(`names.MADE_ANEW`). The mark goes when the worker has written the files.
 
 Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDelete).
 """
 
-from collections.abc import Callable, Sequence
-from threading import Lock
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from minibroker.ids import TopicPartition
 from minibroker.storage import names
-from minibroker.storage.durable_log import DurableLog
 from minibroker.storage.log_directory import LogDirectory
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.recovery import Checkpointed
@@ -32,20 +31,32 @@ class FoundCheckpoints(NamedTuple):
     high_watermarks: dict[TopicPartition, int]
     clean_offsets: dict[TopicPartition, int]
 
+    def without(self, name: TopicPartition) -> "FoundCheckpoints":
+        """Return the same without a partition: what they say of it is of an older one."""
+        kept = [
+            {known: offset for known, offset in found.items() if known != name} for found in self
+        ]
+        return FoundCheckpoints(*kept)
+
     def of(self, name: TopicPartition, *, was_clean: bool) -> Checkpointed:
-        """What recovery wants to know of one partition."""
+        """Return the checkpointed offsets of one partition, for recovery."""
         return Checkpointed(
-            self.recovery_points.get(name, -1), self.log_starts.get(name, -1), was_clean
+            self.recovery_points.get(name, -1),
+            self.log_starts.get(name, -1),
+            was_clean,
+            self.high_watermarks.get(name, -1),
         )
 
 
 class Checkpoints:
-    """Of all directories of a log manager. `read` at the start, `write` on any thread."""
+    """Checkpoints of all directories of a log manager.
 
-    __slots__ = ("_lock", "_was_cleaned", "high_watermark_of")
+    `read` at the start, `write` on any thread.
+    """
+
+    __slots__ = ("_was_cleaned", "high_watermark_of")
 
     def __init__(self, high_watermark_of: Callable[[PartitionLog], int]) -> None:
-        self._lock = Lock()
         self._was_cleaned = False
         self.high_watermark_of = high_watermark_of
 
@@ -59,20 +70,20 @@ class Checkpoints:
         )
         self._was_cleaned = self._was_cleaned or bool(found.clean_offsets)
         directory.named = {name for offsets in found for name in offsets}
-        directory.recovery_points = found.recovery_points
         return found
 
     def write(
         self, directories: Sequence[LogDirectory], all_logs: Callable[[], list[Named]]
     ) -> None:
-        """Those that changed. Two threads take turns: the second one knows the newer logs.
+        """Those that changed. Two threads take turns at a directory: the second one knows the newer
+        logs.
 
         A directory that failed before the logs were looked up has none of them any more, and its
         files stay as they are. Raises StorageError.
         """
-        with self._lock:
-            logs = all_logs()
-            for directory in directories:
+        for directory in directories:
+            with directory.checkpoints_lock:
+                logs = all_logs()
                 if directory.is_offline:
                     continue
                 prefix = directory.path + "/"
@@ -89,8 +100,8 @@ class Checkpoints:
     def write_synced(
         self,
         directories: Sequence[LogDirectory],
-        synced: Sequence[tuple[DurableLog, int]],
-        current: Callable[[TopicPartition], DurableLog | None],
+        synced: Sequence[tuple[PartitionLog, int]],
+        current: Callable[[TopicPartition], PartitionLog | None],
     ) -> None:
         """Write the recovery points of a few logs that were synced up to an offset; those of all
         others stay as the file has them. Most logs of a broker are idle: to ask 10,000 of them
@@ -99,10 +110,12 @@ class Checkpoints:
         `current`: the log of that name now. One that was truncated since counts up to there, and
         one that is not current any more counts not at all. Raises StorageError.
         """
-        with self._lock:
-            for directory in directories:
-                mine = [(log, to) for log, to in synced if log.log_directory == directory.path]
-                if directory.is_offline or not mine:
+        for directory in directories:
+            mine = [(log, to) for log, to in synced if log.log_directory == directory.path]
+            if not mine:
+                continue
+            with directory.checkpoints_lock:
+                if directory.is_offline:
                     continue
                 directory.named.update(log.name for log, _ in mine)
                 points = {
@@ -110,12 +123,29 @@ class Checkpoints:
                     for log, offset in mine
                     if current(log.name) is log
                 }
-                self._write_points(directory, {**directory.recovery_points, **points})
+                known = directory.offsets.get(names.RECOVERY_POINTS, {})
+                directory.write_checkpoint(names.RECOVERY_POINTS, {**known, **points})
 
     @staticmethod
-    def _write_points(directory: LogDirectory, points: dict[TopicPartition, int]) -> None:
-        directory.write_checkpoint(names.RECOVERY_POINTS, points)
-        directory.recovery_points = points
+    def forget(
+        directory: LogDirectory,
+        gone: Collection[TopicPartition],
+        current: Callable[[TopicPartition], PartitionLog | None],
+    ) -> None:
+        """Have the files name none of these partitions, whose logs have left the directory. One
+        that was made again stays. Raises StorageError.
+
+        Source: Kafka LogManager.asyncDelete, which writes the checkpoints without them.
+        """
+        with directory.checkpoints_lock:
+            if directory.is_offline:
+                return
+            unserved = {name for name in gone if current(name) is None}
+            for file_name, offsets in list(directory.offsets.items()):
+                if not unserved.isdisjoint(offsets):
+                    kept = {name: offsets[name] for name in offsets if name not in unserved}
+                    directory.write_checkpoint(file_name, kept)
+            directory.named -= unserved
 
     def _write_one(self, directory: LogDirectory, logs: Sequence[Named]) -> None:
         recovery_points = {name: log.recovery_point for name, log in logs}
@@ -127,7 +157,7 @@ class Checkpoints:
         # The start first: DeleteRecords takes the recovery point along, over records that may
         # never have been synced and are of no interest below it only.
         directory.write_checkpoint(names.LOG_START_OFFSETS, starts)
-        self._write_points(directory, recovery_points)
+        directory.write_checkpoint(names.RECOVERY_POINTS, recovery_points)
         watermarks = {name: self.high_watermark_of(log) for name, log in logs}
         directory.write_checkpoint(names.HIGH_WATERMARKS, watermarks)
         cleaned = {name: log.clean_offset for name, log in logs if log.clean_offset is not None}

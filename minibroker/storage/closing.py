@@ -17,7 +17,7 @@ from minibroker.errors import StorageError
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.tasks import FlushTask
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 THREADS: Final = 8
 """More gain little: each waits for the same commit."""
@@ -45,14 +45,16 @@ def close_logs(logs: Iterable[PartitionLog]) -> dict[str, StorageError]:
         if failure is None:
             synced.append(task)
         else:
-            _note(failed, task.log.log_directory, failure)
+            _note(failed, task.place.log_directory, failure)
     _finish(synced, failed)
     return failed
 
 
 def _finish(tasks: list[FlushTask], failed: dict[str, StorageError]) -> None:
     """Sync the parents of new directories, and have the recovery points follow."""
-    parents = {task.log.log_directory: task.log.files for task in tasks if task.has_new_directory}
+    parents = {
+        task.place.log_directory: task.place.files for task in tasks if task.has_new_directory
+    }
     lost = set()
     for parent, files in parents.items():
         try:
@@ -62,24 +64,24 @@ def _finish(tasks: list[FlushTask], failed: dict[str, StorageError]) -> None:
             refused = StorageError(f"cannot sync {parent}: {error}", log_directory=parent)
             _note(failed, parent, refused)
     for task in tasks:
-        if task.log.log_directory not in lost:
+        if task.place.log_directory not in lost:
             task.apply()
 
 
 def _note(failed: dict[str, StorageError], directory: str, error: StorageError) -> None:
-    _log.error("%s", error)
+    logger.error("%s", error)
     failed.setdefault(directory, error)
 
 
 def _run_all(steps: list[Callable[[], None]]) -> Iterator[StorageError | None]:
-    """What each of them raised, in order; anything but a StorageError is raised here."""
+    """Yield the StorageError of each step, in order, or None; any other error is raised here."""
     attempts = [partial(_attempt, step) for step in steps]
     if len(steps) <= FLUSHED_ALONE:
         return iter([attempt() for attempt in attempts])
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (start-up does without)
 
     with ThreadPoolExecutor(THREADS, "flush") as pool:
-        return iter([future.result() for future in [pool.submit(one) for one in attempts]])
+        return iter([future.result() for future in [pool.submit(attempt) for attempt in attempts]])
 
 
 def _attempt(step: Callable[[], None]) -> StorageError | None:

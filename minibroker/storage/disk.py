@@ -1,50 +1,25 @@
-"""What all logs of a process share: the door to the files, open handles, mapped windows.
+"""The door of all logs to the disk: files, open handles, mapped windows, workers.
 
-A broker may hold tens of thousands of partitions and must not hold as many handles: `Handles` keeps
-the ones used last and opens the others when asked. `Windows` does the same for mapped pieces of
-segments, out of which Fetch answers are cut without a copy; their total size is bounded, and so is
-the memory the process shows. A window that is given up is closed by the `run_later` callable (a
-worker thread in the broker): unmapping megabytes on the loop would put that time on every request
-(KAFKA-4614).
-
-Used by the loop thread only; `run_later` gets closures that may run on any thread.
+Each log directory has a `Disk` of its own, with a worker of its own. Handles and windows are one
+for all. Used by the loop's thread only; `run_later` gets tasks that may run on any thread.
 """
 
-import logging
-from collections import OrderedDict, deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock
+from typing import Final, Protocol
 
-from minibroker.storage.files import MAP_GRANULARITY, REAL_FILES, Files, Map
+from minibroker.storage.cold import ColdError, ColdTask, RunThen, WarmTask
+from minibroker.storage.files import REAL_FILES, Files
+from minibroker.storage.handles import HANDLES_MAX, HANDLES_SHARE, Handles
 from minibroker.storage.partition_metadata import MetadataWriter
+from minibroker.storage.windows import MAPPED_BYTES_MAX, RunLater, Windows
 
-if TYPE_CHECKING:
-    from minibroker.storage.durable_log import DurableLog
-
-_log = logging.getLogger(__name__)
-
-RunLater = Callable[[Callable[[], None]], object]
 RunAfter = Callable[[int, Callable[[], None]], object]
-"""Gets a delay in ms and a task; called on the loop, the task runs on any thread."""
-RunThen = Callable[[Callable[[], None], Callable[[], None]], object]
-"""Gets a task for any thread, and what the loop calls after it. If the task raises, nothing is
-called."""
-
-HANDLES_MAX: Final = 512
-HANDLES_SHARE: Final = 4
-"""Log files may take a quarter of what the process may open; the rest is for connections."""
-WINDOW_BYTES: Final = 4 << 20
-"""A window starts at a multiple of half its size, so any slice up to that half lies in one window.
-"""
-WINDOW_STRIDE: Final = WINDOW_BYTES // 2
-MAPPED_BYTES_MAX: Final = 32 << 20
+"""Gets a delay in ms and what the loop calls then."""
 
 PRODUCER_EXPIRATION_MS: Final = 86_400_000
-
-
-OnUnsynced = Callable[["DurableLog", bool], object]
-"""Gets a log that was appended to since its last sync, and whether that was much since it asked
-last."""
 
 
 def run_now(task: Callable[[], None]) -> None:
@@ -52,167 +27,42 @@ def run_now(task: Callable[[], None]) -> None:
     task()
 
 
-def _unsynced(_log: "DurableLog", _has_grown_much: bool) -> None:
-    """The `on_unsynced` of tools and tests: nothing is synced by itself."""
+class Runner(Protocol):
+    """A worker thread as storage sees it."""
+
+    def run_later(self, task: Callable[[], None]) -> object:
+        """Run what may block."""
+
+    def run_applied(self, task: Callable[[], None], apply: Callable[[], None]) -> object:
+        """Run what may block, then call `apply` on the loop, unless the task raises."""
 
 
-class Handles:
-    """Open files by path, the least recently used closed when there are more than `limit`."""
+class _Settings:
+    """Settings of all disks of a broker. The loop sets it."""
 
-    __slots__ = ("_files", "_open", "limit")
+    __slots__ = ("is_resident_only", "producer_expiration_ms")
 
-    def __init__(self, files: Files, limit: int = HANDLES_MAX) -> None:
-        self._files = files
-        self._open: OrderedDict[str, int] = OrderedDict()
-        self.limit = limit
-
-    def get(self, path: str, *, create: bool = False) -> int:
-        """A handle to read and write; valid until the next call here. Raises OSError.
-
-        `create` makes an absent file.
-        """
-        handle = self._open.get(path)
-        if handle is None:
-            return self._add(path, self._files.open(path, create=create))
-        self._open.move_to_end(path)
-        return handle
-
-    def _add(self, path: str, handle: int) -> int:
-        self._open[path] = handle
-        if len(self._open) > self.limit:
-            self._close(*self._open.popitem(last=False))
-        return handle
-
-    def _close(self, path: str, handle: int) -> None:
-        """What a disk refuses here is not the fault of who wants another file, nor anything that
-        the next fsync of the file does not tell; the handle is free in any case.
-        """
-        try:
-            self._files.close(handle)
-        except OSError as error:
-            _log.warning("%s was closed with an error: %s", path, error)
-
-    def forget(self, path: str) -> None:
-        """Close the handle of a file that is renamed, removed or no longer used."""
-        handle = self._open.pop(path, None)
-        if handle is not None:
-            self._close(path, handle)
-
-    def close(self) -> None:
-        while self._open:
-            self._close(*self._open.popitem())
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-
-class Window:
-    """One mapped piece of one segment: bytes `start` … `end` of the file."""
-
-    __slots__ = ("end", "map", "start", "view")
-
-    def __init__(self, mapped: Map, start: int) -> None:
-        self.map = mapped
-        self.view = memoryview(mapped)
-        self.start = start
-        self.end = start + len(mapped)
-
-
-class Windows:
-    """Mapped windows by (path, place), the least recently used given up beyond `limit_bytes`.
-
-    A slice that was handed out keeps its window's memory alive; such a window is tried again
-    whenever another one is given up, and on `close_unused`.
-    """
-
-    __slots__ = ("_files", "_given_up", "_open", "_run_later", "limit_bytes", "mapped_bytes")
-
-    def __init__(
-        self, files: Files, run_later: RunLater, limit_bytes: int = MAPPED_BYTES_MAX
-    ) -> None:
-        self._files = files
-        self._run_later = run_later
-        self._open: OrderedDict[tuple[str, int], Window] = OrderedDict()
-        self._given_up: deque[Window] = deque()
-        self.limit_bytes = limit_bytes
-        self.mapped_bytes = 0
-
-    def slice(self, path: str, handle: int, position: int, size: int, file_size: int) -> memoryview:
-        """`size` bytes from `position` of the open file, which must have `file_size` ≥ their end.
-
-        Raises OSError where the system cannot map.
-        """
-        place = position // WINDOW_STRIDE
-        start = place * WINDOW_STRIDE
-        end = position + size
-        key = (path, place)
-        window = self._open.get(key)
-        if window is None or window.end < end:
-            if end - start > WINDOW_BYTES:
-                return self._wide_slice(handle, position, size)
-            if window is not None:
-                self._give_up(self._open.pop(key))
-            length = min(WINDOW_BYTES, file_size - start)
-            window = Window(self._files.map(handle, start, length), start)
-            self._open[key] = window
-            self.mapped_bytes += length
-            while self.mapped_bytes > self.limit_bytes and len(self._open) > 1:
-                self._give_up(self._open.popitem(last=False)[1])
-        else:
-            self._open.move_to_end(key)
-        return window.view[position - start : end - start]
-
-    def _wide_slice(self, handle: int, position: int, size: int) -> memoryview:
-        """More than a window can hold: a map for this slice alone, given up at once."""
-        start = position - position % MAP_GRANULARITY
-        window = Window(self._files.map(handle, start, position + size - start), start)
-        view = window.view[position - start :]
-        self.mapped_bytes += window.end - start
-        self._give_up(window)
-        return view
-
-    def _give_up(self, window: Window) -> None:
-        self.mapped_bytes -= window.end - window.start
-        self._given_up.append(window)
-        self._run_later(self.close_unused)
-
-    def forget(self, path: str) -> None:
-        """Give up every window of a file that is cut, renamed or removed."""
-        for key in [key for key in self._open if key[0] == path]:
-            self._give_up(self._open.pop(key))
-
-    def close_unused(self) -> None:
-        """Unmap what was given up and no slice refers to any more. Any thread."""
-        for _ in range(len(self._given_up)):
-            try:
-                window = self._given_up.popleft()
-            except IndexError:
-                return  # another thread is at it
-            try:
-                window.view.release()
-                window.map.close()
-            except BufferError:
-                self._given_up.append(window)
-
-    @property
-    def unclosed_count(self) -> int:
-        return len(self._given_up)
-
-    def close(self) -> None:
-        while self._open:
-            self._give_up(self._open.popitem()[1])
-        self.close_unused()
+    def __init__(self) -> None:
+        self.is_resident_only = False
+        self.producer_expiration_ms = PRODUCER_EXPIRATION_MS
 
 
 class Disk:
-    """All of them; one for a log manager and all its logs."""
+    """The files of one log directory (`of`), with what all of them share: handles and windows.
+
+    Constant after construction, but for the properties, which the loop sets.
+    """
 
     __slots__ = (
+        "_after",
+        "_directories",
+        "_settings",
+        "_worker_of",
+        "epochs_lock",
         "files",
         "handles",
         "metadata",
-        "on_unsynced",
-        "producer_expiration_ms",
+        "names_lock",
         "run_after",
         "run_later",
         "run_then",
@@ -224,26 +74,116 @@ class Disk:
         files: Files = REAL_FILES,
         run_later: RunLater = run_now,
         *,
-        run_after: RunAfter | None = None,
+        after: RunAfter | None = None,
         run_then: RunThen | None = None,
+        worker_of: Callable[[str], Runner] | None = None,
         handles_max: int = HANDLES_MAX,
         mapped_bytes_max: int = MAPPED_BYTES_MAX,
+        shares: "Disk | None" = None,
     ) -> None:
+        """`after`: timers of the loop. `worker_of`: who works for a log directory; None: the one
+        that `run_later` and `run_then` stand for. `shares`: whose handles and windows are used.
+        """
         self.files = files
         self.run_later = run_later
-        self.run_after = run_after or self._run_undelayed
         self.run_then = run_then or self._run_both
-        self.on_unsynced: OnUnsynced = _unsynced
-        """Called on the loop by a log that wants to be synced (`partitions/syncing.py`)."""
-        self.producer_expiration_ms = PRODUCER_EXPIRATION_MS
-        """`producer.id.expiration.ms`: how long a silent producer is remembered by every log."""
-        self.handles = Handles(files, min(handles_max, files.open_files_max() // HANDLES_SHARE))
-        self.windows = Windows(files, run_later, mapped_bytes_max)
+        self._after = after
+        self.run_after: RunAfter = self._run_after
+        """Runs what may block after a delay in ms; tools and tests have no timers: now. On the
+        loop."""
+        self._worker_of = worker_of
+        self._directories: dict[str, Disk] = {}
+        if shares is None:
+            self._settings = _Settings()
+            limit = min(handles_max, files.open_files_max() // HANDLES_SHARE)
+            self.handles = Handles(files, limit)
+            self.windows = Windows(files, run_later, mapped_bytes_max)
+        else:
+            self._settings = shares._settings  # noqa: SLF001  (its own class)
+            self.handles = shares.handles
+            self.windows = shares.windows
         self.metadata = MetadataWriter(files)
         """Used by tasks of `run_later` only."""
+        self.names_lock = Lock()
+        """Held while a worker makes a file, and while the loop takes a segment, snapshots or a
+        log's directory out of service: not both at once. The loop waits for it only where it is
+        about to change names on this very disk."""
+        self.epochs_lock = Lock()
+        """Held by the workers while one writes `leader-epoch-checkpoint`."""
 
-    def _run_undelayed(self, _delay_ms: int, task: Callable[[], None]) -> None:
-        """The `run_after` of tools and tests, which have no timers."""
+    def of(self, path: str) -> "Disk":
+        """Return the disk of the log directory `path`: its work waits for no other directory."""
+        disk = self._directories.get(path)
+        if disk is None:
+            run_later, run_then = self.run_later, self.run_then
+            if self._worker_of is not None:
+                worker = self._worker_of(path)
+                run_later, run_then = worker.run_later, worker.run_applied
+            disk = Disk(self.files, run_later, after=self._after, run_then=run_then, shares=self)
+            self._directories[path] = disk
+        return disk
+
+    @property
+    def producer_expiration_ms(self) -> int:
+        """`producer.id.expiration.ms`: how long a silent producer is remembered by every log."""
+        return self._settings.producer_expiration_ms
+
+    @producer_expiration_ms.setter
+    def producer_expiration_ms(self, value: int) -> None:
+        self._settings.producer_expiration_ms = value
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def resident_only(self) -> Iterator[None]:
+        """Let reads in this block raise ColdError instead of waiting for the disk. On the loop."""
+        self._settings.is_resident_only = True
+        try:
+            yield
+        finally:
+            self._settings.is_resident_only = False
+
+    def pread(self, path: str, size: int, position: int) -> bytes | bytearray:
+        """`size` bytes of a file, less only at its end. Raises OSError, ColdError."""
+        if not self._settings.is_resident_only:
+            return self.files.pread(self.handles.get(path), size, position)
+        if self.handles.is_open(path):
+            found = self.files.pread_resident(self.handles.get(path), size, position)
+            if found is not None:
+                return found
+        raise self._cold_range(path, position, size)
+
+    def slice(self, path: str, position: int, size: int, file_size: int) -> memoryview:
+        """`size` bytes of a file, mapped; they exist. Raises OSError, ColdError."""
+        if self._settings.is_resident_only and not (
+            self.handles.is_open(path)
+            and self.files.is_resident(self.handles.get(path), size, position)
+        ):
+            raise self._cold_range(path, position, size)
+        return self.windows.slice(path, self.handles.get(path), position, size, file_size)
+
+    @property
+    def is_resident_only(self) -> bool:
+        """Is this a read that must not wait for the disk?"""
+        return self._settings.is_resident_only
+
+    def cold(self, what: str, task: ColdTask) -> ColdError:
+        """Return the error that says that `what` is not in memory; `task` brings it there."""
+        return ColdError(f"{what}: not in memory", task, self.run_then)
+
+    def _cold_range(self, path: str, position: int, size: int) -> ColdError:
+        task = WarmTask(self.files, self.handles, path, position, size)
+        return self.cold(f"{size} bytes at {position} of {path}", task)
+
+    # --- workers ----------------------------------------------------------------------------------
+
+    def _run_after(self, delay_ms: int, task: Callable[[], None]) -> None:
+        if self._after is None:
+            self.run_later(task)
+        else:
+            self._after(delay_ms, partial(self._run_later, task))
+
+    def _run_later(self, task: Callable[[], None]) -> None:
         self.run_later(task)
 
     def _run_both(self, task: Callable[[], None], then: Callable[[], None]) -> None:

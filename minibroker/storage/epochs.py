@@ -26,7 +26,7 @@ class LeaderEpochs:
     """Epochs and their start offsets, ascending. `latest_epoch` is -1 while there is none.
 
     Every method that changes the history tells whether it did: then the checkpoint has to be
-    written.
+    written. All fields belong to the loop, or to the start that loads the log.
     """
 
     __slots__ = ("_epochs", "_starts", "latest_epoch")

@@ -16,6 +16,7 @@ import fcntl
 import mmap
 import os
 import resource
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -28,6 +29,10 @@ MAP_GRANULARITY: Final = mmap.ALLOCATIONGRANULARITY
 
 BUFFERS_MAX: Final = 1024
 """Linux takes at most this many buffers in one vectored write (IOV_MAX)."""
+
+PROBE_BYTES: Final = 64 << 10
+_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
+"""Linux alone tells whether a read would wait."""
 
 _FILE_MODE: Final = 0o644
 _DIRECTORY_MODE: Final = 0o755
@@ -72,9 +77,49 @@ class Files:
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
+    def pread_resident(self, fd: int, size: int, position: int) -> bytes | bytearray | None:
+        """Return what `pread` returns if it is in memory, None where it would wait for the disk.
+
+        Where the system cannot tell, it waits.
+        """
+        if not _NOWAIT:
+            return self.pread(fd, size, position)
+        found = bytearray(size)
+        view = memoryview(found)
+        done = 0
+        try:
+            while done < size:
+                read = os.preadv(fd, [view[done:]], position + done, _NOWAIT)
+                if read == 0:
+                    break  # the end of the file
+                done += read
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            return self.pread(fd, size, position)  # a file system that cannot tell
+        return found if done == size else found[:done]
+
+    def is_resident(self, fd: int, size: int, position: int) -> bool:
+        """Return whether these bytes, which exist, are in memory. One byte is asked for in
+        `PROBE_BYTES`: the system reads and drops about as much at once.
+        """
+        end = position + size
+        return all(
+            self.pread_resident(fd, 1, at) is not None
+            for at in (*range(position, end, PROBE_BYTES), end - 1)
+        )
+
     def map(self, fd: int, position: int, size: int) -> mmap.mmap:
         """`size` bytes from `position` (a multiple of the page size), read-only, shared."""
         return mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ, offset=position)
+
+    def keep_map(self, mapped: Map) -> None:
+        """Have a map keep its bytes, which are about to be cut from its file. On the loop."""
+        from minibroker.storage import kept_maps  # noqa: PLC0415  rarely, and ctypes is not free
+
+        kept_maps.keep(mapped)
 
     def read_all(self, path: str) -> bytes:
         fd = self.open_to_read(path)
@@ -198,7 +243,8 @@ class Files:
 
     def open_files_max(self) -> int:
         """How many files and sockets this process may hold open (the soft limit)."""
-        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
     def room_bytes(self, path: str) -> tuple[int, int]:
         """(total, usable) bytes of the volume that holds `path`."""

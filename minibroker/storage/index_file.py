@@ -1,4 +1,5 @@
-"""What offset index and time index share: a file of equal entries, ascending, searched for a floor.
+"""Common code of offset index and time index: a file of equal, ascending entries with a floor
+search.
 
 An index is a hint: sparse, without checksum, rebuilt from the segment whenever it is missing or
 wrong. Entries are therefore appended to memory first (`_tail`) and written 512 at a time, at roll,
@@ -7,7 +8,7 @@ preallocated and mapped; it holds just the entries written so far, which Kafka a
 grows the file itself). After a crash the entries still in memory are missing; recovery makes them
 again.
 
-Lookups return the greatest entry ≤ the target (F4); the end of the file is searched in memory, the
+Lookups return the greatest entry ≤ the target; the end of the file is searched in memory, the
 rest by reads of the file, so an index costs no memory while nobody looks.
 """
 
@@ -44,6 +45,8 @@ class IndexFile:
 
     def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
         """Opens nothing but asks for the file's size; a missing file is an empty index."""
+        # Constant after construction: these three. All others belong to who uses the index: the
+        # loop, a start, or the thread of compaction.
         self._disk = disk
         self.path = path
         self.base_offset = base_offset
@@ -53,8 +56,10 @@ class IndexFile:
             size_bytes = 0
         self.entry_count, self._odd_bytes = divmod(size_bytes, self.ENTRY_BYTES)
         self._written = self.entry_count
+        # Entries in the file.
         self._tail = bytearray()
         self._tail_first = self.entry_count
+        # The last entries, written or not, and the index of the first one of them.
         # Key of the last entry, so that an append need not look at it; None: not known.
         self._last_key: int | None = None
 
@@ -92,15 +97,21 @@ class IndexFile:
         return self.entry_count - self._written
 
     def write(self) -> None:
-        """Write the entries that are in memory only. Raises OSError; they stay in memory then."""
+        """Write the entries that are in memory only. Raises OSError; they stay in memory then.
+
+        The file is opened for this: it is rare, and a log that is only appended to keeps one file
+        open, not three.
+        """
         if self.entry_count == self._written:
             return
         size = self.ENTRY_BYTES
         files = self._disk.files
         fresh = bytes(self._tail[(self._written - self._tail_first) * size :])
-        files.write_all(
-            self._disk.handles.get(self.path, create=True), [fresh], self._written * size
-        )
+        handle = files.open(self.path, create=True)
+        try:
+            files.write_all(handle, [fresh], self._written * size)
+        finally:
+            files.close(handle)
         self._written = self.entry_count
         if len(self._tail) > 2 * TAIL_ENTRIES * size:
             del self._tail[: -TAIL_ENTRIES * size]
@@ -119,8 +130,7 @@ class IndexFile:
         if index >= self._tail_first:
             first = index - self._tail_first
             return self._tail[first * size : (first + count) * size]
-        handle = self._disk.handles.get(self.path)
-        found = self._disk.files.pread(handle, count * size, index * size)
+        found = self._disk.pread(self.path, count * size, index * size)
         if len(found) < count * size and index + count > self._written:
             first_in_tail = max(self._written, self._tail_first)
             found = found[: (first_in_tail - index) * size] + self.entry_bytes(

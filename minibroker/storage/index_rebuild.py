@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from minibroker.records.batch import BatchHeader
+from minibroker.storage.index_rule import IndexRule
 from minibroker.storage.offset_index import OffsetIndex
-from minibroker.storage.time_index import NO_TIMESTAMP, TimeIndex
+from minibroker.storage.time_index import TimeIndex
 
 INDEX_INTERVAL_BYTES: Final = 4096
 """How dense an index is that is made again while nobody knows the topic's configuration."""
@@ -30,18 +31,12 @@ def rebuild(
     """
     for index in (offset_index, time_index):
         index.cut(0)
-    max_timestamp, offset_of_max, since_entry = NO_TIMESTAMP, base_offset, 0
+    rule = IndexRule(base_offset)
     for position, header in headers:
         last_offset = header.last_offset
-        if header.max_timestamp > max_timestamp:
-            max_timestamp, offset_of_max = header.max_timestamp, last_offset
-        if since_entry > INDEX_INTERVAL_BYTES:
-            offset_index.append(last_offset, position)
-            time_index.append(max_timestamp, offset_of_max)
-            since_entry = 0
-        since_entry += header.size_bytes
-    if max_timestamp != NO_TIMESTAMP:
-        time_index.append(max_timestamp, offset_of_max)
+        if rule.note(last_offset, header.max_timestamp, header.size_bytes, INDEX_INTERVAL_BYTES):
+            rule.add_entry(offset_index, time_index, last_offset, position)
+    rule.finish(time_index)
     for index in (offset_index, time_index):
         index.create()
         index.write()

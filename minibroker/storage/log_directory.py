@@ -16,6 +16,7 @@ Source: Kafka LogManager, CleanShutdownFileHandler; FORMAT.md sections 6 and 7.
 import errno
 import logging
 from collections.abc import Mapping
+from threading import Lock
 from typing import ClassVar, Final
 
 from minibroker.errors import CorruptionError, StorageError, SyncError
@@ -30,7 +31,7 @@ from minibroker.storage.meta_properties import (
     write_properties,
 )
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _CLEAN_SHUTDOWN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
 
@@ -45,11 +46,12 @@ class LogDirectory:
         "_files",
         "_lock",
         "_written",
+        "checkpoints_lock",
         "is_offline",
         "named",
+        "offsets",
         "path",
         "properties",
-        "recovery_points",
         "was_clean",
     )
 
@@ -60,12 +62,15 @@ class LogDirectory:
         self.was_clean = False
         self.named: set[TopicPartition] = set()
         """Partitions that the checkpoints may name, also such as are gone: see `checkpointing`."""
-        self.recovery_points: dict[TopicPartition, int] = {}
-        """As they stand in the file. Nobody changes the mapping; `checkpointing` replaces it."""
+        self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
+        """Checkpoint → what stands in the file. Nobody changes these mappings, they are replaced.
+        Under `checkpoints_lock`."""
         self.is_offline = False
         """It failed: nothing is read or written in it until the broker is started again."""
         self._lock: int | None = None
         self._written: dict[str, bytes] = {}
+        self.checkpoints_lock = Lock()
+        """Held while the checkpoints are written, with what is known of them here."""
 
     def open(self) -> None:
         """Make the directory if need be, lock it, read whose it is, take the marker away.
@@ -136,14 +141,16 @@ class LogDirectory:
         """
         path = f"{self.path}/{name}"
         try:
-            return read_offsets(self._files, path)
+            found = read_offsets(self._files, path)
         except CorruptionError as error:
-            _log.warning("%s is ignored: %s", path, error)
+            logger.warning("%s is ignored: %s", path, error)
             return {}
         except OSError as error:
             raise StorageError(
                 f"{path} cannot be read: {error}", log_directory=self.path
             ) from error
+        self.offsets[name] = found
+        return found
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace a checkpoint, if it says something new. Any thread. Raises StorageError."""
@@ -157,6 +164,7 @@ class LogDirectory:
                 f"{self.path}/{name} cannot be written: {error}", log_directory=self.path
             ) from error
         self._written[name] = content
+        self.offsets[name] = offsets
 
     def mark_clean(self) -> None:
         """Say that everything is synced and checkpointed; the last file written. Raises
@@ -190,6 +198,6 @@ class LogDirectory:
             try:
                 self._files.close(self._lock)
             except OSError as error:  # of a disk that failed: the lock is gone all the same
-                _log.warning("the lock of %s was closed with an error: %s", self.path, error)
+                logger.warning("the lock of %s was closed with an error: %s", self.path, error)
             self._lock = None
             self.held.discard(self._files.real_path(self.path))

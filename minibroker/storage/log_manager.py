@@ -1,4 +1,4 @@
-"""All logs of this broker: finds, makes, checkpoints, deletes and closes them.
+"""All logs of this broker: this finds, makes, checkpoints, deletes and closes them.
 
     open()    lock every log directory, read whose it is
     claim()   compare or write meta.properties, once the cluster id is known
@@ -9,8 +9,8 @@
 A directory whose disk refuses to be read or written (a full one does not count) goes offline: its
 partitions are gone until the next start, the others are served. Without any left nothing is.
 
-No thread and no timer of its own: who owns the manager calls `checkpoint_now` (any thread), and
-gives a `run_later` callable for what may block (fsync, unmapping, removal).
+The manager has no thread and no timer. Its owner calls `checkpoint_later`, and gives it a `Disk`
+with workers for all that may block (fsync, unmapping, removal).
 
 Source: Kafka LogManager.
 """
@@ -30,19 +30,22 @@ from minibroker.storage.closing import close_logs
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_directory import LogDirectory
 from minibroker.storage.namesakes import Namesakes, warn_of_stray
-from minibroker.storage.partition_log import PartitionLog
+from minibroker.storage.partition_log import OnUnsynced, PartitionLog
 from minibroker.storage.recovery import Checkpointed, load_log
 from minibroker.storage.tasks import RemoveCopyTask, RemoveDirectoryTask
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
-    from minibroker.storage.durable_log import DurableLog
     from minibroker.storage.log_move import LogMove
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 PREFERRED_MAX: Final = 10_000
 """So many partitions that do not exist yet may have a directory chosen for them."""
+
+
+def _sync_never(_log: PartitionLog, _has_grown_much: bool) -> None:
+    """Do nothing: nobody syncs logs in the background."""
 
 
 def _unknown(_name: TopicPartition) -> None:
@@ -50,7 +53,7 @@ def _unknown(_name: TopicPartition) -> None:
 
 
 class LogManager:
-    """Used by the loop's thread; `checkpoint_now` and returned tasks may run on any."""
+    """Belongs to the loop's thread; `checkpoint_now` and returned tasks may run on any."""
 
     def __init__(
         self,
@@ -62,21 +65,24 @@ class LogManager:
     ) -> None:
         """Touches no file. `config_of`: topic name → its configuration, asked while loading."""
         self.disk = disk or Disk()
-        self._clock = clock
+        self.clock = clock
         self._config_of = config_of
         self._rules: dict[int, tuple[TopicConfig, AppendRules]] = {}
         self.directories = [
             LogDirectory(self.disk.files, path.rstrip("/") or "/") for path in log_dirs
         ]
         self.logs: dict[TopicPartition, PartitionLog] = {}
-        self._log_counts = dict.fromkeys((one.path for one in self.directories), 0)
+        self._log_counts = dict.fromkeys((directory.path for directory in self.directories), 0)
         self.high_watermarks: dict[TopicPartition, int] = {}
-        """Of the last checkpoint, as `load` found it; who leads a partition starts from it."""
+        """High watermarks of the last checkpoint, as `load` found them; a leader starts from them.
+        """
         self._futures: dict[TopicPartition, str] = {}
         self._preferred: dict[TopicPartition, str] = {}
         self.strays: list[str] = []
         """Directories that are no partition of ours; kept, and named in the log."""
         self.was_clean = True
+        self.on_unsynced: OnUnsynced = _sync_never
+        """Told by every log that wants to be synced (`partitions/syncing.py`); set on the loop."""
         self._checkpoints = Checkpoints(self.high_watermark_of)
         self._namesakes = Namesakes(self.disk.files)
         self._high_watermark_of: Callable[[TopicPartition], int | None] = _unknown
@@ -103,17 +109,17 @@ class LogManager:
             except StorageError as error:
                 if not error.is_lasting or len(self.live_directories) == 1:
                     raise
-                _log.error("%s: it is offline, the other directories are served", error)
+                logger.error("%s: it is offline, the other directories are served", error)
                 self.fail_directory(directory.path)
 
     @property
     def live_directories(self) -> list[LogDirectory]:
         """Those that have not failed."""
-        return [one for one in self.directories if not one.is_offline]
+        return [directory for directory in self.directories if not directory.is_offline]
 
     def is_live(self, path: str) -> bool:
         """Is this one of the directories, and has it not failed?"""
-        return any(one.path == path for one in self.live_directories)
+        return any(directory.path == path for directory in self.live_directories)
 
     def fail_directory(self, path: str) -> list[TopicPartition] | None:
         """Serve nothing from this directory any more; the partitions that are lost with it.
@@ -121,7 +127,9 @@ class LogManager:
         Nothing is written: what the disk still takes is recovered at the next start. None for a
         directory that is offline already, or none of ours.
         """
-        directory = next((one for one in self.live_directories if one.path == path), None)
+        directory = next(
+            (directory for directory in self.live_directories if directory.path == path), None
+        )
         if directory is None:
             return None
         directory.fail()
@@ -141,36 +149,43 @@ class LogManager:
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Raises StorageError where a directory is another broker's or cluster's."""
-        self._in_each(lambda one: one.claim(broker_id, cluster_id, self._clock.now_ms()))
+        self._in_each(lambda directory: directory.claim(broker_id, cluster_id, self.clock.now_ms()))
 
     def load(self) -> None:
         """Open every log in every directory. Raises StorageError."""
         deleted: list[tuple[TopicPartition, str]] = []
         copies: list[str] = []
-        self._in_each(lambda one: self._load_directory(one, deleted, copies))
+        marked: list[Callable[[], None]] = []
+        self._in_each(lambda directory: self._load_directory(directory, deleted, copies, marked))
+        for task in marked:
+            task()
         for name, path in deleted:
             if self.may_be_lost(name):
-                _log.warning("%s is left alone: its log may be in an offline directory", path)
+                logger.warning("%s is left alone: its log may be in an offline directory", path)
             elif name in self._futures and name not in self.logs:
                 self._take_back(name, path)
             else:
-                self.disk.run_later(RemoveDirectoryTask(self.disk.files, path))
+                self._disk_under(path).run_later(RemoveDirectoryTask(self.disk.files, path))
         for path in copies:  # not before: a copy tells what is to be taken back
-            self.disk.run_later(self.remove_copy(path))
+            self._disk_under(path).run_later(self.remove_copy(path))
+
+    def _disk_under(self, path: str) -> Disk:
+        """The disk of the log directory that a partition's directory `path` is in."""
+        return self.disk.of(path.rpartition("/")[0] or "/")
 
     def _take_back(self, name: TopicPartition, path: str) -> None:
-        """A power cut left of a move's two renames only that of the old log, which is here and
-        whole: it goes after the other one is durable. Raises StorageError.
+        """Rename the old log back, which is here and whole: a power cut left only its rename of a
+        move's two. It goes once the other rename is durable. Raises StorageError.
         """
-        directory = path.rpartition("/")[0]
-        original = f"{directory}/{names.partition_directory(name.topic, name.partition)}"
-        _log.warning("%s is %s again: its move to another directory was cut off", path, original)
+        parent = path.rpartition("/")[0]
+        original = f"{parent}/{names.partition_directory(name.topic, name.partition)}"
+        logger.warning("%s is %s again: its move to another directory was cut off", path, original)
         try:
             self.disk.files.replace(path, original)
-            self.disk.files.sync_directory(directory)
+            self.disk.files.sync_directory(parent)
         except OSError as error:
-            raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
-        (found,) = (one for one in self.directories if one.path == directory)
+            raise StorageError(f"cannot rename {path}: {error}", log_directory=parent) from error
+        (found,) = (directory for directory in self.directories if directory.path == parent)
         checkpoints = self._checkpoints.read(found)
         checkpointed = checkpoints.of(name, was_clean=False)
         self._load_one(name, original, checkpointed, checkpoints.clean_offsets.get(name))
@@ -180,8 +195,11 @@ class LogManager:
         directory: LogDirectory,
         deleted: list[tuple[TopicPartition, str]],
         copies: list[str],
+        marked: list[Callable[[], None]],
     ) -> None:
-        """`deleted` and `copies` get the partitions' directories that are to be removed."""
+        """`deleted` and `copies` get the partitions' directories that are to be removed, `marked`
+        tasks for when all logs are loaded.
+        """
         self.was_clean = self.was_clean and directory.was_clean
         checkpoints = self._checkpoints.read(directory)
         self.high_watermarks.update(checkpoints.high_watermarks)
@@ -195,13 +213,17 @@ class LogManager:
                 copies.append(path)
             elif parsed is None or parsed[1] or parsed[0].topic.startswith("__cluster_metadata"):
                 self.strays.append(path)
-                _log.warning("%s is no partition of this broker and is left alone", path)
+                logger.warning("%s is no partition of this broker and is left alone", path)
             else:
+                if not directory.was_clean and self.disk.files.exists(f"{path}/{names.MADE_ANEW}"):
+                    checkpoints = checkpoints.without(parsed[0])
+                    self.high_watermarks.pop(parsed[0], None)
+                    marked.append(partial(self._unmark, directory, path))
                 checkpointed = checkpoints.of(parsed[0], was_clean=directory.was_clean)
                 clean_offset = checkpoints.clean_offsets.get(parsed[0])
                 self._load_one(parsed[0], path, checkpointed, clean_offset)
         if directory.was_clean:
-            self.disk.run_later(directory.sync)
+            self.disk.of(directory.path).run_later(directory.sync)
 
     def _load_one(
         self,
@@ -214,11 +236,45 @@ class LogManager:
         if known is None:
             log = self._open_log(name, path, self._config_of(name.topic), checkpointed)
             log.clean_offset = clean_offset
-        elif not self._namesakes.add(name, path, known.topic_id, checkpointed, clean_offset):
+        elif self._is_moved(path):
+            remove = self._take_out(known, names.DELETE_DIRECTORY)
+            self._sync(known.log_directory)
+            start = max(checkpointed.log_start_offset, known.log_start_offset)
+            checkpointed = checkpointed._replace(log_start_offset=start)
+            log = self._open_log(name, path, self._config_of(name.topic), checkpointed)
+            log.clean_offset = clean_offset
+            self._disk_under(known.directory).run_later(remove)
+        elif self._is_moved(known.directory):
+            self._remove_older(known, path, checkpointed.log_start_offset)
+        elif not self._namesakes.add(name, path, known.place.topic_id, checkpointed, clean_offset):
             raise StorageError(
                 f"{name} is in two places, {known.directory} and {path}: "
                 "remove the older one and start again"
             )
+
+    def _is_moved(self, path: str) -> bool:
+        """Did a move make the log in this directory, whose end a power cut took?"""
+        return self.disk.files.exists(f"{path}/{names.MOVED_HERE}")
+
+    def _remove_older(self, moved: PartitionLog, path: str, log_start_offset: int) -> None:
+        """Remove the log at `path`, from which `moved` was made. Raises StorageError."""
+        directory = path.rpartition("/")[0]
+        mark = names.marked_directory(moved.topic, moved.partition, names.DELETE_DIRECTORY)
+        try:
+            self.disk.files.replace(path, f"{directory}/{mark}")
+        except OSError as error:
+            raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
+        self._sync(directory)
+        moved.advance_log_start(max(log_start_offset, moved.log_start_offset))
+        self._disk_under(path).run_later(
+            RemoveDirectoryTask(self.disk.files, f"{directory}/{mark}")
+        )
+
+    def _sync(self, path: str) -> None:
+        """Make names in a log directory durable. Raises StorageError."""
+        for directory in self.live_directories:
+            if directory.path == path:
+                directory.sync()
 
     def _open_log(
         self,
@@ -231,8 +287,8 @@ class LogManager:
     ) -> PartitionLog:
         """The log in directory `path` is this partition's from now on. Raises StorageError."""
         log = load_log(
-            self.disk,
-            self._clock,
+            self._disk_under(path),
+            self.clock,
             name,
             path,
             config=config,
@@ -240,12 +296,16 @@ class LogManager:
             checkpointed=checkpointed,
             is_new=is_new,
         )
+        log.on_unsynced = self._note_unsynced
         self.logs[name] = log
         self._log_counts[log.log_directory] += 1
         return log
 
+    def _note_unsynced(self, log: PartitionLog, has_grown_much: bool) -> None:
+        self.on_unsynced(log, has_grown_much)
+
     def rules_of(self, config: "TopicConfig") -> AppendRules:
-        """What the validator needs of `config`; logs with one configuration share it."""
+        """Return the rules of `config` for the validator; logs of the same `config` share them."""
         found = self._rules.get(id(config))
         if found is None:
             if len(self._rules) > len(self.logs) + 64:
@@ -261,8 +321,8 @@ class LogManager:
     def create_log(
         self, topic: str, partition: int, topic_id: TopicId, config: "TopicConfig"
     ) -> PartitionLog:
-        """The partition's log, made if there is none: where it was wished to be, else in the
-        directory with the fewest partitions.
+        """Return the partition's log, made if there is none: in the directory that somebody asked
+        for, else in the one with the fewest partitions.
 
         A log of another topic, deleted while nobody looked, makes room: its directory is marked as
         stray and kept, as Kafka 4 does it. Raises KafkaError(INCONSISTENT_TOPIC_ID) for a directory
@@ -270,7 +330,7 @@ class LogManager:
         """
         name = TopicPartition(topic, partition)
         log = self.logs.get(name)
-        if log is not None and log.is_of_other_topic(topic_id):
+        if log is not None and log.place.is_of_other_topic(topic_id):
             found = log.directory
             self._take_out(log, names.STRAY_DIRECTORY)
             warn_of_stray(found, log.directory)
@@ -281,29 +341,55 @@ class LogManager:
             log.clean_offset = namesake.clean_offset
         if log is None:
             directory = self._directory_for(name)
-            self._forget_namesake(name, directory.path)
             path = f"{directory.path}/{names.partition_directory(topic, partition)}"
             is_new = True
             try:
                 self.disk.files.make_directory(path)
+                if name in directory.named:
+                    self._mark_anew(directory, path)
             except FileExistsError:
                 is_new = False
-                _log.warning("%s was there already and is taken over", path)
+                logger.warning("%s was there already and is taken over", path)
             except OSError as error:
                 raise StorageError(
                     f"cannot create {path}: {error.strerror}", log_directory=directory.path
                 ) from error
             log = self._open_log(name, path, config, Checkpointed(), is_new=is_new)
-        log.assign_topic_id(topic_id)
+        log.place.assign_topic_id(topic_id)
         return log
+
+    def _mark_anew(self, directory: LogDirectory, path: str) -> None:
+        """Mark the new directory `path`: a start takes nothing from the checkpoints for it. The
+        worker writes those without the older log of that name, and removes the mark. Raises
+        OSError.
+        """
+        self.disk.files.create(f"{path}/{names.MADE_ANEW}")
+        self.disk.of(directory.path).run_later(partial(self._unmark, directory, path))
+
+    def _unmark(self, directory: LogDirectory, path: str) -> None:
+        """On the worker, or at the end of a load. Raises StorageError."""
+        self._checkpoint([directory])
+        try:
+            self.disk.files.remove(f"{path}/{names.MADE_ANEW}")
+        except FileNotFoundError:
+            return  # the partition was deleted meanwhile
+        except OSError as error:
+            raise StorageError(
+                f"cannot remove a mark in {path}: {error}", log_directory=directory.path
+            ) from error
 
     def _forget_namesake(self, name: TopicPartition, path: str) -> None:
         """A log is about to come into this directory: its checkpoints name none of that name.
 
         Raises StorageError.
         """
-        if any(name in one.named for one in self.live_directories if one.path == path):
-            self.checkpoint_now()
+        naming = [
+            directory
+            for directory in self.live_directories
+            if directory.path == path and name in directory.named
+        ]
+        if naming:
+            self._checkpoint(naming)
 
     def _note_left(self, name: TopicPartition, path: str) -> None:
         """A log is not in this directory any more; who writes its checkpoints may have seen it."""
@@ -313,12 +399,12 @@ class LogManager:
                 directory.named.add(name)
 
     def may_be_lost(self, name: TopicPartition) -> bool:
-        """Of a partition that was there before: may its log be in an offline directory?
+        """Return whether the log of an existing partition may be in an offline directory.
 
         Then it must not begin anew in another one: its records would be gone when the directory
         comes back. Source: Kafka LogManager.getOrCreateLog (isNew).
         """
-        return name not in self.logs and any(one.is_offline for one in self.directories)
+        return name not in self.logs and any(directory.is_offline for directory in self.directories)
 
     def prefer(self, name: TopicPartition, path: str) -> None:
         """Make this partition's log in that directory, once there is such a partition."""
@@ -340,8 +426,8 @@ class LogManager:
     def complete_move(
         self, move: "LogMove", recovery_point: int
     ) -> tuple[PartitionLog, Callable[[], None]]:
-        """The finished copy takes the partition's name; its log, and a task for any thread that
-        makes it durable and then removes the old one. The task raises StorageError.
+        """Give the finished copy the partition's name. Return its log, and a task for any thread
+        that makes it durable and then removes the old one. The task raises StorageError.
 
         Raises StorageError; the partition stays where it is then.
         """
@@ -353,29 +439,29 @@ class LogManager:
         remove: Callable[[], None] | None = None
         refusal: StorageError | None = None
         try:
-            # First, and durable, so that a start never finds two: it takes this one back.
+            # First: where a kill comes in between, a start takes this one back. Durable it is with
+            # the task; a start that finds both logs takes the copy (`_load_moved`).
             remove = old.mark_deleted(f"{left}/{marked}")
-            self.disk.files.sync_directory(left)
         except StorageError as error:
             refusal = error
-        except OSError as error:
-            _log.error("cannot sync %s: %s", left, error)  # the task will say so, too
         try:
             log = self._open_copy(move)
         except StorageError:
             old.take_back(original)
             raise
         if refusal is not None:
-            _log.error(
+            logger.error(
                 "%s is served from %s now; remove %s by hand before the next start: %s",
                 *(old.name, log.directory, original, refusal),
             )
-        log.recovery_point = recovery_point
-        log.has_new_directory = True
-        log.assign_topic_id(old.topic_id)
+        log.durability.recovery_point = recovery_point
+        log.durability.has_new_directory = True
+        log.place.assign_topic_id(old.place.topic_id)
         log.clean_offset = old.clean_offset
         self._note_left(old.name, left)
-        reached = [one for one in self.directories if one.path == move.destination]
+        reached = [
+            directory for directory in self.directories if directory.path == move.destination
+        ]
         checkpoint = partial(self._checkpoints.write, reached, lambda: list(self.logs.items()))
         settle = move.settle(log, checkpoint)
 
@@ -408,10 +494,12 @@ class LogManager:
             ) from error
 
     def _directory_for(self, name: TopicPartition) -> LogDirectory:
-        """Where a new log is made."""
+        """Return the directory for a new log."""
         counts, live = self._log_counts, self.live_directories
         preferred = self._preferred.pop(name, None)
-        return min(live, key=lambda one: (one.path != preferred, counts[one.path]))
+        return min(
+            live, key=lambda directory: (directory.path != preferred, counts[directory.path])
+        )
 
     def update_config(self, topic: str, config: "TopicConfig") -> None:
         """The topic's configuration changed: its logs follow."""
@@ -421,7 +509,9 @@ class LogManager:
                 log.update_config(config, rules)
 
     def truncate(self, topic: str, partition: int, offset: int) -> bool:
-        """Remove everything from `offset` on; False where there was nothing. Raises StorageError.
+        """Remove everything from `offset` on; return False if there was nothing.
+
+        Raises StorageError.
 
         The recovery point is checkpointed before the log grows again: an old one beyond the cut
         would vouch for bytes that were never synced.
@@ -432,12 +522,19 @@ class LogManager:
         self.checkpoint_now()
         return True
 
+    def begin_anew(self, topic: str, partition: int, offset: int) -> None:
+        """Remove everything; the log begins at `offset`, and the checkpoints say so. Raises
+        StorageError.
+        """
+        self.logs[TopicPartition(topic, partition)].truncate_fully_and_start_at(offset)
+        self.checkpoint_now()
+
     def delete(self, topic: str, partition: int) -> Callable[[], None] | None:
         """Take the partition out of service and rename its directory; the returned task removes it,
         on any thread. None where there is no such log.
 
-        The new name is durable after `sync_names`. Raises StorageError, which takes the directory
-        offline: the log is out of service and has its name, until a start finds it.
+        The new name is durable after `settle_deletion`. Raises StorageError, which takes the
+        directory offline: the log is out of service and has its name, until a start finds it.
         """
         log = self.logs.get(TopicPartition(topic, partition))
         return None if log is None else self._take_out(log, names.DELETE_DIRECTORY)
@@ -455,14 +552,16 @@ class LogManager:
         self.high_watermarks.pop(log.name, None)
         return task
 
-    def sync_names(self, paths: Collection[str]) -> None:
-        """Make names in these log directories durable; offline ones are passed by. Any thread.
+    def settle_deletion(self, path: str, gone: Collection[TopicPartition]) -> None:
+        """Make it durable that these logs have left this log directory: their names, and that the
+        checkpoints have nothing of them. An offline directory is passed by. Any thread.
 
-        Raises SyncError.
+        Raises StorageError.
         """
         for directory in self.live_directories:
-            if directory.path in paths:
+            if directory.path == path:
                 directory.sync()
+                self._checkpoints.forget(directory, gone, self.logs.get)
 
     def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
         """Forget silent producers in every log, in short steps. Run them with nothing staged.
@@ -509,10 +608,24 @@ class LogManager:
 
         Raises StorageError.
         """
-        self._checkpoints.write(self.directories, lambda: list(self.logs.items()))
+        self._checkpoint(self.directories)
+
+    def checkpoint_later(self) -> None:
+        """Have the workers write the checkpoints that changed, each those of its directory."""
+        for directory in self.live_directories:
+            self.checkpoint_directory_later(directory.path)
+
+    def checkpoint_directory_later(self, path: str) -> None:
+        """Have the checkpoints of one log directory written by its worker."""
+        reached = [directory for directory in self.directories if directory.path == path]
+        self.disk.of(path).run_later(partial(self._checkpoint, reached))
+
+    def _checkpoint(self, directories: Sequence[LogDirectory]) -> None:
+        """Any thread. Raises StorageError."""
+        self._checkpoints.write(directories, lambda: list(self.logs.items()))
         self.disk.windows.close_unused()
 
-    def checkpoint_synced(self, synced: "Sequence[tuple[DurableLog, int]]") -> None:
+    def checkpoint_synced(self, synced: "Sequence[tuple[PartitionLog, int]]") -> None:
         """Write the recovery points of logs that were synced up to an offset. Any thread.
 
         Raises StorageError.

@@ -6,6 +6,10 @@
     finish()       the rest, in one step of the loop's thread; the log in its new place
     settle()       the rest is made durable in the new place, on any thread
 
+The exchange of both is two renames, in two directories. A power cut may take either of them. Where
+it takes that of the old log only, a start finds two logs of one name; the file `moved-here` tells
+the copy, until the old one has left for good.
+
 The copy grows in `<topic>-<partition>.<32 hex>-future`. A segment that retention or compaction took
 away meanwhile is forgotten, one that was replaced or cut is copied anew.
 
@@ -85,7 +89,14 @@ class Piece:
 class LogMove:
     """One move. Belongs to the loop's thread; the tasks it returns do not."""
 
-    __slots__ = ("_copied", "_synced_offset", "destination", "directory", "log")
+    __slots__ = (
+        "_copied",
+        "_generation",
+        "_synced_offset",
+        "destination",
+        "directory",
+        "log",
+    )
 
     def __init__(self, log: PartitionLog, destination: str) -> None:
         """`destination`: one of `log.dirs`, another one than the log is in. Raises StorageError."""
@@ -95,6 +106,8 @@ class LogMove:
         self.directory = f"{destination}/{marked}"
         self._copied: dict[int, tuple[Segment, int]] = {}
         self._synced_offset = log.segments.first.base_offset
+        self._generation = log.generation
+        """Generation of the log when copies were looked at last."""
         try:
             log.files.make_directory(self.directory)
         except OSError as error:
@@ -123,7 +136,10 @@ class LogMove:
     # --- rounds ---------------------------------------------------------------------------------
 
     def next_round(self) -> Callable[[], None] | None:
-        """What to copy next, None: only `finish` is left. Raises StorageError; so does the task."""
+        """Return the next copy, None if only `finish` is left.
+
+        Raises StorageError; so does the copy.
+        """
         self.log.write_staged()
         try:
             gone = self._forget_changed()
@@ -144,7 +160,14 @@ class LogMove:
         return copy
 
     def _forget_changed(self) -> list[int]:
-        """Base offsets of copies that are of no use: the segment is gone, another one, or cut."""
+        """Base offsets of copies that are of no use: the segment is gone, another one, or cut (all
+        where the log was truncated: a segment may have grown again since).
+        """
+        if self.log.generation != self._generation:
+            self._generation = self.log.generation
+            gone = list(self._copied)
+            self._copied.clear()
+            return gone
         gone = []
         for base_offset, (segment, copied) in list(self._copied.items()):
             now = self.log.segments.floor(base_offset)
@@ -161,8 +184,9 @@ class LogMove:
                     self.log.files.remove(path)
 
     def _pieces(self, limit_bytes: int) -> tuple[list[Piece], int]:
-        """Of the segments in their order what is not copied, until it is `limit_bytes`; how much
-        that is. Raises OSError.
+        """Return uncopied pieces of the segments in order, up to `limit_bytes`, and their size.
+
+        Raises OSError.
         """
         pieces: list[Piece] = []
         total = 0
@@ -212,12 +236,26 @@ class LogMove:
                     self.copy_small([segment.path(suffix) for suffix in names.SEGMENT_SUFFIXES[1:]])
                 for path in copied:
                     files.sync_path(path)
+                self._mark()
                 files.sync_directory(self.directory)
                 files.sync_directory(self.destination)
             except OSError as error:
                 raise self._failed(error) from error
 
         return run
+
+    def _mark(self) -> None:
+        """Have the copy say that it is the newer one of two logs, durably; the log that it is made
+        from, which a move that was cut off may have brought there, says so no more. Raises OSError.
+        """
+        files, log = self.log.files, self.log
+        known = f"{log.directory}/{names.MOVED_HERE}"
+        if files.exists(known):
+            files.remove(known)
+            files.sync_directory(log.directory)
+        mark = f"{self.directory}/{names.MOVED_HERE}"
+        files.create(mark)
+        files.sync_path(mark)
 
     # --- the last step --------------------------------------------------------------------------
 
@@ -251,8 +289,8 @@ class LogMove:
                 or name in (names.LEADER_EPOCHS, names.PARTITION_METADATA)
             ]
             self.copy_small([*paths, *(f"{log.directory}/{name}" for name in others)])
-            if log.epochs_content is not None:  # the worker has not come to it
-                self._write(log.epochs_path, log.epochs_content)
+            if log.place.epochs_content is not None:  # the worker has not come to it
+                self._write(log.place.epochs_path, log.place.epochs_content)
         except OSError as error:
             raise self._failed(error) from error
         return self._synced_offset
@@ -278,8 +316,6 @@ class LogMove:
             except OSError as error:
                 if not log.directory.endswith(names.DELETE_DIRECTORY):
                     raise self._failed(error) from error
-            # In this order: where the power goes in between, a start finds the old log taken out
-            # and the copy, and takes that back. The other way round it would find two logs.
             try:
                 files.sync_directory(left)
             except OSError as error:
@@ -287,6 +323,8 @@ class LogMove:
             checkpoint()
             try:
                 files.sync_directory(self.destination)
+                if files.exists(f"{log.directory}/{names.MOVED_HERE}"):
+                    files.remove(f"{log.directory}/{names.MOVED_HERE}")
             except OSError as error:
                 raise self._failed(error) from error
 

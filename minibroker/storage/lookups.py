@@ -1,7 +1,7 @@
-"""What ListOffsets and OffsetForLeaderEpoch ask of a log: offsets by time, by segment, by epoch.
+"""Lookups of ListOffsets and OffsetForLeaderEpoch: offsets by time, by segment, by epoch.
 
 Source: Kafka UnifiedLog.fetchOffsetByTimestamp, legacyFetchOffsetsBefore, LogSegment; KIP-79,
-KIP-734; behaviours T7, T8.
+KIP-734.
 """
 
 from collections.abc import Sequence
@@ -89,7 +89,9 @@ def offsets_before(
 
     The log's end counts as one more segment, written now. -1: all, -2: only the first.
     """
-    marks = [(max(one.base_offset, log_start_offset), one.modified_ms) for one in segments]
+    marks = [
+        (max(segment.base_offset, log_start_offset), segment.modified_ms) for segment in segments
+    ]
     if segments.last.size_bytes > 0:
         marks.append((log_end_offset, now_ms))
     count = _count_before(marks, timestamp)

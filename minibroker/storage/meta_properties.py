@@ -26,7 +26,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class MetaProperties(NamedTuple):
-    """What the file says; None where a key is absent, as each of them may be."""
+    """The contents of the file; any key may be absent and is None then."""
 
     broker_id: int | None
     cluster_id: str | None

@@ -18,7 +18,7 @@ from minibroker.storage.files import Files
 from minibroker.storage.partition_metadata import read_metadata
 from minibroker.storage.recovery import Checkpointed
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Namesake(NamedTuple):
@@ -59,7 +59,7 @@ class Namesakes:
             ) from error
         if topic_id is None or known_id in (topic_id, ZERO_TOPIC_ID):
             return False
-        _log.warning("%s is one of two logs of %s: the metadata decide", directory, name)
+        logger.warning("%s is one of two logs of %s: the metadata decide", directory, name)
         found = Namesake(directory, topic_id, checkpointed, clean_offset)
         self._waiting.setdefault(name, []).append(found)
         return True
@@ -93,7 +93,7 @@ class Namesakes:
 
 def warn_of_stray(directory: str, marked: str) -> None:
     """Say that a log makes room and where it is kept."""
-    _log.warning(
+    logger.warning(
         "%s is of another topic with this name, which was deleted; it is kept as %s: remove it if "
         "nobody needs it",
         directory,

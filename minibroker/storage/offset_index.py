@@ -8,7 +8,7 @@ One entry, 8 bytes, big-endian:
 | 4        | position        | int32 | byte in `.log` where that append starts                |
 
 Offsets are relative so that four bytes suffice; a segment whose offsets do not fit is rolled. A
-read at an offset starts at the position of the greatest entry ≤ it and scans forward (F3).
+read at an offset starts at the position of the greatest entry ≤ it and scans forward.
 
 Source: Kafka OffsetIndex; FORMAT.md section 3.
 """

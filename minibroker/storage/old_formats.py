@@ -8,10 +8,10 @@ enough, else built anew.
 | sent \\ stored     | format 0            | format 1                     | format 2          |
 |-------------------|---------------------|------------------------------|-------------------|
 | 0, plain          | in place            | rewritten                    | one batch         |
-| 0, compressed     | recompressed (O2)   | recompressed                 | recompressed      |
+| 0, compressed     | recompressed        | recompressed                 | recompressed      |
 | 1, plain          | rewritten           | in place                     | one batch         |
 | 1, compressed     | recompressed        | in place, if the inner       | recompressed      |
-|                   |                     | offsets are 0, 1, 2 … (O3)   |                   |
+|                   |                     | offsets are 0, 1, 2 …        |                   |
 | 2                 | rewritten           | rewritten                    | (`validator`)     |
 
 The checks, in their order: per message size (MESSAGE_TOO_LARGE) and CRC (CORRUPT_MESSAGE); all of
@@ -20,8 +20,7 @@ old format (UNSUPPORTED_FOR_MESSAGE_FORMAT); inner messages (INVALID_RECORD, COR
 keys and timestamps as for format 2; what the target cannot say, as headers in format 1
 (UNKNOWN_SERVER_ERROR, as in Kafka); sizes again.
 
-Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator, MemoryRecordsBuilder; behaviours
-T1 to T4, O2, O3, O6.
+Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator, MemoryRecordsBuilder.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -189,7 +188,7 @@ def _check_records(found: list[Record], header: BatchHeader, request: Request) -
 def _number_plain(
     records: memoryview, headers: list[tuple[int, BatchHeader]], request: Request
 ) -> tuple[memoryview, BatchHeader]:
-    """Uncompressed messages that already have the topic's format (O6)."""
+    """Uncompressed messages that already have the topic's format."""
     rules = request.rules
     first = headers[0][1]
     offset = request.next_offset
@@ -212,7 +211,7 @@ def _number_plain(
 def _number_wrapper(
     records: memoryview, decoded: list[Record], request: Request
 ) -> tuple[memoryview, BatchHeader]:
-    """A format 1 wrapper whose inner offsets are 0, 1, 2 …: its own offset says all (O3)."""
+    """A format 1 wrapper whose inner offsets are 0, 1, 2 …: its own offset says all."""
     header = read_header(records)
     is_append_time = request.rules.is_append_time
     largest = max(NO_TIMESTAMP, *(record.timestamp for record in decoded))

@@ -1,39 +1,430 @@
-"""The log of one partition, whole: truncation, log start, close and deletion stand here.
+"""The log of one partition: Produce appends to it, Fetch reads it, retention shortens it.
 
-    ReadableLog    Fetch, ListOffsets: offsets to positions to slices
-    DurableLog     fsync: what is on the disk, the recovery point
-    WritableLog    Produce: validate, number, stage, write, roll
-    PartitionLog   truncation, log start, close, deletion
+Made by `recovery.load_log`, owned by the log manager. It is composed of parts; each has one noun:
 
-Made by `recovery.load_log`, owned by the log manager.
+    place        `PartitionDirectory`  the directory, its topic, whether the log is in service
+    segments     `Segments`            the files with all written records; the last one is active
+    tail         `Tail`                staged batches, and the room that the active segment has
+    durability   `Durability`          how much is on the disk
+    epochs       `LeaderEpochs`        where each leader epoch began
+    producers    `LogProducers`        idempotent producers, open transactions, snapshots
 
-Source: Kafka UnifiedLog, LocalLog.
+Reading is done by functions over the segments (`log_reads`, `lookups`).
+
+The log is the last station of a Produce request. `append_as_leader` checks a batch (`validator`),
+asks the producer state whether it is new, numbers it and stages it. `write_staged` comes once per
+socket read. It hands everything staged to the system in one call. Only after that readers see the
+batches, and answers leave. A write that fails or comes back short leaves no trace: the file is cut
+back, offsets and producer state return to the last written record, and every staged entry is
+marked as lost. A later append may succeed. `append_as_follower` takes batches as the leader
+numbered them (`follower_records`).
+
+A crash may lose or tear everything behind the recovery point; `recovery` restores the log from the
+files. One thread (the loop's) uses a log. Tasks run on others: those of `flush_task` change nothing
+in it, the loop applies them. `check_invariant` says what holds between two calls.
+
+Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
 
+from minibroker.clock import Clock
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CorruptionError, HalfChangedError, KafkaError
-from minibroker.storage import producer_files, retention, segment_files
-from minibroker.storage.segment import Segment
+from minibroker.errors import CorruptionError, HalfChangedError, KafkaError, StorageError
+from minibroker.ids import TopicId, TopicPartition
+from minibroker.records.batch import BatchHeader, iterate_headers
+from minibroker.records.control import read_marker
+from minibroker.storage import log_reads, lookups, names, retention, segment_files
+from minibroker.storage.append_rules import AppendRules
+from minibroker.storage.disk import Disk
+from minibroker.storage.durability import Durability
+from minibroker.storage.epochs import LeaderEpochs
+from minibroker.storage.files import BUFFERS_MAX, Files
+from minibroker.storage.follower_records import ReplicatedBatch, batches_to_append
+from minibroker.storage.index_file import TAIL_ENTRIES
+from minibroker.storage.log_producers import LogProducers
+from minibroker.storage.log_reads import LogPosition, LogRead
+from minibroker.storage.partition_directory import PartitionDirectory
+from minibroker.storage.producer_state import ProducerEntry, ProducersAt, ProducerState, RecentBatch
+from minibroker.storage.producers_load import ProducersLoad
+from minibroker.storage.segment import Segment, roll_jitter_ms
+from minibroker.storage.segments import Segments
+from minibroker.storage.survey import SurveyTask
+from minibroker.storage.sync_task import SyncTask
+from minibroker.storage.tail import ALWAYS_ASK, AppendInfo, Tail
 from minibroker.storage.tasks import (
     CreateTask,
+    EpochsTask,
     FlushTask,
     RemoveDirectoryTask,
     SyncDirectoryTask,
 )
-from minibroker.storage.writable_log import AppendInfo, WritableLog
+from minibroker.storage.txn_index import AbortedTransaction, aborted_transaction
+from minibroker.storage.validator import CheckedRecords, validate
 
-__all__ = ["AppendInfo", "PartitionLog"]
+if TYPE_CHECKING:
+    from minibroker.config.topic import TopicConfig
 
-_log = logging.getLogger(__name__)
+__all__ = ["AppendInfo", "OnUnsynced", "PartitionLog"]
+
+OnUnsynced = Callable[["PartitionLog", bool], object]
+"""Gets a log that was appended to since its last sync, and whether that was much since it asked
+last."""
+
+logger = logging.getLogger(__name__)
 
 
-class PartitionLog(WritableLog):
-    """One partition's log."""
+_LATEST_MS: Final = 1 << 62
+"""Later than every timestamp, ms."""
 
-    __slots__ = ()
+
+def _ignore() -> None:
+    """Do nothing: no partition has this log."""
+
+
+def _sync_never(_log: "PartitionLog", _has_grown_much: bool) -> None:
+    """The `on_unsynced` of tools and tests: nothing is synced by itself."""
+
+
+class PartitionLog:
+    """One partition's log. Its fields belong to the loop, except where they say otherwise."""
+
+    __slots__ = (
+        "_clock",
+        "_disk",
+        "_producers",
+        "_tail",
+        "clean_offset",
+        "config",
+        "durability",
+        "epochs",
+        "high_watermark",
+        "is_preallocated",
+        "log_end_offset",
+        "log_start_offset",
+        "name",
+        "on_start_moved",
+        "on_unsynced",
+        "place",
+        "rules",
+        "segments",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        clock: Clock,
+        name: TopicPartition,
+        directory: str,
+        *,
+        config: "TopicConfig",
+        rules: AppendRules,
+        segments: Segments,
+        epochs: LeaderEpochs,
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+        snapshot_offset: int,
+        has_new_names: bool,
+        high_watermark: int = -1,
+        topic_id: TopicId | None = None,
+    ) -> None:
+        """`rules` are those of `config`. `segments` has at least one, the last is the active one.
+
+        `high_watermark`: of the last checkpoint, as far as the log reaches; -1: the log's start.
+        `snapshot_offset`: of the newest producer snapshot, 0: none. `has_new_names`: names in the
+        directory may not be durable yet. `topic_id`: as the property; None: not read yet.
+        """
+        self._disk = disk  # constant after construction, as `_clock` and `name`
+        self._clock = clock
+        self.name = name
+        self.place = PartitionDirectory(disk, name, directory, topic_id)
+        """Directory and name of the log. Work beside the loop gets this, not the log."""
+        self.config = config
+        self.rules = rules
+        """Rules that `config` sets for records; an object that does not change."""
+        self.log_start_offset = log_start_offset
+        self.on_start_moved: Callable[[], None] = _ignore
+        """Told when the log starts later; set by the partition that has the log."""
+        self.on_unsynced: OnUnsynced = _sync_never
+        """Told of the first append since the last sync, and when much was appended; set by the log
+        manager."""
+        self.log_end_offset = log_end_offset
+        """One beyond the last written record."""
+        self.high_watermark = min(max(high_watermark, log_start_offset), log_end_offset)
+        """Everything below it is on all replicas in sync: what a reader may see. With
+        one replica the leader moves it with every write."""
+        self.is_preallocated = False
+        """Is the active `.log` longer than what is written to it?"""
+        self.clean_offset: int | None = None
+        """Compaction came up to here (`cleaner-offset-checkpoint`); None: it never ran."""
+        # The parts.
+        self.segments = segments
+        self._tail = Tail(log_end_offset)
+        self.durability = Durability(recovery_point, clock.now_ms(), has_new_names=has_new_names)
+        self.epochs = epochs
+        self._producers = LogProducers(
+            disk, name, log_end_offset=log_end_offset, snapshot_offset=snapshot_offset
+        )
+
+    def check_invariant(self) -> bool:
+        """Return True; what holds after every change of the log is asserted. O(1), touches no file.
+
+        Called as `assert log.check_invariant()`: with `python -O` it costs nothing.
+        """
+        start, end, next_offset = self.log_start_offset, self.log_end_offset, self._tail.next_offset
+        recovery_point = self.durability.recovery_point
+        assert start <= recovery_point <= end <= next_offset, (
+            f"{self.name}: {start} ≤ {recovery_point} ≤ {end} ≤ {next_offset} does not hold"
+        )
+        assert start <= self.high_watermark <= end, (
+            f"{self.name}: {start} ≤ {self.high_watermark} ≤ {end} does not hold"
+        )
+        # A follower's segment may begin behind a gap that compaction left on the leader.
+        assert self.segments.hold(start, next_offset), (
+            f"{self.name}: {start} … {next_offset} in segments {self.segments.base_offsets}"
+        )
+        return True
+
+    # --- whose it is ------------------------------------------------------------------------------
+
+    @property
+    def topic(self) -> str:
+        return self.name.topic
+
+    @property
+    def partition(self) -> int:
+        return self.name.partition
+
+    @property
+    def directory(self) -> str:
+        """Path of the directory of the files."""
+        return self.place.path
+
+    @property
+    def log_directory(self) -> str:
+        """The one of `log.dirs` that it is in."""
+        return self.place.log_directory
+
+    @property
+    def is_deleted(self) -> bool:
+        """Is it out of service?"""
+        return self.place.is_deleted
+
+    @property
+    def generation(self) -> int:
+        """Number of truncations."""
+        return self.place.generation
+
+    @property
+    def files(self) -> Files:
+        return self._disk.files
+
+    def _failed(self, what: str, error: Exception) -> StorageError:
+        return self.place.failed(what, error)
+
+    def update_config(self, config: "TopicConfig", rules: AppendRules) -> None:
+        """`rules` are those of `config`."""
+        self.config = config
+        self.rules = rules
+        self._tail.forget_room()
+
+    # --- how far it goes --------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Is there nothing to read? What is staged does not count."""
+        return self.log_end_offset == self.log_start_offset
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in all `.log` files, staged ones not counted. Raises OSError."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def active_segment(self) -> Segment:
+        return self.segments.last
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below this offset is durable."""
+        return self.durability.recovery_point
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where no transaction is undecided; the caller bounds it by the high watermark.
+
+        Raises StorageError.
+        """
+        _ = self.producer_state
+        return self._stable_offset
+
+    @property
+    def _stable_offset(self) -> int:
+        """The same for all that is in memory. DeleteRecords may be beyond where a transaction
+        began.
+        """
+        state = self._producers.state
+        first_unstable = None if state is None else state.first_unstable_offset
+        if first_unstable is None or first_unstable > self.log_end_offset:
+            return self.log_end_offset
+        return max(first_unstable, self.log_start_offset)
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Set the high watermark to `offset`, or to the log's start or end where that is outside;
+        return it. A follower's may go back.
+
+        Transactions that ended below it are decided for readers: `last_stable_offset` moves.
+        Source: Kafka UnifiedLog.updateHighWatermark.
+        """
+        self.high_watermark = min(max(offset, self.log_start_offset), self.log_end_offset)
+        if self._producers.state is not None:
+            self._producers.state.on_high_watermark(self.high_watermark)
+        return self.high_watermark
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Move a leader's high watermark forward to `offset`; False: it is there or beyond already.
+
+        Raises ValueError beyond the log's end.
+
+        Source: Kafka UnifiedLog.maybeIncrementHighWatermark.
+        """
+        if offset > self.log_end_offset:
+            raise ValueError(
+                f"high watermark {offset} of {self.name} is beyond its end {self.log_end_offset}"
+            )
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        producers = self._producers.state
+        if producers is not None:
+            producers.on_high_watermark(offset)
+        return True
+
+    # --- read -------------------------------------------------------------------------------------
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        end_offset: int,
+        min_one_batch: bool,
+        resident_only: bool = False,
+    ) -> LogRead:
+        """Bytes from the batch that holds `offset`, at most `max_bytes`, nothing from `end_offset`
+        on.
+
+        With `min_one_batch` the first batch is whole even if larger. The slice is read-only and
+        stays valid as long as it is kept. Raises KafkaError(OFFSET_OUT_OF_RANGE), StorageError;
+        with `resident_only`, ColdError where it would wait for the disk.
+        """
+        self.write_staged()
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} of {self.name} is not in {self.log_start_offset} … "
+                f"{self.log_end_offset}",
+            )
+        read = partial(
+            log_reads.read,
+            self.segments,
+            offset,
+            max_bytes,
+            end_offset=end_offset,
+            log_end_offset=self.log_end_offset,
+            min_one_batch=min_one_batch,
+        )
+        try:
+            if not resident_only:
+                return read()
+            with self._disk.resident_only():
+                return read()
+        except (OSError, CorruptionError) as error:
+            raise self._failed("read", error) from error
+
+    def position_of(self, offset: int) -> LogPosition:
+        """Return where the first batch begins that ends at `offset` or later.
+
+        Without such a batch it is the end of the log. Raises StorageError.
+        """
+        try:
+            return log_reads.position_of(self.segments, offset, self.log_end_offset)
+        except (OSError, CorruptionError) as error:
+            raise self._failed("read", error) from error
+
+    def end_of(self, found: LogRead) -> int:
+        """An offset at or behind the last one in `found`, for `aborted_transactions`. Cheap, not
+        exact.
+        """
+        return log_reads.end_of(self.segments, found, self.log_end_offset)
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """Aborted transactions with data in `start` ≤ offset < `end`. Raises StorageError."""
+        try:
+            return log_reads.aborted_transactions(self.segments, start, end)
+        except (OSError, CorruptionError) as error:
+            raise self._failed("read the transaction index of", error) from error
+
+    def offset_for_timestamp(
+        self, timestamp: int, *, resident_only: bool = False
+    ) -> lookups.TimestampOffset | None:
+        """Return the first record with a timestamp ≥ `timestamp` (ms), None if none. Raises
+        StorageError; with `resident_only`, ColdError where it would wait for the disk.
+        """
+        self.write_staged()
+        find = partial(lookups.find_by_timestamp, self.segments, timestamp, self.log_start_offset)
+        return self._look_up(find, timestamp, resident_only=resident_only)
+
+    def max_timestamp_offset(
+        self, *, resident_only: bool = False
+    ) -> lookups.TimestampOffset | None:
+        """Return the first record with the largest timestamp (ListOffsets -3). Raises StorageError;
+        with `resident_only`, ColdError where it would wait for the disk.
+        """
+        self.write_staged()
+        find = partial(lookups.find_max_timestamp, self.segments)
+        return self._look_up(find, _LATEST_MS, resident_only=resident_only)
+
+    def _look_up(
+        self,
+        find: Callable[[], lookups.TimestampOffset | None],
+        timestamp: int,
+        *,
+        resident_only: bool,
+    ) -> lookups.TimestampOffset | None:
+        try:
+            if not resident_only:
+                return find()
+            reached = self.segments.since(self.log_start_offset)
+            unknown = [segment for segment in reached if not segment.has_size]
+            if unknown:
+                task = SurveyTask(self.files, unknown, timestamp)
+                raise self._disk.cold(f"timestamps of {self.name}", task)
+            with self._disk.resident_only():
+                return find()
+        except (OSError, CorruptionError) as error:
+            raise self._failed("look up a time in", error) from error
+
+    def offsets_before(self, timestamp: int, max_count: int) -> list[int]:
+        """ListOffsets v0: offsets of segments, newest first. Raises StorageError."""
+        self.write_staged()
+        try:
+            return lookups.offsets_before(
+                self.segments,
+                timestamp,
+                max_count,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+                now_ms=self._clock.now_ms(),
+            )
+        except OSError as error:
+            raise self._failed("look up a time in", error) from error
+
+    # --- leader epochs ----------------------------------------------------------------------------
 
     def begin_leader_epoch(self, epoch: int) -> None:
         """This broker leads from now on, in `epoch`, which begins at the log's end.
@@ -45,34 +436,611 @@ class PartitionLog(WritableLog):
         if epoch > self.epochs.latest_epoch:
             self.epochs.assign(epoch, self.log_end_offset)
             if self.is_empty:
-                self._forget_room()
+                self._tail.forget_room()
             else:
                 self.store_epochs()
 
-    def truncate_to(self, offset: int) -> bool:
-        """Remove everything from `offset` on; False: there was nothing. Raises StorageError.
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """(largest known epoch ≤ `epoch`, offset behind its last record); (-1, -1) when unknown."""
+        self.write_staged()
+        return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
-        The recovery point goes back, so the checkpoint has to be written next
-        (`LogManager.truncate` does both).
+    def store_epochs(self) -> None:
+        """Have the checkpoint written by the worker; `flush_task` and `close` make sure of it.
+
+        Until then a start finds the epochs in batches that are not synced yet.
+        """
+        self.place.epochs_content = self.epochs.to_text().encode("ascii")
+        self._disk.run_later(EpochsTask(self.place))
+
+    # --- producers --------------------------------------------------------------------------------
+
+    @property
+    def producer_state(self) -> ProducerState:
+        """Producers and transactions at the log's end. Where they are on the disk only, this waits
+        for it; `require_producers` does not. Raises StorageError.
+        """
+        state = self._producers.state
+        return self._load_producers() if state is None else state
+
+    def _load_producers(self) -> ProducerState:
+        """Load them on this thread. Raises StorageError."""
+        producers = self._producers
+        try:
+            producers.check_loaded()
+            if not producers.is_on_disk:
+                producers.state = ProducerState(self.name)
+            else:
+                load = self._producers_loading()
+                load()
+                load.apply()
+                producers.check_loaded()
+        except (OSError, CorruptionError) as error:
+            raise self._failed("load the producers of", error) from error
+        assert producers.state is not None
+        return producers.state
+
+    def require_producers(self) -> None:
+        """Raise ColdError while the producers are on the disk only: its task loads them.
+
+        Raises StorageError where that went wrong.
+        """
+        producers = self._producers
+        if producers.state is None and producers.is_on_disk:
+            try:
+                producers.check_loaded()
+                load = self._producers_loading()
+            except (OSError, CorruptionError) as error:
+                raise self._failed("load the producers of", error) from error
+            raise self._disk.cold(f"the producers of {self.name}", load)
+
+    def _producers_loading(self) -> ProducersLoad:
+        """Return the task that loads the producers. Raises OSError."""
+        return self._producers.loading(
+            self.directory,
+            self.segments,
+            log_start_offset=self.log_start_offset,
+            now_ms=self._clock.now_ms(),
+            on_loaded=self._note_producers,
+        )
+
+    def _note_producers(self, load: ProducersLoad) -> None:
+        if self._producers.note_loaded(load):
+            self.adopt_producers(self._producers.state)
+
+    def adopt_producers(self, producers: ProducerState | None) -> None:
+        """Take over what is known of the producers at the log's end; None: they are on the disk
+        only. Transactions that ended below the high watermark are decided.
+        """
+        self._producers.state = producers
+        if producers is not None:
+            producers.on_high_watermark(self.high_watermark)
+
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
+        """Forget producers silent for `expiration_ms`, in short steps.
+
+        The last step yields the number of producers that stay in memory, the others 0.
+        """
+        state = self._producers.state
+        if state is not None:
+            for _ in state.remove_expired(now_ms, expiration_ms):
+                yield 0
+            yield len(state.producers)
+
+    def producers(self) -> dict[int, ProducerEntry]:
+        """Producer id → what is known of it (DescribeProducers); not to be changed."""
+        return self.producer_state.producers
+
+    def _stage_snapshot(self, offset: int) -> None:
+        """Have the next flush write a producer snapshot for `offset`, the log's end, if it is newer
+        than the last. Raises StorageError.
+        """
+        if offset > self._producers.snapshot_offset:
+            self._producers.stage_snapshot(offset, self._producers_now())
+
+    def _producers_now(self) -> ProducersAt:
+        """Return a function for the producers at the log's end, which a flush writes. Where they
+        are on the disk only, it loads them: no batch of a producer has come since. Raises
+        StorageError.
+        """
+        if self._producers.is_on_disk:
+            try:
+                return self._producers_loading().producers
+            except OSError as error:
+                raise self._failed("load the producers of", error) from error
+        producers = dict(self.producer_state.producers)
+        return lambda: producers
+
+    def note_snapshot(self, offset: int) -> str | None:
+        """Remember a snapshot that was written for `offset`. Return the path of the one before it,
+        if it is not the snapshot of a segment.
+        """
+        return self._producers.note_snapshot(self.directory, self.segments, offset)
+
+    # --- append -----------------------------------------------------------------------------------
+
+    def append_as_leader(
+        self,
+        records: memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        origin: Literal["client", "coordinator"] = "client",
+        is_bounded: bool = False,
+        header: BatchHeader | None = None,
+        checked: CheckedRecords | None = None,
+    ) -> AppendInfo:
+        """Number and stage the batch in `records` (writable; valid until `write_staged`).
+
+        Nothing is on disk and no reader sees it before `write_staged` returned. `header`: as
+        `validate` takes it. `checked`: the validator has seen these records. Raises KafkaError (the
+        batch is refused, see `validator` and `producer_state`), StorageError; with `is_bounded`,
+        LargeBatchError, as `validate`, and ColdError, as `require_producers`.
+        """
+        tail = self._tail
+        if (
+            is_bounded
+            and self._producers.state is None
+            and header is not None
+            and header.producer_id >= 0
+        ):
+            self.require_producers()
+        if checked is None:
+            records, header = validate(
+                records,
+                self.rules,
+                tail.next_offset,
+                leader_epoch,
+                now_ms,
+                self.name,
+                origin,
+                is_bounded,
+                header,
+            )
+        else:
+            records, header = checked.number(tail.next_offset, leader_epoch)
+            now_ms = checked.now_ms
+        last_offset = header.base_offset + header.last_offset_delta
+        max_timestamp = header.max_timestamp
+        if not tail.fits(last_offset, max_timestamp, header.size_bytes):
+            self._make_room(header, now_ms)
+        if header.magic < 2:
+            return self._append_message_set(records, header, now_ms)
+        if leader_epoch > self.epochs.latest_epoch:
+            # Before producer state changes: this writes a file, which may fail.
+            self.epochs.assign(leader_epoch, header.base_offset)
+            self.store_epochs()
+        if header.producer_id >= 0:
+            if header.is_control:
+                entry = AppendInfo(header.base_offset, last_offset, -1, self.log_start_offset)
+                self._append_marker(records, header, entry, "coordinator")
+                return entry
+            repeated = (self._producers.state or self.producer_state).append(header, origin)
+            if repeated is not None:
+                return self._repetition(repeated)
+        append_time_ms = max_timestamp if self.rules.is_append_time else -1
+        entry = AppendInfo(header.base_offset, last_offset, append_time_ms, self.log_start_offset)
+        if tail.stage(records, entry, last_offset, max_timestamp):
+            self.write_staged()
+        return entry
+
+    def _repetition(self, repeated: RecentBatch) -> AppendInfo:
+        """Return the entry of a batch that the log has already; it shares the first one's fate."""
+        entry = AppendInfo(
+            repeated.first_offset,
+            repeated.last_offset,
+            # As Kafka: the first append's time, in a topic of CreateTime too.
+            repeated.timestamp,
+            self.log_start_offset,
+            duplicate=True,
+        )
+        if repeated.last_offset < self.log_end_offset:
+            entry.is_written = True
+        else:
+            self._tail.entries.append(entry)
+        return entry
+
+    def _append_message_set(
+        self, records: memoryview, header: BatchHeader, now_ms: int
+    ) -> AppendInfo:
+        """Stage messages of format 0 or 1; `header` stands for all of them.
+
+        Accounted in two parts, so that the time index names the first message with the largest
+        timestamp, not the last one of the set (Kafka: shallowOffsetOfMaxTimestamp). Leader epochs
+        end here, as these formats have none: a follower would go by the high watermark.
+        """
+        if self.epochs.clear():
+            self.store_epochs()
+        largest = header.max_timestamp
+        first_part = None
+        if largest >= 0:
+            for position, message in iterate_headers(records):
+                if message.max_timestamp == largest:
+                    first_part_bytes = position + message.size_bytes
+                    if first_part_bytes < len(records):
+                        first_part = message.base_offset, largest, first_part_bytes
+                        largest = -1
+                    break
+        append_time_ms = now_ms if self.rules.is_append_time else -1
+        entry = AppendInfo(
+            header.base_offset, header.last_offset, append_time_ms, self.log_start_offset
+        )
+        if self._tail.stage(records, entry, header.last_offset, largest, first_part):
+            self.write_staged()
+        return entry
+
+    def _append_marker(
+        self,
+        records: memoryview,
+        header: BatchHeader,
+        entry: AppendInfo,
+        origin: Literal["coordinator", "replication"],
+    ) -> None:
+        """Write the control batch that ends a transaction, and note an abort in the index.
+
+        Raises CorruptionError where a follower's is none.
         """
         self.write_staged()
+        marker = read_marker(records, 0, header)
+        completed = None
+        if marker is not None:
+            completed = self.producer_state.append_marker(header, marker, origin)
+        self._tail.stage(records, entry, header.last_offset, header.max_timestamp)
+        self.write_staged()
+        if completed is not None and completed.is_aborted:
+            self.durability.note_names_changed()  # the index may be a new file
+            try:
+                self.active_segment.txn_index.append(aborted_transaction(completed))
+            except OSError as error:
+                # The marker is in the log. Without the entry readers would take the transaction
+                # for a committed one, so nothing is read before a start has made the index again.
+                raise HalfChangedError(
+                    f"cannot write the transaction index of {self.name}: {error}",
+                    log_directory=self.log_directory,
+                ) from error
+
+    # --- append, of a follower --------------------------------------------------------------------
+
+    def append_as_follower(self, records: memoryview, leader_epoch: int) -> AppendInfo | None:
+        """Append what the leader's log has, as it is: offsets and leader epochs stay. It is written
+        when this returns.
+
+        `records`: bytes of a Fetch answer. `leader_epoch`: the latest that the follower knows.
+        Return the first and last offset that were appended; None: there is no whole batch (of that
+        epoch). Raises KafkaError (`follower_records`; INVALID_TXN_STATE), StorageError; what was
+        appended before is below `log_end_offset`, and the next fetch goes on there.
+
+        Source: Kafka UnifiedLog.appendAsFollower.
+        """
+        self.write_staged()
+        batches = batches_to_append(
+            records,
+            leader_epoch=leader_epoch,
+            log_end_offset=self.log_end_offset,
+            segment_bytes=self.rules.segment_bytes,
+            partition=self.name,
+        )
+        if not batches:
+            return None
+        first, last = batches[0].header, batches[-1].header
+        entry = AppendInfo(first.base_offset, last.last_offset, -1, self.log_start_offset)
+        now_ms = self._clock.now_ms()
+        try:
+            for batch in batches:
+                self._append_replicated(batch, entry, now_ms)
+        except CorruptionError as error:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.name}: {error}") from error
+        finally:
+            self.write_staged()
+        return entry
+
+    def _append_replicated(self, batch: ReplicatedBatch, entry: AppendInfo, now_ms: int) -> None:
+        """Stage one batch. Raises CorruptionError for a marker that is none."""
+        records, header = batch
+        last_offset = header.last_offset
+        if not self._tail.fits(last_offset, header.max_timestamp, header.size_bytes):
+            self._make_room(header, now_ms)
+        if header.magic < 2:
+            has_changed = self.epochs.clear()
+        else:
+            epoch = header.leader_epoch
+            has_changed = epoch >= 0 and self.epochs.assign(epoch, header.base_offset)
+        if has_changed:
+            self.store_epochs()
+        if header.producer_id >= 0:
+            if header.is_control:
+                self._append_marker(records, header, entry, "replication")
+                return
+            self.producer_state.append(header, "replication")
+        if self._tail.stage(records, entry, last_offset, header.max_timestamp):
+            self.write_staged()
+
+    # --- write ------------------------------------------------------------------------------------
+
+    def write_staged(self) -> None:
+        """Write everything staged in one call; from here on readers see it.
+
+        Raises StorageError (no room, an I/O error): then none of it was appended, the file ends
+        where it ended, producers may send the same batches again.
+        """
+        tail = self._tail
+        buffers = tail.buffers
+        if not buffers:
+            return
+        segment = self.segments.last
+        try:
+            handle = self._disk.handles.get(segment.log_path, create=True)
+            position = segment.size_bytes
+            if len(buffers) <= BUFFERS_MAX:
+                written = self._disk.files.pwritev(handle, buffers, position)
+            else:
+                written = 0
+            if written != tail.size_bytes:
+                self._disk.files.write_rest(handle, buffers, position, written)
+        except (OSError, CorruptionError) as error:
+            self._drop_staged()
+            raise self._failed("append to", error) from error
+        # The bytes are in the file: nothing below may fail.
+        segment.tail_offset = self.log_end_offset
+        segment.tail_position = position
+        end_position = position + tail.size_bytes
+        new_entry_count = 0
+        interval = self.config.index_interval_bytes
+        for last_offset, max_timestamp, size in tail.batches:
+            if segment.note_append(last_offset, max_timestamp, size, interval):
+                new_entry_count += 1
+        self.log_end_offset = tail.next_offset
+        tail.note_written(new_entry_count)
+        producers = self._producers.state
+        if producers is not None:
+            producers.commit()
+        if new_entry_count and segment.unwritten_entry_count >= TAIL_ENTRIES:
+            self._write_indexes(segment)
+        assert self.check_invariant()
+        if self.durability.wants_sync(end_position):
+            self.on_unsynced(self, self.durability.ask_for_sync(end_position))
+
+    def _drop_staged(self) -> None:
+        """Return to what is written: file, offsets, producers, epochs; what was staged is lost."""
+        self._tail.drop(self.log_end_offset)
+        if self._producers.state is not None:
+            self._producers.state.rollback()
+        if self.epochs.truncate_from_end(self.log_end_offset):
+            self.store_epochs()
+        segment = self.segments.last
+        try:
+            segment.cut(segment.size_bytes)
+        except OSError as error:
+            # The next append writes over the same place, and recovery cuts what it finds there.
+            logger.warning("cannot cut %s after a failed append: %s", segment.log_path, error)
+        assert self.check_invariant()
+
+    def _write_indexes(self, segment: Segment) -> None:
+        try:
+            segment.write_indexes()
+        except OSError as error:
+            # The records are written; entries stay in memory and are tried again.
+            logger.warning("cannot write the index of %s: %s", segment.log_path, error)
+
+    # --- roll -------------------------------------------------------------------------------------
+
+    def _make_room(self, header: BatchHeader, now_ms: int) -> None:
+        """Roll if the batch of `header` does not belong into the active segment; count its room
+        anew, and have the segment ready for the write.
+        """
+        self.write_staged()
+        segment = self.segments.last
+        if self.is_empty:
+            self._disk.run_later(CreateTask(segment))
+            if self.epochs.latest_epoch >= 0:
+                self.store_epochs()
+        config, segment_bytes = self.config, self.rules.segment_bytes
+        try:
+            used = segment.size_bytes
+            age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
+            if (
+                header.size_bytes > segment_bytes - used
+                or (used > 0 and segment.age_ms(now_ms, header.max_timestamp) > age_ms_max)
+                or segment.index_room(config.segment_index_bytes) <= 0
+                or header.last_offset > segment.max_offset
+            ):
+                # The offset of a compressed message of an old format is that of its last record.
+                segment = self.roll(header.base_offset if header.magic == 2 else None)
+                used = 0
+                age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
+            if used == 0:
+                # Whatever was synced before, the file had no name then.
+                self.durability.note_names_changed()
+            segment.prepare_append()
+            first = segment.first_timestamp if used else header.max_timestamp
+            self._tail.set_room(
+                segment_bytes - used,
+                segment.index_room(config.segment_index_bytes),
+                roll_after_ms=first + age_ms_max if first >= 0 else ALWAYS_ASK,
+                max_offset=segment.max_offset,
+            )
+        except (OSError, CorruptionError) as error:
+            raise self._failed("append to", error) from error
+
+    def roll(self, base_offset: int | None = None) -> Segment:
+        """Begin a new segment at `base_offset` (the log's end if not given); it is returned.
+
+        The old one's files get their final form, a producer snapshot is written, and the worker
+        syncs both and moves the recovery point. An empty active segment that starts there stays.
+        Raises StorageError.
+        """
+        self.write_staged()
+        old = self.segments.last
+        start = max(base_offset or 0, self.log_end_offset)
+        if old.base_offset == start:
+            return old
+        self._tail.next_offset = start
+        new = self._new_segment(start)
+        try:
+            old.become_inactive()
+            self.trim()
+            self._stage_snapshot(start)
+        except OSError as error:
+            raise self._failed("begin a segment of", error) from error
+        self.segments.add(new)
+        self.preallocate()
+        self.durability.note_names_changed()
+        self.durability.note_roll()
+        self._tail.forget_room()
+        new.begin_empty()
+        self._disk.run_later(CreateTask(new))
+        self.flush_later(start, old)
+        return new
+
+    def preallocate(self) -> None:
+        """Give a new active `.log` a full segment's length where so configured. Raises
+        StorageError.
+        """
+        if not self.config.preallocate:
+            return
+        try:
+            handle = self._disk.handles.get(self.active_segment.log_path, create=True)
+            self._disk.files.truncate(handle, self.rules.segment_bytes)
+        except OSError as error:
+            raise self._failed("preallocate a segment of", error) from error
+        self.is_preallocated = True
+
+    def trim(self) -> None:
+        """Cut the `.log` that was preallocated to what is written, before it is closed. Raises
+        OSError.
+        """
+        if self.is_preallocated:
+            self.active_segment.cut(self.active_segment.size_bytes)
+            self.is_preallocated = False
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        return Segment(
+            self._disk,
+            self.directory,
+            base_offset,
+            created_ms=self._clock.now_ms(),
+            roll_jitter_ms=roll_jitter_ms(self.config),
+        )
+
+    # --- flush ------------------------------------------------------------------------------------
+
+    def flush_task(
+        self,
+        up_to: int | None = None,
+        rolled: Segment | None = None,
+        *,
+        snapshot: Mapping[int, ProducersAt] | None = None,
+    ) -> FlushTask:
+        """Return a task that makes everything below `up_to` (default: the log's end) durable.
+
+        A worker runs it, then its `apply` moves the recovery point. `rolled`: a segment whose
+        indexes were just finished; it is synced even if its records are durable already.
+        `snapshot`: producers by offset, written with those of rolls. The task raises StorageError;
+        so does this call, when entries of the index cannot be written.
+        """
+        self.write_staged()
+        durability = self.durability
+        end = self.log_end_offset if up_to is None else up_to
+        names_changed = durability.names_changed
+        dirty: list[Segment] = []
+        # What a deleted log has in memory would go to its namesake.
+        has_unsynced = end > self.recovery_point or names_changed > durability.names_synced
+        if (has_unsynced or rolled is not None) and not self.is_deleted:
+            reached = self.segments.since(min(self.recovery_point, end))
+            active = self.segments.last
+            dirty = [
+                segment for segment in reached if segment.base_offset < end or segment is active
+            ]
+            if rolled is not None and rolled not in dirty:
+                dirty.append(rolled)
+        try:
+            for segment in dirty:
+                segment.write_indexes()
+        except OSError as error:
+            raise self._failed("write the index of", error) from error
+        paths = [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES]
+        snapshots = {**self._producers.unsynced, **(snapshot or {})}
+        return FlushTask(
+            self.place,
+            self.durability,
+            paths,
+            end,
+            names_changed=names_changed,
+            snapshots=snapshots,
+            on_synced=self._note_synced,
+        )
+
+    def _note_synced(self, offset: int, snapshots: Mapping[int, ProducersAt]) -> None:
+        """A flush made everything below `offset` durable and wrote these snapshots. On the loop."""
+        self._producers.note_synced(snapshots)
+        self.note_flushed(offset)
+
+    def flush_later(self, up_to: int | None = None, rolled: Segment | None = None) -> None:
+        """Have the worker do `flush_task`. Raises StorageError."""
+        task = self.flush_task(up_to, rolled)
+        self._disk.run_then(task, task.apply)
+
+    def flush(self) -> None:
+        """Make everything appended durable before this returns. Raises StorageError."""
+        task = self.flush_task()
+        task()
+        task.apply()
+
+    def sync_task(self) -> SyncTask | None:
+        """Return a task that makes everything durable, with a producer snapshot for the log's end.
+        None: there is nothing to sync.
+
+        A worker runs it, the loop applies it. Raises StorageError; so does the task.
+        """
+        self.durability.note_sync()
+        self.write_staged()
+        is_new = self.log_end_offset > self._producers.snapshot_offset
+        if self.is_deleted or not (is_new or self.log_end_offset > self.recovery_point):
+            return None
+        snapshot = {self.log_end_offset: self._producers_now()} if is_new else {}
+        return SyncTask(self.flush_task(snapshot=snapshot), self.note_snapshot if is_new else None)
+
+    def note_flushed(self, offset: int) -> None:
+        """Move the recovery point: everything below `offset` is durable. On the loop."""
+        self.durability.note_flushed(min(offset, self.log_end_offset), self._clock.now_ms())
+        assert self.check_invariant()
+
+    # --- truncate ---------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> bool:
+        """Remove everything from `offset` on; False: there was nothing. Raises StorageError,
+        ValueError below 0.
+
+        A new generation begins: results of workers that are under way are dropped. The recovery
+        point goes back, so the checkpoint has to be written next (`LogManager.truncate` does both).
+
+        Source: Kafka UnifiedLog.truncateTo.
+        """
+        if offset < 0:
+            raise ValueError(f"{self.name} cannot be truncated to offset {offset}")
+        self.write_staged()
         if offset >= self.log_end_offset:
+            # An epoch that this broker began as leader, and appended nothing in, goes.
+            if self.epochs.truncate_from_end(self.log_end_offset):
+                self.store_epochs()
             return False
         if offset < self.segments.first.base_offset:
-            self.truncate_fully(offset)
+            self.truncate_fully_and_start_at(offset)
             return True
         try:
-            self._take_out([one for one in self.segments if one.base_offset > offset])
-            self._active = self.segments.last
-            self._active.truncate_to(offset, self._clock.now_ms())
+            self._take_out([segment for segment in self.segments if segment.base_offset > offset])
+            self.segments.last.truncate_to(offset, self._clock.now_ms())
         except (OSError, CorruptionError) as error:
             raise self._failed("truncate", error) from error
-        self._ended_at(offset)
-        self.log_start_offset = min(self.log_start_offset, offset)
+        self._ended_at(offset, min(self.log_start_offset, offset))
         return True
 
-    def truncate_fully(self, offset: int) -> None:
-        """Remove everything and begin again at `offset`, empty. Raises StorageError."""
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Remove everything, epochs and producers too, and begin again at `offset`, empty. Raises
+        StorageError.
+
+        Source: Kafka UnifiedLog.truncateFullyAndStartAt.
+        """
         self.write_staged()
         try:
             self._take_out(list(self.segments))
@@ -82,12 +1050,33 @@ class PartitionLog(WritableLog):
         fresh.begin_empty()
         self._disk.run_later(CreateTask(fresh))
         self.segments.add(fresh)
-        self._active = fresh
         self.is_preallocated = False
         self.preallocate()
-        self._names_changed += 1
-        self.log_start_offset = offset
-        self._ended_at(offset)
+        if self.epochs.clear():
+            self.store_epochs()
+        self._ended_at(offset, offset)
+
+    def _ended_at(self, offset: int, log_start_offset: int) -> None:
+        """The log is from `log_start_offset` to `offset` now: producers, epochs, recovery point and
+        high watermark follow.
+        """
+        self.log_end_offset = offset
+        self.log_start_offset = log_start_offset
+        self.high_watermark = min(max(self.high_watermark, log_start_offset), offset)
+        self._tail.drop(offset)
+        self.durability.note_truncated(offset)
+        self.durability.note_log_start(log_start_offset)
+        self.durability.note_names_changed()
+        self.place.generation += 1
+        if self.clean_offset is not None:
+            self.clean_offset = min(self.clean_offset, offset)
+        if self.epochs.truncate_from_end(offset):
+            self.store_epochs()
+        try:
+            self._producers.truncate_to(self.directory, offset, log_start_offset)
+        except OSError as error:
+            raise self._failed("remove producer snapshots of", error) from error
+        assert self.check_invariant()
 
     # --- segments that go, or are replaced --------------------------------------------------------
 
@@ -95,7 +1084,7 @@ class PartitionLog(WritableLog):
         """Take closed segments out of service, their producer snapshots too: renamed now, removed
         after `file.delete.delay.ms`. The active one is none of them. Raises StorageError.
         """
-        assert self._active not in segments, f"{self.name}: the active segment stays"
+        assert self.active_segment not in segments, f"{self.name}: the active segment stays"
         try:
             self._take_out(segments, with_snapshots=True)
         except OSError as error:
@@ -110,7 +1099,7 @@ class PartitionLog(WritableLog):
         old segments is not in service any more. Raises StorageError; everything is as it was then.
         Raises HalfChangedError where it is not, and a start has to complete it.
         """
-        assert self._active not in old, f"{self.name}: the active segment is not compacted"
+        assert self.active_segment not in old, f"{self.name}: the active segment is not compacted"
         in_service = set(map(id, self.segments))
         disk, directory = self._disk, self.directory
         fresh = [self._new_segment(base_offset) for base_offset in cleaned]
@@ -126,8 +1115,8 @@ class PartitionLog(WritableLog):
         except OSError as error:
             raise self._failed("replace segments of", error) from error
         try:
-            replaced = [one for one in old if one.base_offset in cleaned]
-            merged = [one for one in old if one.base_offset not in cleaned]
+            replaced = [segment for segment in old if segment.base_offset in cleaned]
+            merged = [segment for segment in old if segment.base_offset not in cleaned]
             paths = segment_files.mark_deleted(disk, directory, replaced, with_snapshots=False)
             paths += segment_files.mark_deleted(disk, directory, merged)
             segment_files.swap_to_service(disk.files, directory, cleaned)
@@ -137,8 +1126,9 @@ class PartitionLog(WritableLog):
                 log_directory=self.log_directory,
             ) from error
         self.segments.replace(old, fresh)
-        disk.run_later(SyncDirectoryTask(self))
+        disk.run_later(SyncDirectoryTask(self.place))
         segment_files.remove_later(disk, paths, self.config.file_delete_delay_ms)
+        assert self.check_invariant()
         return True
 
     def _take_out(self, segments: Sequence[Segment], *, with_snapshots: bool = False) -> None:
@@ -150,33 +1140,13 @@ class PartitionLog(WritableLog):
                     self._disk, self.directory, [segment], with_snapshots=with_snapshots
                 )
                 self.segments.remove(segment.base_offset)
+                if with_snapshots:
+                    self._producers.forget_snapshot(segment.base_offset)
         finally:
-            self._names_changed += 1
+            self.durability.note_names_changed()
             segment_files.remove_later(self._disk, paths, self.config.file_delete_delay_ms)
 
-    def _ended_at(self, offset: int) -> None:
-        """The log ends at `offset` now: producers, epochs and recovery point follow."""
-        self.log_end_offset = self._next_offset = self._opened_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.truncation_count += 1
-        if self.clean_offset is not None:
-            self.clean_offset = min(self.clean_offset, offset)
-        self._names_changed += 1
-        self._forget_room()
-        if self.epochs.truncate_from_end(offset):
-            self.store_epochs()
-        try:
-            files = self._disk.files
-            with producer_files.changing:
-                offsets = producer_files.snapshot_offsets(files, self.directory)
-                beyond = [one for one in offsets if one > offset]
-                producer_files.remove_snapshots(files, self.directory, beyond)
-        except OSError as error:
-            raise self._failed("remove producer snapshots of", error) from error
-        self._snapshot_offset = max((one for one in offsets if one <= offset), default=0)
-        self._producers = None
-
-    # --- retention ------------------------------------------------------------------------------
+    # --- retention --------------------------------------------------------------------------------
 
     def advance_log_start(self, offset: int, high_watermark: int | None = None) -> None:
         """Records below `offset` are gone for readers; their segments go with the next
@@ -194,9 +1164,13 @@ class PartitionLog(WritableLog):
             )
         if offset > self.log_start_offset:
             self.log_start_offset = offset
-            self.recovery_point = max(self.recovery_point, offset)
+            if offset > self.high_watermark:
+                self.update_high_watermark(offset)
+            self.durability.note_log_start(offset)
+            self.on_start_moved()
             if self.epochs.truncate_from_start(offset):
                 self.store_epochs()
+        assert self.check_invariant()
 
     def delete_old_segments(
         self, high_watermark: int, now_ms: int, *, limit: int = retention.SEGMENTS_AT_ONCE
@@ -227,7 +1201,7 @@ class PartitionLog(WritableLog):
         higher = self.segments.higher(gone[-1].base_offset)
         assert higher is not None
         self.advance_log_start(higher.base_offset, high_watermark)
-        _log.info(
+        logger.info(
             "%s: %d segments up to %s go, %s", self.name, len(gone), gone[-1].log_path, reason
         )
         self.remove_segments(gone)
@@ -239,6 +1213,8 @@ class PartitionLog(WritableLog):
             return retention.may_expire(self.segments, self.config, self.log_start_offset)
         except OSError as error:
             raise self._failed("look for old segments of", error) from error
+
+    # --- close, delete ----------------------------------------------------------------------------
 
     def close(self) -> None:
         """Write and sync everything, as a clean stop does. An untouched log costs nothing.
@@ -262,10 +1238,10 @@ class PartitionLog(WritableLog):
         if (
             has_new_entries
             or self.log_end_offset > self.recovery_point
-            or self.epochs_content is not None
-            or self._snapshots_unsynced
+            or self.place.epochs_content is not None
+            or self._producers.unsynced
         ):
-            return self.flush_task(rolled=self._active if has_new_entries else None)
+            return self.flush_task(rolled=self.active_segment if has_new_entries else None)
         return None
 
     def write_state(self) -> bool:
@@ -273,20 +1249,22 @@ class PartitionLog(WritableLog):
         producers, index entries. Return whether the indexes got entries, which are not synced
         then. Raises OSError.
         """
-        if self.log_end_offset > self.recovery_point or self._producers is not None:
-            self._write_snapshot(self.log_end_offset)
+        if self.log_end_offset > self.recovery_point or self._producers.state is not None:
+            self._stage_snapshot(self.log_end_offset)
+            self._producers.write_unsynced(self.directory)
         if self.is_preallocated:
             self.trim()
-            self._disk.files.sync_path(self._active.log_path)
-        return self._active.close()
+            self._disk.files.sync_path(self.active_segment.log_path)
+        return self.active_segment.close()
 
     def abandon(self) -> None:
-        """Nothing is read or written any more; what was staged is lost, files stay as they are."""
-        for entry in self._staged_entries:
-            entry.is_lost = True
-        self._forget_staged()
-        with producer_files.changing:
-            self.is_deleted = True
+        """Nothing is read or written any more; what was staged is lost, files stay as they are.
+
+        Waits for no worker, for the disk may hang. A file that a worker makes now is one in a
+        directory that is offline; who renames the log's directory holds `names_lock`.
+        """
+        self._tail.drop(self.log_end_offset)
+        self.place.is_deleted = True
         for segment in self.segments:
             segment.release()
 
@@ -295,24 +1273,11 @@ class PartitionLog(WritableLog):
 
         Raises StorageError. The log is of no use afterwards.
         """
-        self.abandon()
-        # Before the rename: a worker that finds no directory any more sees why.
-        old, self.directory = self.directory, directory
-        try:
-            self._disk.files.replace(old, directory)
-        except OSError as error:
-            self.directory = old
-            raise self._failed("delete", error) from error
-        return RemoveDirectoryTask(self._disk.files, directory)
+        self.place.rename(directory, self.abandon)
+        return RemoveDirectoryTask(self.files, directory)
 
     def take_back(self, directory: str) -> None:
         """After `mark_deleted`, whether that could rename or not: in service in `directory`, where
         it was. Raises StorageError.
         """
-        try:
-            if self.directory != directory:
-                self._disk.files.replace(self.directory, directory)
-        except OSError as error:
-            raise self._failed("take back", error) from error
-        self.directory = directory
-        self.is_deleted = False
+        self.place.take_back(directory)

@@ -9,8 +9,6 @@ Source: Kafka ProducerStateManager, UnifiedLog.rebuildProducerState; FORMAT.md s
 """
 
 import logging
-from threading import Lock
-from typing import Final
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import BatchHeader
@@ -25,15 +23,11 @@ from minibroker.storage.producer_state import (
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
-_log = logging.getLogger(__name__)
-
-changing: Final = Lock()
-"""Held while a snapshot is written, and while snapshots or their directory go. A worker must not
-write one for records that the loop has truncated, nor into the directory of a namesake."""
+logger = logging.getLogger(__name__)
 
 
 def snapshot_path(directory: str, offset: int) -> str:
-    """Where the snapshot up to (not including) `offset` stands."""
+    """Return the path of the snapshot up to (not including) `offset`."""
     return f"{directory}/{names.segment_file(offset, names.SNAPSHOT)}"
 
 
@@ -53,14 +47,12 @@ def offsets_in(file_names: list[str]) -> list[int]:
     return sorted(found)
 
 
-def write_snapshot(files: Files, directory: str, offset: int, state: ProducerState) -> None:
-    """Not synced: the flush that follows a roll does that, and a torn one is found by its CRC."""
-    with changing:
-        write_content(files, snapshot_path(directory, offset), state.to_snapshot())
-
-
 def write_content(files: Files, path: str, content: bytes) -> None:
-    """Make `content` all that is in the file. Hold `changing`. Raises OSError."""
+    """Make `content` all that is in a snapshot. Not synced; a torn one is found by its CRC.
+
+    Hold the log's `names_lock`: a worker must not write one for records that the loop has
+    truncated, nor into the directory of a namesake. Raises OSError.
+    """
     handle = files.open(path, create=True)
     try:
         files.truncate(handle, 0)
@@ -91,7 +83,8 @@ def load_state(
 ) -> None:
     """Bring `state` to what it was at `end_offset`. Raises CorruptionError for the log, OSError.
 
-    A snapshot that is damaged is removed and the one before it taken.
+    Where a snapshot is damaged, the one before it is taken. Nothing is changed on the disk, so any
+    thread may call this with segments of its own.
     """
     state.clear()
     replay_from = log_start_offset
@@ -100,19 +93,18 @@ def load_state(
             continue
         if offset < log_start_offset:
             break
+        path = snapshot_path(directory, offset)
         try:
-            content = files.read_all(snapshot_path(directory, offset))
-            state.load_snapshot(content, now_ms, expiration_ms)
+            state.load_snapshot(files.read_all(path), now_ms, expiration_ms)
+        except FileNotFoundError:
+            continue  # superseded by a newer one, and removed meanwhile
         except CorruptionError as error:
-            path = snapshot_path(directory, offset)
-            _log.warning("producer snapshot %s is removed: %s", path, error)
-            files.remove(path)
+            logger.warning("producer snapshot %s is left out: %s", path, error)
             continue
         replay_from = offset
         break
     if replay_from < end_offset:
         replay(segments, state, replay_from, end_offset)
-    state.on_high_watermark(end_offset)
     state.commit()
 
 
@@ -123,7 +115,8 @@ def replay(segments: Segments, state: ProducerState, start: int, end: int) -> No
     for segment in segments.since(start):
         if segment.base_offset >= end:
             return
-        found = segment.find_batch(max(start, segment.base_offset))
+        wanted_offset = max(start, segment.base_offset)
+        found = segment.find_batch(wanted_offset, segment.peek_position(wanted_offset))
         if found is None:
             continue
         for position, header in segment.headers(found[0]):
@@ -159,7 +152,7 @@ def remove_damaged(files: Files, directory: str, offsets: list[int], synced_to: 
             try:
                 parse_snapshot(files.read_all(path))
             except CorruptionError as error:
-                _log.warning("producer snapshot %s is removed: %s", path, error)
+                logger.warning("producer snapshot %s is removed: %s", path, error)
                 damaged.append(offset)
     remove_snapshots(files, directory, damaged)
     return [offset for offset in offsets if offset not in damaged]

@@ -1,4 +1,4 @@
-"""What one partition knows of its idempotent and transactional producers.
+"""The state of one partition's idempotent and transactional producers.
 
 Stands between `validator` and the write: `append` decides whether a batch with a producer id is
 new, a repetition, or out of order. Batches without a producer id never come here.
@@ -23,7 +23,7 @@ KIP-360. Differs from Kafka: snapshot entries are ordered by producer id (Kafka:
 not care).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from struct import Struct
 from typing import Final, Literal, NamedTuple
 
@@ -84,6 +84,14 @@ class ProducerEntry(NamedTuple):
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
 
+Producers = Mapping[int, ProducerEntry]
+"""Producer id → what is known of it."""
+
+ProducersAt = Callable[[], Producers]
+"""Returns the producers as they were at some offset. Nobody changes them. Raises OSError and
+CorruptionError where they have to be read first."""
+
+
 class CompletedTransaction(NamedTuple):
     """A transaction that a marker ended: an entry of the transaction index, if it was aborted.
 
@@ -98,23 +106,33 @@ class CompletedTransaction(NamedTuple):
     last_stable_offset: int
 
 
+class TransactionChange(NamedTuple):
+    """A transaction began, or its marker came; `start` is the offset of its first batch."""
+
+    start: int
+    producer_id: int
+    is_end: bool
+
+
 _UNKNOWN: Final = ProducerEntry(NO_EPOCH, -1, -1, NO_OFFSET, ())
 
 
 class ProducerState:
     """Producers and transactions of one partition. `partition` only names it in messages."""
 
-    __slots__ = ("_ended", "_open", "_producers", "_replaced", "_saved_transactions", "partition")
+    __slots__ = ("_changes", "_ended", "_open", "_producers", "_replaced", "partition")
 
     def __init__(self, partition: object) -> None:
         self.partition = partition
         self._producers: dict[int, ProducerEntry] = {}
-        # First offset → producer id, ascending: transactions begin at the end of the log.
         self._open: dict[int, int] = {}
-        # First offset → offset of the marker, until the marker is below the high watermark.
+        """First offset → producer id, ascending: transactions begin at the end of the log."""
         self._ended: dict[int, int] = {}
+        """First offset → offset of the marker, until the marker is below the high watermark;
+        ascending by markers."""
         self._replaced: dict[int, ProducerEntry] = {}
-        self._saved_transactions: tuple[dict[int, int], dict[int, int]] | None = None
+        self._changes: list[TransactionChange] = []
+        """Transactions that began or ended since the last `commit`, for `rollback`."""
 
     @property
     def producers(self) -> dict[int, ProducerEntry]:
@@ -207,9 +225,9 @@ class ProducerState:
         start = entry.transaction_start
         if start == NO_OFFSET:
             return None
-        self._save_transactions()
         self._open.pop(start, None)
         self._ended[start] = header.base_offset
+        self._changes.append(TransactionChange(start, producer_id, is_end=True))
         stable = next(iter(self._open), header.base_offset + 1)
         return CompletedTransaction(
             producer_id, start, header.base_offset, not marker.is_commit, stable
@@ -219,7 +237,8 @@ class ProducerState:
         """Everything appended so far is written: it can no longer be rolled back."""
         if self._replaced:
             self._replaced = {}
-        self._saved_transactions = None
+        if self._changes:
+            self._changes = []
 
     def rollback(self) -> None:
         """Forget what was appended since the last `commit`: its bytes did not reach the log."""
@@ -229,18 +248,24 @@ class ProducerState:
             else:
                 self._producers[producer_id] = entry
         self._replaced = {}
-        if self._saved_transactions is not None:
-            self._open, self._ended = self._saved_transactions
-            self._saved_transactions = None
+        changes, self._changes = self._changes, []
+        for start, producer_id, is_end in reversed(changes):
+            if is_end:
+                del self._ended[start]
+                self._open[start] = producer_id
+            else:
+                del self._open[start]
+        if changes:  # what came back stands behind later transactions
+            self._open = dict(sorted(self._open.items()))
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Transactions whose marker is below `high_watermark` are stable from now on."""
-        if self._ended:
-            self._ended = _not_below(self._ended, high_watermark)
-        if self._saved_transactions is not None:
-            # What is stable stays so, whatever is rolled back.
-            open_before, ended_before = self._saved_transactions
-            self._saved_transactions = open_before, _not_below(ended_before, high_watermark)
+        ended = self._ended
+        while ended:
+            start, marker = next(iter(ended.items()))
+            if marker >= high_watermark:
+                return
+            del ended[start]
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
         """Forget producers silent for `expiration_ms` and without an open transaction.
@@ -322,8 +347,8 @@ class ProducerState:
         )
 
     def _open_transaction(self, producer_id: int, first_offset: int) -> int:
-        self._save_transactions()
         self._open[first_offset] = producer_id
+        self._changes.append(TransactionChange(first_offset, producer_id, is_end=False))
         return first_offset
 
     def _stale_epoch(self, header: BatchHeader, entry: ProducerEntry) -> KafkaError:
@@ -332,15 +357,6 @@ class ProducerState:
             f"producer {header.producer_id} in {self.partition} sent "
             f"epoch {header.producer_epoch}, the last seen is {entry.epoch}",
         )
-
-    def _save_transactions(self) -> None:
-        if self._saved_transactions is None:
-            self._saved_transactions = (dict(self._open), dict(self._ended))
-
-
-def _not_below(ended: dict[int, int], high_watermark: int) -> dict[int, int]:
-    """The ended transactions whose marker is not below `high_watermark`."""
-    return {first: marker for first, marker in ended.items() if marker >= high_watermark}
 
 
 def _is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:

@@ -1,11 +1,11 @@
-"""The records of one batch: are they as its header says, and does the topic take each of them?
+"""The checks of the records in one batch: they are as its header says, and the topic takes each.
 
-On the way of a Produce request, called by `validator` and `old_formats` when the header is known to
-be sound. Compressed records are opened for it.
+On the way of a Produce request, called by `validator` and `old_formats` after the checks of the
+header. Compressed records are opened for it.
 
 | check                                                     | code                              |
 |-----------------------------------------------------------|-----------------------------------|
-| what is compressed is not what its codec writes           | UNKNOWN_SERVER_ERROR              |
+| compressed bytes that the codec does not write            | UNKNOWN_SERVER_ERROR              |
 | it unfolds to more than 100 MiB                           | MESSAGE_TOO_LARGE                 |
 | a length of a plain record is no number                   | UNKNOWN_SERVER_ERROR              |
 | fields do not fit, or the records do not fill the batch   | INVALID_RECORD                    |
@@ -24,16 +24,13 @@ from typing import Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
 from minibroker.records.batch import (
-    ATTRIBUTES_AT,
+    APPEND_TIME_FLAG,
     CODEC_MASK,
-    COUNT_AT,
-    HEADER_BYTES,
-    MAGIC_AT,
     NO_TIMESTAMP,
     RECORDS_AT,
     BatchHeader,
 )
-from minibroker.records.compression import NONE, Data, UnfoldsTooFarError, decompress
+from minibroker.records.compression import NONE, UnfoldsTooFarError, decompress
 from minibroker.records.contents import (
     Contents,
     RecordFacts,
@@ -61,6 +58,7 @@ BUILT_RECORDS_AT_ONCE_MAX: Final = 200
 UNFOLDED_FORMAT_0_MAX: Final = 4 << 20
 """Most bytes that a batch for a topic of format 0 may unfold to. Its compressed messages have their
 offsets inside, so they are built on the loop."""
+_NEWEST_MAGIC: Final = 2
 _RECORD_ERRORS_SHOWN: Final = 3
 _RECORD_ERRORS_MAX: Final = 10_000
 _COPIED_BYTES_MAX: Final = 2048
@@ -68,18 +66,21 @@ _COPIED_BYTES_MAX: Final = 2048
 a view, and larger ones cost more to copy."""
 
 
-def is_quick(records: Data, rules: AppendRules) -> bool:
-    """Return whether this is one plain batch of few records, which is stored as it comes."""
+def is_quick(header: BatchHeader | None, rules: AppendRules) -> bool:
+    """Return whether this is a plain v2 batch of few records, which is stored as it comes; None
+    stands for a message set.
+    """
     return (
-        len(records) >= HEADER_BYTES
-        and records[MAGIC_AT] == rules.magic == 2
-        and records[ATTRIBUTES_AT + 1] & CODEC_MASK == (rules.codec or NONE) == NONE
-        and int.from_bytes(records[COUNT_AT:HEADER_BYTES], "big") <= RECORDS_AT_ONCE_MAX
+        header is not None
+        and not header.attributes & CODEC_MASK
+        and 0 <= header.count <= RECORDS_AT_ONCE_MAX
+        and not rules.codec
+        and rules.magic == _NEWEST_MAGIC
     )
 
 
 def unfolded_bytes_max(rules: AppendRules) -> int:
-    """How many bytes a batch may unfold to."""
+    """Return how many bytes a batch may unfold to."""
     return UNFOLDED_FORMAT_0_MAX if rules.magic == 0 else DECOMPRESSED_BYTES_MAX
 
 
@@ -97,9 +98,10 @@ def check_contents(  # noqa: PLR0917  once per produced batch
     where Kafka's reader would fail, InvalidRecordsError.
     """
     size_bytes = header.size_bytes
+    attributes = header.attributes
     body: bytes | memoryview = records
     start, end = RECORDS_AT, size_bytes
-    is_framed = header.codec == NONE
+    is_framed = attributes & CODEC_MASK == NONE
     if is_bounded and header.count > RECORDS_AT_ONCE_MAX:
         raise LargeBatchError
     if not is_framed:
@@ -115,15 +117,16 @@ def check_contents(  # noqa: PLR0917  once per produced batch
         if isinstance(error, UnreadableLengthError):
             code = ErrorCode.UNKNOWN_SERVER_ERROR
         raise KafkaError(code, f"{partition}: {error}") from error
+    earliest, max_timestamp, is_consecutive, has_null_key = contents
     if (
-        (contents.has_null_key and rules.is_compacted)
-        or contents.max_timestamp > now_ms + rules.after_max_ms
-        or contents.earliest < now_ms - rules.before_max_ms
-        or header.is_append_time
+        (has_null_key and rules.is_compacted)
+        or max_timestamp > now_ms + rules.after_max_ms
+        or earliest < now_ms - rules.before_max_ms
+        or attributes & APPEND_TIME_FLAG
     ):
         facts = iterate_records(body, start, end, header, is_framed=is_framed)
         check_records(facts, header, rules, now_ms, partition)
-    if not is_framed and not contents.is_consecutive:
+    if not is_framed and not is_consecutive:
         # Kafka begins to build the batch anew here, of records that it has read in part only.
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -139,8 +142,8 @@ def _unfold(
     partition: object,
     at_once_max: int | None,
 ) -> bytes:
-    """The records, decompressed. Raises KafkaError; LargeBatchError where they are more than
-    `at_once_max` bytes (None: no matter).
+    """Return the records, decompressed. Raises KafkaError; LargeBatchError where they are more than
+    `at_once_max` bytes (None: any number).
     """
     limit = unfolded_bytes_max(rules)
     if at_once_max is not None:
@@ -165,7 +168,7 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
     partition: object,
     is_bounded: bool = False,
 ) -> list[Record]:
-    """All records of a batch that is to be built anew. Raises as `check_contents`."""
+    """Return all records of a batch that is to be built anew. Raises as `check_contents`."""
     at_once_max = BUILT_AT_ONCE_MAX if is_bounded else None
     if is_bounded and (
         header.count > BUILT_RECORDS_AT_ONCE_MAX or header.size_bytes > BUILT_AT_ONCE_MAX
@@ -186,7 +189,9 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
 
 def facts_of(decoded: Sequence[Record]) -> Iterator[RecordFacts]:
     """Return the facts that `check_records` looks at."""
-    return (RecordFacts(one.offset, one.timestamp, one.key is not None) for one in decoded)
+    return (
+        RecordFacts(record.offset, record.timestamp, record.key is not None) for record in decoded
+    )
 
 
 def check_records(
@@ -196,8 +201,8 @@ def check_records(
     now_ms: int,
     partition: object,
 ) -> None:
-    """Keys and timestamps. Raises InvalidRecordsError with every record that is refused, up to
-    10,000 of them."""
+    """Check keys and timestamps. Raises InvalidRecordsError with every record that is refused, up
+    to 10,000 of them."""
     errors: list[RecordError] = []
     code = ErrorCode.INVALID_RECORD
     for index, (_, timestamp, has_key) in enumerate(facts):
@@ -230,13 +235,13 @@ def check_records(
 
 
 def _is_in_bounds(timestamp: int, rules: AppendRules, now_ms: int) -> bool:
-    """Compared as Kafka does it, whose differences may overflow."""
+    """Return whether `timestamp` is near enough to now. As in Kafka, differences may overflow."""
     age_ms = wrap_int64(now_ms - timestamp)
     return age_ms <= rules.before_max_ms and wrap_int64(-age_ms) <= rules.after_max_ms
 
 
 def check_can_be_built(decoded: Sequence[Record], partition: object) -> None:
-    """Kafka builds no batch of records with a timestamp below -1. Raises KafkaError."""
+    """Raise KafkaError for a timestamp below -1: Kafka builds no batch with one."""
     if any(record.timestamp < NO_TIMESTAMP for record in decoded):
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"a record for {partition} has a negative timestamp"

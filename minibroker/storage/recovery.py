@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.clock import Clock
 from minibroker.errors import CorruptionError, StorageError
-from minibroker.ids import TopicPartition
+from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.records.batch import LENGTH_FIELD_END
 from minibroker.storage import names, producer_files
 from minibroker.storage.append_rules import AppendRules
@@ -36,15 +36,16 @@ from minibroker.storage.tasks import CreateTask
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Checkpointed(NamedTuple):
-    """What the log directory's checkpoints say of one partition; -1: nothing."""
+    """The log directory's checkpoints of one partition; -1 for none."""
 
     recovery_point: int = -1
     log_start_offset: int = -1
     is_clean: bool = False
+    high_watermark: int = -1
 
 
 def load_log(
@@ -136,10 +137,12 @@ class _Loader:
             epochs=self.epochs,
             log_start_offset=log_start,
             log_end_offset=log_end,
+            high_watermark=self.checkpointed.high_watermark,
             recovery_point=log_end if self._is_clean else max(min(known, log_end), log_start),
             snapshot_offset=snapshots,
             # A clean stop syncs nothing of a log that never had a record.
             has_new_names=self.has_new_names or log_end == 0,
+            topic_id=ZERO_TOPIC_ID if self.is_new else None,
         )
         if self.has_new_epochs:
             log.store_epochs()
@@ -173,7 +176,7 @@ class _Loader:
             base_offset = names.base_offset_of(name)
             is_index = name.endswith(names.SEGMENT_SUFFIXES[1:])
             if is_index and base_offset is not None and base_offset not in bases:
-                _log.warning("%s/%s has no .log beside it and is removed", self.directory, name)
+                logger.warning("%s/%s has no .log beside it and is removed", self.directory, name)
                 self.disk.remove(f"{self.directory}/{name}")
 
     def _start_empty(self, log_start: int, log_end: int) -> int:
@@ -184,7 +187,7 @@ class _Loader:
         partition would cost.
         """
         if len(self.segments):
-            _log.warning(
+            logger.warning(
                 "%s ends at offset %d, before its start at %d: its segments are removed",
                 self.name,
                 log_end,
@@ -234,7 +237,7 @@ class _Loader:
                 start = WalkStart(0, segment.base_offset)
             cut_bytes = walk.recover(segment, start)
             if cut_bytes:
-                _log.warning(
+                logger.warning(
                     "%s: %d bytes behind offset %d were torn and are cut off",
                     segment.log_path,
                     cut_bytes,
@@ -313,7 +316,7 @@ class _Loader:
         try:
             self.epochs = LeaderEpochs.from_text(text)
         except CorruptionError as error:
-            _log.warning("%s is ignored, all batches are looked at: %s", path, error)
+            logger.warning("%s is ignored, all batches are looked at: %s", path, error)
             self.has_new_epochs = True
             self.checkpointed = self.checkpointed._replace(recovery_point=0, is_clean=False)
 

@@ -107,7 +107,7 @@ class RecoveryWalk:
         segment.reset_indexes(start.offset if start.position else segment.base_offset)
         segment.assume_size(start.position)
         if start.position:
-            segment.bytes_since_index_entry = self._index_interval_bytes + 1
+            segment.index_rule.bytes_since_entry = self._index_interval_bytes + 1
         self._aborted = []
         self.next_offset = start.offset
         self._walk(segment, start, file_size)
@@ -156,10 +156,8 @@ class RecoveryWalk:
         header, producers = header_of(fields), self._producers
         self._apply_recent(header.producer_id)
         completed = producer_files.note_batch(producers, segment, position, header)
-        if header.is_control:
-            producers.on_high_watermark(header.last_offset + 1)
-            if completed is not None and completed.is_aborted:
-                self._aborted.append(aborted_transaction(completed))
+        if completed is not None and completed.is_aborted:
+            self._aborted.append(aborted_transaction(completed))
 
     def _apply_recent(self, producer_id: int) -> None:
         for fields in self._recent.pop(producer_id, ()):
@@ -179,6 +177,5 @@ class RecoveryWalk:
             return None
         for producer_id in list(self._recent):
             self._apply_recent(producer_id)
-        self._producers.on_high_watermark(end_offset)
         self._producers.commit()
         return self._producers

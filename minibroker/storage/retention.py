@@ -1,4 +1,4 @@
-"""Which segments of a log are over their limits: by log start offset, by size, by time.
+"""The segments of a log over their limits: by log start offset, by size, by time.
 
 The unit is a whole segment, and the oldest go first: the first segment that stays ends the search.
 Three rules in this order, each looking at what the one before left:
@@ -14,18 +14,15 @@ takes its place first; by size it could only go with a limit of 0.
 `expired_count` reads what it needs of the segments: sizes, last entries of time indexes. After a
 start that would be thousands of small reads, so `survey`, on a worker, fetches them beforehand.
 
-Source: Kafka UnifiedLog.deleteOldSegments; behaviours R1 to R5.
+Source: Kafka UnifiedLog.deleteOldSegments.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.storage import names
-from minibroker.storage.files import Files
 from minibroker.storage.lookups import largest_timestamp
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
-from minibroker.storage.time_index import read_last_entry
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
@@ -90,39 +87,8 @@ def _has_limit(config: "TopicConfig") -> bool:
     return config.delete and (config.retention_ms >= 0 or config.retention_bytes >= 0)
 
 
-class Found(NamedTuple):
-    """What `survey` read of one segment; -1: not read, or not to be trusted."""
-
-    segment: Segment
-    size_bytes: int
-    max_timestamp: int
-    offset: int
-
-
 def unsurveyed(segments: Sequence[Segment], config: "TopicConfig") -> list[Segment]:
     """Segments that `expired` would have to read files for."""
     if not _has_limit(config):
         return []
     return [segment for segment in segments if not segment.is_surveyed]
-
-
-def survey(files: Files, segments: Sequence[Segment], oldest_kept_ms: int) -> list[Found]:
-    """Read sizes and largest timestamps, by name: any thread may. `Segment.note_survey` takes them.
-
-    Timestamps are read up to the first segment that has one of `oldest_kept_ms` or later: those
-    behind it are not asked for. A file that is away is passed by: who uses it will say so.
-    """
-    found = []
-    with_times = True
-    for segment in segments:
-        timestamp, offset = -1, -1
-        try:
-            size_bytes = files.size_at(segment.log_path)
-            if with_times:
-                path = segment.path(names.TIME_INDEX)
-                timestamp, offset = read_last_entry(files, path, segment.base_offset)
-        except OSError:
-            continue
-        with_times = with_times and timestamp < oldest_kept_ms
-        found.append(Found(segment, size_bytes, timestamp, offset))
-    return found

@@ -1,35 +1,66 @@
-"""One segment of a log, whole: what appends to it, cuts it and takes it out of service.
+"""One segment of a log: `<base offset>.log` with its offset, time and transaction index.
 
-On the way of a Produce request: `partition_log` stages batches and writes them to the active
-segment's `.log` in one call, then tells the segment what was written (`note_append`), which keeps
-the indexes and the largest timestamp. `ReadableSegment` is the other half.
+On the way of a Fetch: `find_batch` turns an offset into a position, `read` into a slice of bytes,
+mapped or read. Lookups by time and retention ask for timestamps and sizes.
 
-In a crash the file may lose, or keep a torn part of, what was appended after the last fsync;
+On the way of a Produce request: `partition_log` writes the staged batches to the `.log` of the
+active segment in one call, then tells the segment what was written (`note_append`). That keeps the
+indexes and the largest timestamp.
+
+No file is opened before it is needed: a segment of an idle partition is this object and no more.
+Sizes and positions are bytes of `.log`; `size_bytes` counts acknowledged bytes only. In a crash the
+file may lose everything that was appended after the last fsync, or keep a torn part of it;
 `recovery` cuts it there.
 
 Source: Kafka LogSegment; FORMAT.md sections 2 to 4.
 """
 
-from threading import Lock
+import logging
+from collections.abc import Iterator
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from minibroker.errors import CorruptionError
+from minibroker.records.batch import BatchHeader
 from minibroker.storage import names
 from minibroker.storage.disk import Disk
+from minibroker.storage.header_walk import walk_headers
+from minibroker.storage.index_load import IndexLoad
+from minibroker.storage.index_rule import IndexRule
 from minibroker.storage.offset_index import OffsetIndex
-from minibroker.storage.readable_segment import NO_TAIL, UNKNOWN, ReadableSegment
+from minibroker.storage.segment_indexes import SegmentIndexes
 from minibroker.storage.time_index import NO_TIMESTAMP, TimeIndex
+from minibroker.storage.txn_index import TxnIndex
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
 
+logger = logging.getLogger(__name__)
+
+UNKNOWN: Final = -2
+"""A timestamp or size not looked up yet; no file has it."""
+
+NO_TAIL: Final = 1 << 63
+"""`tail_offset` of a segment that was not written to: no offset reaches it."""
+
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 
-_service = Lock()
-"""Held while the worker makes a file, and while a segment leaves service: not both at once."""
+_PREFIX: Final = Struct(">qiib")
+_PREFIX_BYTES: Final = 27
+"""From the base offset to the last offset delta: what the search for an offset reads of a batch."""
+_DELTA: Final = Struct(">i")
+_DELTA_AT: Final = 23
+_LENGTH_MIN: Final = 14
+_LENGTH_FIELD_END: Final = 12
+
+_SCAN_BYTES: Final = 8 << 10
+"""Read at once while searching for an offset: two index intervals."""
+COPY_BYTES_MAX: Final = 64 << 10
+"""Slices up to here are read, larger ones mapped: where the two cost the same (see `read`)."""
 
 
 def roll_jitter_ms(config: "TopicConfig") -> int:
-    """A random part of `segment.jitter.ms`, so that many partitions do not roll at once."""
+    """Return a random part of `segment.jitter.ms`, so that many partitions do not roll at once."""
     limit = min(config.segment_jitter_ms, config.segment_ms)
     if limit <= 0:
         return 0
@@ -38,10 +69,26 @@ def roll_jitter_ms(config: "TopicConfig") -> int:
     return randrange(limit)
 
 
-class Segment(ReadableSegment):
-    """One segment. Owned by one PartitionLog, used by one thread; `create_files` by any."""
+class Segment:
+    """One segment. Its fields belong to the loop, or to the start that loads it. Paths and base
+    offset are constant after construction; workers read those, and call `create_files`.
+    """
 
-    __slots__ = ("_is_gone", "bytes_since_index_entry", "roll_jitter_ms")
+    __slots__ = (
+        "_disk",
+        "_first_timestamp",
+        "_indexes",
+        "_is_gone",
+        "_size_bytes",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "index_rule",
+        "log_path",
+        "roll_jitter_ms",
+        "tail_offset",
+        "tail_position",
+    )
 
     def __init__(
         self,
@@ -52,17 +99,48 @@ class Segment(ReadableSegment):
         created_ms: int,
         roll_jitter_ms: int = 0,
     ) -> None:
-        """Touches no file. `created_ms`: when segments without timestamps began to age."""
-        super().__init__(disk, directory, base_offset, created_ms=created_ms)
+        """Touch no file. `created_ms`: when segments without timestamps began to age."""
+        self._disk = disk
+        self.directory = directory
+        self.base_offset = base_offset
+        self.log_path = f"{directory}/{names.segment_file(base_offset, names.LOG)}"
+        self.created_ms = created_ms
+        """When a segment without timestamps began to age, ms; a truncation to nothing sets it."""
         self.roll_jitter_ms = roll_jitter_ms
-        self.bytes_since_index_entry = 0
+        """Constant: so much earlier than `segment.ms` says the log begins the next one."""
+        self.tail_offset = NO_TAIL
+        """Offset of the first record of the last write: consumers that keep up ask for just that.
+        """
+        self.tail_position = 0
+        """The place in `.log` where that write begins, bytes."""
+        self._size_bytes = UNKNOWN
+        # Acknowledged bytes of `.log`; UNKNOWN until somebody asked.
+        self._first_timestamp = UNKNOWN
+        # Largest timestamp of the first batch, ms; UNKNOWN until somebody asked.
+        self.index_rule = IndexRule(base_offset, UNKNOWN)
+        """Its largest timestamp is UNKNOWN until `max_timestamp` was asked for."""
+        self._indexes: SegmentIndexes | None = None
+        # None until somebody asked.
         self._is_gone = False
+        # Set by the loop before names change, under `Disk.names_lock` where a worker may be in
+        # `create_files`, which reads it.
 
     def begin_empty(self) -> None:
         """Begin as a new, empty segment; no file is touched."""
         self._size_bytes = 0
         self._first_timestamp = NO_TIMESTAMP
-        self._max_timestamp = NO_TIMESTAMP
+        self.index_rule = IndexRule(self.base_offset)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def path(self, suffix: str) -> str:
+        """Return the path of the file with this suffix."""
+        return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
+
+    @property
+    def paths(self) -> list[str]:
+        """The files of a segment with a record. A worker makes them, or the first write does."""
+        return [self.log_path, self.path(names.OFFSET_INDEX), self.path(names.TIME_INDEX)]
 
     def create_files(self) -> None:
         """Make the files that are absent, on any thread. Raises OSError.
@@ -71,20 +149,245 @@ class Segment(ReadableSegment):
         again, an empty `.log` would be taken for a segment of the log by the next start.
         """
         for path in self.paths:
-            with _service:
+            with self._disk.names_lock:
                 if self._is_gone:
                     return
                 self._disk.files.create(path)
 
-    # --- append ---------------------------------------------------------------------------------
+    # --- what the segment holds -------------------------------------------------------------------
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the acknowledged part of `.log`. Raises OSError."""
+        if self._size_bytes < 0:
+            self._size_bytes = self._disk.files.size_at(self.log_path)
+        return self._size_bytes
+
+    @property
+    def is_surveyed(self) -> bool:
+        """Are size and largest timestamp known without a look into the files?"""
+        return self._size_bytes >= 0 and self.index_rule.max_timestamp != UNKNOWN
+
+    @property
+    def has_size(self) -> bool:
+        """Is the size known without a look into the files?"""
+        return self._size_bytes >= 0
+
+    def note_survey(self, size_bytes: int, max_timestamp: int, offset: int) -> None:
+        """Take over what a worker read of a closed segment; -1: it did not. Known values stay."""
+        if self._size_bytes < 0:
+            self._size_bytes = size_bytes
+        rule = self.index_rule
+        if rule.max_timestamp == UNKNOWN and (max_timestamp >= 0 or self._size_bytes == 0):
+            rule.max_timestamp, rule.offset_of_max_timestamp = max_timestamp, offset
+
+    @property
+    def max_timestamp(self) -> int:
+        """Largest timestamp in the segment, ms; -1 where no record has one. Raises OSError."""
+        rule = self.index_rule
+        if rule.max_timestamp == UNKNOWN:
+            rule.max_timestamp, rule.offset_of_max_timestamp = self.time_index.last_entry()
+        return rule.max_timestamp
+
+    @property
+    def offset_of_max_timestamp(self) -> int:
+        """Last offset of the batch that holds `max_timestamp`."""
+        _ = self.max_timestamp
+        return self.index_rule.offset_of_max_timestamp
+
+    @property
+    def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch, ms: the segment's age counts from it. -1: none."""
+        if self._first_timestamp == UNKNOWN:
+            first = next(self.headers(), None)
+            if first is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = first[1].max_timestamp
+        return self._first_timestamp
+
+    @property
+    def modified_ms(self) -> int:
+        """When `.log` was last written, ms. Raises OSError."""
+        try:
+            return self._disk.files.modified_ms(self.log_path)
+        except FileNotFoundError:
+            return self.created_ms  # a new segment, and the worker has not made the file yet
+
+    def age_ms(self, now_ms: int, timestamp: int) -> int:
+        """Return the age that `segment.ms` is compared with: by the records' clock, or by ours
+        where they have none.
+        """
+        first = self.first_timestamp
+        return timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    @property
+    def max_offset(self) -> int:
+        """The largest offset that the index's four bytes can say."""
+        return self.base_offset + RELATIVE_OFFSET_MAX
+
+    # --- indexes ----------------------------------------------------------------------------------
+
+    @property
+    def indexes(self) -> SegmentIndexes:
+        """Offset and time index; made again from `.log` where one is missing or cannot be right.
+
+        Raises OSError, CorruptionError.
+        """
+        indexes = self._indexes
+        if indexes is None:
+            indexes = self._indexes = self._open_indexes()
+        return indexes
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        return (self._indexes or self.indexes).offset
+
+    @property
+    def time_index(self) -> TimeIndex:
+        return (self._indexes or self.indexes).time
+
+    @property
+    def txn_index(self) -> TxnIndex:
+        return TxnIndex(self._disk, self.path(names.TXN_INDEX))
+
+    def _open_indexes(self) -> SegmentIndexes:
+        indexes = self._unchecked_indexes()
+        if self._size_bytes == 0:
+            indexes.clear()
+        elif not self._are_sound(indexes):
+            logger.warning("the indexes of %s are missing or damaged and made again", self.log_path)
+            if self._disk.is_resident_only:
+                raise self._disk.cold(f"the indexes of {self.log_path}", self._rebuilding())
+            indexes = self._unchecked_indexes()
+            indexes.rebuild(self.headers())
+        return indexes
+
+    def _rebuilding(self) -> IndexLoad:
+        paths = self.log_path, self.path(names.OFFSET_INDEX), self.path(names.TIME_INDEX)
+        return IndexLoad(
+            self._disk.files,
+            paths,
+            self.base_offset,
+            self.size_bytes,
+            lambda: self._indexes is None and not self._is_gone,
+        )
+
+    def _unchecked_indexes(self) -> SegmentIndexes:
+        return SegmentIndexes(
+            self._disk,
+            self.path(names.OFFSET_INDEX),
+            self.path(names.TIME_INDEX),
+            self.base_offset,
+        )
+
+    def open_sound_indexes(self) -> bool:
+        """Open both indexes if they are there and can be right; return whether they are."""
+        indexes = self._unchecked_indexes()
+        is_sound = self._are_sound(indexes)
+        if is_sound:
+            self._indexes = indexes
+        return is_sound
+
+    def _are_sound(self, indexes: SegmentIndexes) -> bool:
+        """Return whether both files can be right, and the last time leads to a batch.
+
+        A closed segment with a timestamp has at least one entry of the time index: `close` adds it.
+        """
+        if not indexes.can_be_right(self.size_bytes):
+            return False
+        if indexes.time.entry_count:
+            offset = indexes.time.last_entry()[1]
+            return self.find_batch(offset, indexes.offset.lookup(offset)[1]) is not None
+        first = next(self.headers(), None)
+        return first is None or first[1].max_timestamp < 0
+
+    def peek_position(self, offset: int) -> int:
+        """Return the start of a batch at or before `offset`, from the index as it is; 0 where that
+        is missing or damaged. No file is changed. Raises OSError.
+        """
+        if self._indexes is not None:
+            return self._indexes.offset.lookup(offset)[1]
+        indexes = self._unchecked_indexes()
+        return indexes.offset.lookup(offset)[1] if indexes.can_be_right(self.size_bytes) else 0
+
+    # --- read -------------------------------------------------------------------------------------
+
+    def find_batch(
+        self, offset: int, from_position: int | None = None
+    ) -> tuple[int, int, int] | None:
+        """Return the first batch whose last offset is ≥ `offset`: (position, size in bytes, last
+        offset).
+
+        None where every record is below `offset`. `from_position` (the start of a batch at or
+        before it) replaces the look into the index. Raises CorruptionError, OSError.
+        """
+        size = self.size_bytes
+        if from_position is not None:
+            position = from_position
+        elif offset >= self.tail_offset:
+            position = self.tail_position
+        else:
+            position = self.offset_index.lookup(offset)[1]
+        chunk: bytes | bytearray = b""
+        chunk_at = position
+        while position < size:
+            at = position - chunk_at
+            if at + _PREFIX_BYTES > len(chunk):
+                chunk = self._disk.pread(self.log_path, _SCAN_BYTES, position)
+                chunk_at, at = position, 0
+                if len(chunk) < (_PREFIX_BYTES if chunk[16:17] == b"\2" else _PREFIX.size):
+                    raise CorruptionError(f"{self.log_path}: ends inside the batch at {position}")
+            last_offset, length, _, magic = _PREFIX.unpack_from(chunk, at)
+            if length < _LENGTH_MIN:
+                raise CorruptionError(
+                    f"{self.log_path}: length {length} in the batch at {position}"
+                )
+            if magic == 2:
+                last_offset += _DELTA.unpack_from(chunk, at + _DELTA_AT)[0]
+            if last_offset >= offset:
+                return position, length + _LENGTH_FIELD_END, last_offset
+            position += length + _LENGTH_FIELD_END
+        return None
+
+    def read(self, position: int, size: int) -> memoryview:
+        """Return `size` bytes of `.log` from `position`, read-only; they must exist. Raises
+        OSError.
+
+        Up to 64 KiB are copied, more is mapped: a map costs some 15 µs where its window is new and
+        page faults when the kernel sends it, a copy of 64 KiB about 6 µs and no memory that stays.
+        """
+        if size <= COPY_BYTES_MAX:
+            return memoryview(self._disk.pread(self.log_path, size, position)).toreadonly()
+        return self._disk.slice(self.log_path, position, size, self.size_bytes)
+
+    def headers(
+        self, position: int = 0, end: int | None = None
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of every batch from `position` (the start of one) to `end`.
+
+        Only headers are looked at; a batch that reaches beyond the end is not given. Raises
+        CorruptionError for a header no format has, OSError.
+        """
+        size = self.size_bytes if end is None else end
+        return walk_headers(self._disk, self.log_path, position, size)
+
+    def read_next_offset(self) -> int:
+        """Return the offset behind the last record in the file, the base offset where it is empty.
+        Raises OSError.
+        """
+        next_offset = self.base_offset
+        for _, header in self.headers(self.offset_index.last_entry()[1]):
+            next_offset = header.last_offset + 1
+        return next_offset
+
+    # --- append -----------------------------------------------------------------------------------
 
     def prepare_append(self) -> None:
         """Read what `note_append` goes by, where it is not in memory; then that touches no file.
 
         Raises OSError, CorruptionError.
         """
-        self.offset_index.read_last_key()
-        self.time_index.read_last_key()
+        (self._indexes or self.indexes).read_last_keys()
         _ = self.max_timestamp
 
     def note_append(
@@ -92,78 +395,60 @@ class Segment(ReadableSegment):
     ) -> bool:
         """Account for `size_bytes` written at the end of `.log`: indexes, size, largest timestamp.
 
-        `max_timestamp` belongs to the batch that ends with `last_offset`. Returns whether an index
+        `max_timestamp` belongs to the batch that ends with `last_offset`. Return whether an index
         entry was added; entries stay in memory until `write_indexes`. Cannot fail after
         `prepare_append`.
         """
         position = self._size_bytes
         if position == 0:
             self._first_timestamp = max_timestamp
-        if max_timestamp > self.max_timestamp:
-            self._max_timestamp = max_timestamp
-            self._offset_of_max_timestamp = last_offset
         self._size_bytes = position + size_bytes
-        if self.bytes_since_index_entry <= index_interval_bytes:
-            self.bytes_since_index_entry += size_bytes
+        rule = self.index_rule
+        if not rule.note(last_offset, max_timestamp, size_bytes, index_interval_bytes):
             return False
-        self.offset_index.append(last_offset, position)
-        self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
-        self.bytes_since_index_entry = size_bytes
+        indexes = self.indexes
+        rule.add_entry(indexes.offset, indexes.time, last_offset, position)
         return True
 
     def write_indexes(self) -> None:
         """Write index entries that are in memory only. Raises OSError; nothing is lost then."""
-        if self._offset_index is not None:
-            self._offset_index.write()
-        if self._time_index is not None:
-            self._time_index.write()
+        if self._indexes is not None:
+            self._indexes.write()
 
     @property
     def unwritten_entry_count(self) -> int:
-        return self._offset_index.unwritten_count if self._offset_index is not None else 0
+        """Number of offset index entries that are in memory only."""
+        return 0 if self._indexes is None else self._indexes.unwritten_count
+
+    def index_room(self, index_bytes_max: int) -> int:
+        """Return how many entries both indexes still take, of `segment.index.bytes` each."""
+        return self.indexes.room(index_bytes_max)
 
     def become_inactive(self) -> None:
-        """Finish the indexes: the largest timestamp gets an entry (T6). Raises OSError."""
-        self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
-        self.offset_index.release()
-        self.time_index.release()
+        """Finish the indexes: the largest timestamp gets an entry. Raises OSError."""
+        _ = self.max_timestamp
+        self.index_rule.finish(self.time_index)
+        self.indexes.release()
 
     def close(self) -> bool:
         """Finish the indexes as at a roll, where this run touched them. Return whether that wrote
         entries, which are not synced then. Raises OSError.
         """
-        if self._max_timestamp not in (UNKNOWN, NO_TIMESTAMP):
-            self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
-        has_written = False
-        for index in (self._offset_index, self._time_index):
-            if index is not None:
-                has_written |= index.unwritten_count > 0
-                index.release()
+        if self.index_rule.max_timestamp not in (UNKNOWN, NO_TIMESTAMP):
+            self.index_rule.finish(self.time_index)
+        has_written = self._indexes is not None and self._indexes.release()
         self._disk.handles.forget(self.log_path)
         return has_written
 
-    @property
-    def max_offset(self) -> int:
-        """The largest offset that the index's four bytes can say."""
-        return self.base_offset + RELATIVE_OFFSET_MAX
-
-    def index_room(self, index_bytes_max: int) -> int:
-        """How many entries both indexes still take (the time index keeps one for the roll)."""
-        return min(
-            index_bytes_max // OffsetIndex.ENTRY_BYTES - self.offset_index.entry_count,
-            index_bytes_max // TimeIndex.ENTRY_BYTES - 1 - self.time_index.entry_count,
-        )
-
-    # --- change ---------------------------------------------------------------------------------
+    # --- cut --------------------------------------------------------------------------------------
 
     def cut(self, position: int) -> None:
         """Cut `.log` at `position`, where a batch ends; not the indexes. Raises OSError.
 
-        No mapped slice beyond `position` may be in use: whoever touched it afterwards would end the
-        process (SIGBUS). What is cut was never readable (a failed append, recovery) or belongs to a
-        replica nobody reads from.
+        Mapped slices that are in use keep their bytes: an answer with what is cut may be on its
+        way to a consumer.
         """
-        self._disk.windows.forget(self.log_path)
+        self._disk.windows.cut(self.log_path, position)
         self.tail_offset = NO_TAIL
         self._disk.files.truncate(self._disk.handles.get(self.log_path, create=True), position)
         self._size_bytes = position
@@ -171,69 +456,70 @@ class Segment(ReadableSegment):
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Remove every batch that holds `offset` or more. Raises OSError, CorruptionError."""
         found = self.find_batch(offset)
-        self.offset_index.truncate_to(offset)
-        self.time_index.truncate_to(offset)
+        self.indexes.truncate_to(offset)
         self.txn_index.truncate_to(offset)
         if found is not None:
             self.cut(found[0])
         if self.size_bytes == 0:
             self.created_ms = now_ms
             self._first_timestamp = NO_TIMESTAMP
-        self.bytes_since_index_entry = 0
+        self.index_rule.bytes_since_entry = 0
         self.read_max_timestamp()
 
     def read_max_timestamp(self) -> None:
-        """Find the largest timestamp from the time index and what lies behind its last entry."""
+        """Find the largest timestamp from the time index and what lies behind its last entry.
+
+        Raises OSError, CorruptionError.
+        """
         best, best_offset = self.time_index.last_entry()
         start = self.offset_index.lookup(best_offset)[1]
         for _, header in self.headers(start):
             if header.max_timestamp > best:
                 best, best_offset = header.max_timestamp, header.last_offset
-        self._max_timestamp, self._offset_of_max_timestamp = best, best_offset
+        self.index_rule.max_timestamp = best
+        self.index_rule.offset_of_max_timestamp = best_offset
+
+    # --- recovery ---------------------------------------------------------------------------------
 
     def reset_indexes(self, offset: int) -> None:
-        """Cut the indexes to the entries below `offset` (all go at the base offset), to be filled
-        again.
-
-        Raises OSError.
+        """Cut the indexes to the entries below `offset` (all go at the base offset): recovery fills
+        them again. Raises OSError.
         """
-        offset_index, time_index = self._offset_index, self._time_index
-        if offset_index is None or time_index is None or offset <= self.base_offset:
-            offset_index, time_index = self._unchecked_indexes()
-            offset_index.cut(0)
-            time_index.cut(0)
+        if self._indexes is None or offset <= self.base_offset:
+            self._indexes = self._unchecked_indexes()
+            self._indexes.clear()
         else:
-            offset_index.truncate_to(offset)
-            time_index.truncate_to(offset)
-        self._offset_index, self._time_index = offset_index, time_index
-        self._max_timestamp, self._offset_of_max_timestamp = time_index.last_entry()
+            self._indexes.truncate_to(offset)
+        rule = self.index_rule
+        rule.max_timestamp, rule.offset_of_max_timestamp = self._indexes.time.last_entry()
+        rule.bytes_since_entry = 0
         self._first_timestamp = UNKNOWN
-        self.bytes_since_index_entry = 0
 
     def create_indexes(self) -> None:
         """Make the index files where they are absent. Raises OSError."""
-        self.offset_index.create()
-        self.time_index.create()
+        self.indexes.create()
 
     def assume_size(self, size_bytes: int) -> None:
         """Start counting from `size_bytes`: recovery walks the file and notes each batch again."""
         self._size_bytes = size_bytes
 
+    # --- leave service ----------------------------------------------------------------------------
+
     def release(self) -> None:
         """Leave service, let go of handles and windows: the files are about to be renamed or
         removed.
         """
-        with _service:
-            self._is_gone = True
+        self._is_gone = True
         for suffix in names.SEGMENT_SUFFIXES:
             self._disk.handles.forget(self.path(suffix))
         self._disk.windows.forget(self.log_path)
 
     def mark_deleted(self) -> list[str]:
-        """Rename the files to `….deleted`; the new paths are returned. Raises OSError; the files
-        have their names then, if the disk lets them.
+        """Rename the files to `….deleted`; return the new paths. Raises OSError; the files have
+        their names then, if the disk lets them.
         """
-        self.release()
+        with self._disk.names_lock:
+            self.release()
         files = self._disk.files
         marked: list[str] = []
         for suffix in names.SEGMENT_SUFFIXES:

@@ -20,14 +20,14 @@ Source: Kafka LocalLog (deleteSegmentFiles, replaceSegments), UnifiedLog (delete
 import logging
 from collections.abc import Iterable, Sequence
 
-from minibroker.records.batch import HEADER_BYTES, read_header
 from minibroker.storage import names, producer_files
 from minibroker.storage.disk import Disk
 from minibroker.storage.files import Files
+from minibroker.storage.header_walk import walk_headers
 from minibroker.storage.segment import Segment
 from minibroker.storage.tasks import RemoveTask
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def mark_deleted(
@@ -104,7 +104,7 @@ def finish_interrupted_work(disk: Disk, directory: str) -> None:
         if any(start <= base_offset < end for start, end in covered):
             disk.remove(f"{directory}/{name}")
     for name in swaps:
-        _log.warning("%s/%s is taken over: compaction had finished it", directory, name)
+        logger.warning("%s/%s is taken over: compaction had finished it", directory, name)
         files.replace(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
     files.sync_directory(directory)
 
@@ -136,12 +136,7 @@ def _covered(disk: Disk, directory: str, name: str) -> tuple[int, int]:
     base_offset = _base(name)
     path = f"{directory}/{name}"
     content_end = base_offset
-    handle = disk.handles.get(path)
-    size = disk.files.size_of(handle)
-    position = 0
-    while position < size:  # a message of format 0 may be shorter than a header of format 2
-        header = read_header(disk.files.pread(handle, HEADER_BYTES, position))
+    for _, header in walk_headers(disk, path, 0, disk.files.size_at(path)):
         content_end = header.last_offset + 1
-        position += header.size_bytes
     disk.handles.forget(path)
     return base_offset, content_end

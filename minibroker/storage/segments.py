@@ -10,7 +10,10 @@ from minibroker.storage.segment import Segment
 
 
 class Segments:
-    """Segments by base offset, ascending. The last one is the active one."""
+    """Segments by base offset, ascending. The last one is the active one.
+
+    Belongs to the loop, which replaces both lists at once where another thread may read.
+    """
 
     __slots__ = ("_bases", "_items")
 
@@ -55,6 +58,22 @@ class Segments:
         """The floor segment of `offset` and every one behind it; all where there is no floor."""
         return self._items[max(bisect_right(self._bases, offset) - 1, 0) :]
 
+    def find_batch(self, offset: int) -> tuple[Segment, tuple[int, int, int] | None]:
+        """The first batch that ends at `offset` or later, as `Segment.find_batch` gives it, and
+        its segment; the last segment and None where compaction took every such batch.
+
+        Raises OSError, CorruptionError.
+        """
+        segment = self.floor(offset) or self.first
+        found = segment.find_batch(offset)
+        while found is None:
+            higher = self.higher(segment.base_offset)
+            if higher is None:
+                break
+            segment = higher
+            found = segment.find_batch(offset)
+        return segment, found
+
     @property
     def first(self) -> Segment:
         return self._items[0]
@@ -62,6 +81,13 @@ class Segments:
     @property
     def last(self) -> Segment:
         return self._items[-1]
+
+    def hold(self, start: int, end: int) -> bool:
+        """Do the first and the last segment begin where a log from `start` to `end` can have them?
+        O(1): of the others it was asked when they were last.
+        """
+        bases = self._bases
+        return bases[0] <= start and bases[-1] <= end and (len(bases) < 2 or bases[-2] < bases[-1])
 
     @property
     def base_offsets(self) -> list[int]:

@@ -6,23 +6,17 @@ loop goes on: a file that was removed needs no sync, and one that left service i
 """
 
 import logging
-from collections.abc import Callable
-from threading import Lock
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
-from minibroker.errors import StorageError, SyncError
-from minibroker.storage import names
+from minibroker.errors import CorruptionError, StorageError, SyncError
+from minibroker.storage import names, producer_files
+from minibroker.storage.durability import Durability
 from minibroker.storage.files import Files
+from minibroker.storage.partition_directory import PartitionDirectory
+from minibroker.storage.producer_state import ProducersAt, encode_snapshot
+from minibroker.storage.segment import Segment
 
-if TYPE_CHECKING:
-    from minibroker.storage.durable_log import DurableLog
-    from minibroker.storage.segment import Segment
-
-_log = logging.getLogger(__name__)
-
-
-_epochs_lock = Lock()
-"""Two workers must not write the same temporary file."""
+logger = logging.getLogger(__name__)
 
 
 class CreateTask:
@@ -30,7 +24,7 @@ class CreateTask:
 
     __slots__ = ("_segment",)
 
-    def __init__(self, segment: "Segment") -> None:
+    def __init__(self, segment: Segment) -> None:
         self._segment = segment
 
     def __call__(self) -> None:
@@ -38,36 +32,36 @@ class CreateTask:
             self._segment.create_files()
         except OSError as error:
             # Who writes first makes them as well, and fails aloud.
-            _log.warning("cannot create the files of %s: %s", self._segment.log_path, error)
+            logger.warning("cannot create the files of %s: %s", self._segment.log_path, error)
 
 
 class EpochsTask:
     """Replaces `leader-epoch-checkpoint`, durably, by the newest content the log has for it."""
 
-    __slots__ = ("_log",)
+    __slots__ = ("_place",)
 
-    def __init__(self, log: "DurableLog") -> None:
-        self._log = log
+    def __init__(self, place: PartitionDirectory) -> None:
+        self._place = place
 
     def __call__(self) -> None:
         try:
             self.write()
         except OSError as error:
-            if not self._log.is_deleted:
-                _log.warning("cannot write %s: %s", self._log.epochs_path, error)
+            if not self._place.is_deleted:
+                logger.warning("cannot write %s: %s", self._place.epochs_path, error)
 
     def write(self) -> None:
         """Raises OSError."""
-        log = self._log
-        if log.epochs_content is None:
+        place = self._place
+        if place.epochs_content is None:
             return
-        with _epochs_lock:
-            content = log.epochs_content
-            if content is None or log.is_deleted:
+        with place.epochs_lock:  # two workers must not write the same temporary file
+            content = place.epochs_content
+            if content is None or place.is_deleted:
                 return
-            log.files.write_atomically(log.epochs_path, content)
-            if log.epochs_content is content:
-                log.epochs_content = None
+            place.files.write_atomically(place.epochs_path, content)
+            if place.epochs_content is content:
+                place.epochs_content = None
 
 
 class FlushTask:
@@ -82,20 +76,41 @@ class FlushTask:
     """
 
     __slots__ = (
+        "_durability",
+        "_generation",
         "_has_synced_names",
         "_names_changed",
+        "_on_synced",
+        "_path",
         "_paths",
-        "_truncation_count",
+        "_snapshots",
         "end",
-        "log",
+        "place",
     )
 
-    def __init__(self, log: "DurableLog", paths: list[str], end: int, names_changed: int) -> None:
-        """`names_changed`: the log's count of changes when `paths` were found."""
-        self.log = log
+    def __init__(
+        self,
+        place: PartitionDirectory,
+        durability: Durability,
+        paths: list[str],
+        end: int,
+        *,
+        names_changed: int,
+        on_synced: Callable[[int, Mapping[int, ProducersAt]], None],
+        snapshots: Mapping[int, ProducersAt] | None = None,
+    ) -> None:
+        """`names_changed`: the log's count of changes when `paths` were found. `snapshots`: of
+        producers, by offset, to be written first; nobody changes these mappings. `on_synced` is
+        told `end` and `snapshots` by `apply`.
+        """
+        self.place = place
+        self._durability = durability
+        self._path = place.path
+        self._snapshots = snapshots or {}
         self._paths = paths
         self._names_changed = names_changed
-        self._truncation_count = log.truncation_count
+        self._on_synced = on_synced
+        self._generation = place.generation
         self.end = end
         # Set by the worker in `sync`, read by the loop in `apply`.
         self._has_synced_names = False
@@ -104,12 +119,19 @@ class FlushTask:
         """Sync everything, the parent included. Raises StorageError; the recovery point stays."""
         self.sync()
         if self.has_new_directory:
-            self._guarded(SyncError, self.log.files.sync_directory, self.log.log_directory)
+            place = self.place
+            self._guarded(SyncError, "flush", place.files.sync_directory, place.log_directory)
 
     @property
     def has_new_directory(self) -> bool:
         """Does the parent have to be synced, too?"""
-        return self.log.has_new_directory and not self.log.is_deleted
+        return self._durability.has_new_directory and not self.place.is_deleted
+
+    @property
+    def is_current(self) -> bool:
+        """Is the log where it was, and what it was, when the task was made?"""
+        place = self.place
+        return not place.is_deleted and place.generation == self._generation
 
     def apply(self) -> None:
         """Tell the log that all of it is durable. On the loop, after a call that did not raise.
@@ -117,66 +139,75 @@ class FlushTask:
         Nothing is told to a log that was deleted or moved meanwhile. A log that was truncated
         keeps its recovery point.
         """
-        log = self.log
-        if log.is_deleted:
+        if self.place.is_deleted:
             return
-        log.has_new_directory = False
-        if self._has_synced_names:
-            log.names_synced = max(log.names_synced, self._names_changed)
-        if log.truncation_count == self._truncation_count:
-            log.note_flushed(self.end)
+        names_changed = self._names_changed if self._has_synced_names else None
+        self._durability.note_names_synced(names_changed)
+        if self.is_current:
+            self._on_synced(self.end, self._snapshots)
 
     def sync(self) -> None:
         """Sync everything but the parent. Raises StorageError, SyncError where an fsync failed."""
-        self._guarded(StorageError, EpochsTask(self.log).write)
-        self._guarded(SyncError, self._sync)
+        self._guarded(StorageError, "flush", EpochsTask(self.place).write)
+        self._guarded(StorageError, "write the producers of", self._write_snapshots)
+        self._guarded(SyncError, "flush", self._sync)
 
     def _guarded(
-        self, kind: type[StorageError], step: Callable[..., None], *arguments: str
+        self, kind: type[StorageError], what: str, step: Callable[..., None], *arguments: str
     ) -> None:
         """Raises an error of this kind."""
-        log = self.log
-        if log.is_deleted:
+        place = self.place
+        if place.is_deleted:
             return
         try:
             step(*arguments)
-        except OSError as error:
-            if log.is_deleted:
+        except (OSError, CorruptionError) as error:
+            if place.is_deleted:
                 return  # the directory went away underneath: nothing to keep
-            raise kind(
-                f"cannot flush {log.name} in {log.directory}: {error}",
-                log_directory=log.log_directory,
-            ) from error
+            raise place.failed(what, error, kind) from error
+
+    def _write_snapshots(self) -> None:
+        """Not where the log was truncated or has left its directory: another log may be there."""
+        place = self.place
+        for offset, producers in self._snapshots.items():
+            content = encode_snapshot(producers())
+            with place.names_lock:
+                if not self.is_current:
+                    return
+                producer_files.write_content(place.files, self._snapshot_path(offset), content)
+
+    def _snapshot_path(self, offset: int) -> str:
+        return producer_files.snapshot_path(self._path, offset)
 
     def _sync(self) -> None:
-        log = self.log
-        for path in self._paths:
+        place = self.place
+        for path in (*self._paths, *map(self._snapshot_path, self._snapshots)):
             try:
-                log.files.sync_path(path)
+                place.files.sync_path(path)
             except FileNotFoundError:
                 continue  # a transaction index is rarely there
-        if self._names_changed > log.names_synced:
-            log.files.sync_directory(log.directory)
+        if self._names_changed > self._durability.names_synced:
+            place.files.sync_directory(place.path)
             self._has_synced_names = True
 
 
 class SyncDirectoryTask:
     """Makes new and changed names in a log's directory durable."""
 
-    __slots__ = ("_log",)
+    __slots__ = ("_place",)
 
-    def __init__(self, log: "DurableLog") -> None:
-        self._log = log
+    def __init__(self, place: PartitionDirectory) -> None:
+        self._place = place
 
     def __call__(self) -> None:
         """Raises StorageError."""
-        log = self._log
+        place = self._place
         try:
-            log.files.sync_directory(log.directory)
+            place.files.sync_directory(place.path)
         except OSError as error:
-            if not log.is_deleted:
+            if not place.is_deleted:
                 raise SyncError(
-                    f"cannot sync {log.directory}: {error}", log_directory=log.log_directory
+                    f"cannot sync {place.path}: {error}", log_directory=place.log_directory
                 ) from error
 
 
@@ -196,7 +227,7 @@ class RemoveTask:
             except FileNotFoundError:
                 continue  # recovery of a later start was quicker
             except OSError as error:
-                _log.warning("cannot remove %s: %s", path, error)
+                logger.warning("cannot remove %s: %s", path, error)
 
 
 class RemoveDirectoryTask:
@@ -221,7 +252,7 @@ class RemoveDirectoryTask:
         except FileNotFoundError:
             return  # removed by hand meanwhile
         except OSError as error:
-            _log.warning("cannot remove %s: %s", self._directory, error)
+            logger.warning("cannot remove %s: %s", self._directory, error)
 
 
 class RemoveCopyTask:

@@ -8,7 +8,7 @@ One entry, 12 bytes, big-endian:
 | 8        | relative offset | int32 | last offset of the batch that has it - base of the segment  |
 
 An entry is added with an offset-index entry and only if the largest timestamp grew; one more at
-roll and close, so that the segment's largest timestamp is in the file (T6). "Every record up to the
+roll and close, so that the segment's largest timestamp is in the file. "Every record up to the
 offset has a timestamp ≤ this one": so the search for the first record with a timestamp ≥ t may
 start behind the greatest entry < t.
 

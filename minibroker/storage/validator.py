@@ -1,11 +1,10 @@
-"""May these records be appended? Checks one partition's records of a Produce request, assigns
-offsets.
+"""The checks of one partition's records in a Produce request, and the numbering of the records.
 
 First station of an append, before `producer_state` and the write. Pure: works in the request's own
-bytes, patches base offset, leader epoch and (LogAppendTime) the timestamp in place, and hands back
-the bytes to write. Only a topic with another `compression.type` gets a batch built anew.
+bytes, patches base offset, leader epoch and (LogAppendTime) the timestamp in place, and returns the
+bytes to write. Only a topic with another `compression.type` gets a batch built anew.
 
-The order of checks, with what each answers:
+The order of checks, and the error of each:
 
 | check                                                    | code                               |
 |----------------------------------------------------------|------------------------------------|
@@ -24,8 +23,8 @@ The order of checks, with what each answers:
 | larger than `max.message.bytes` after recompression      | MESSAGE_TOO_LARGE                  |
 | larger than `segment.bytes`                              | RECORD_LIST_TOO_LARGE              |
 
-What the header claims of its records is compared with them (`record_checks`); the largest timestamp
-is put right where it is another one.
+The claims of the header are compared with the records (`record_checks`). A wrong largest timestamp
+is corrected.
 
 Differs from Kafka in two rare answers: records that unfold to more than 100 MiB are
 MESSAGE_TOO_LARGE, and an lz4 frame whose own checksum is wrong is refused, as most consumers cannot
@@ -43,7 +42,6 @@ from minibroker.records.batch import (
     ATTRIBUTES_AT,
     CODEC_MASK,
     CONTROL_FLAG,
-    HEADER,
     HEADER_BYTES,
     KNOWN_ATTRIBUTES,
     LENGTH_FIELD_END,
@@ -53,6 +51,7 @@ from minibroker.records.batch import (
     assign,
     batch_size_at,
     read_header,
+    read_produced_header,
     set_timestamps,
 )
 from minibroker.records.builder import build_batch
@@ -83,9 +82,9 @@ class CheckedRecords:
         header: BatchHeader | None = None,
         error: KafkaError | None = None,
     ) -> None:
-        """Without `error`, `records` and `header` are what `validate` returned."""
+        """Take what `validate` returned, or the error that it raised."""
         self.now_ms = now_ms
-        """When they were checked: their append time, where the topic has one."""
+        """The time of the check: their append time, where the topic has one."""
         self._records = records
         self._header = header
         self._error = error
@@ -115,15 +114,18 @@ def check(
     partition: object,
     *,
     is_bounded: bool = False,
+    header: BatchHeader | None = None,
 ) -> CheckedRecords:
-    """Do all of `validate` but the offsets, on any thread; a client's records that nobody else
+    """Do all of `validate` but the offsets, on any thread, for a client's records that nobody else
     uses.
 
     Not for topics of format 0, whose compressed messages have their offsets inside. Raises
     LargeBatchError with `is_bounded`, as `validate` does.
     """
     try:
-        checked, header = validate(records, rules, 0, -1, now_ms, partition, is_bounded=is_bounded)
+        checked, header = validate(
+            records, rules, 0, -1, now_ms, partition, "client", is_bounded, header
+        )
     except KafkaError as error:
         return CheckedRecords(now_ms, error=error)
     return CheckedRecords(now_ms, checked, header)
@@ -141,8 +143,10 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     partition: object,
     origin: Origin = "client",
     is_bounded: bool = False,
+    header: BatchHeader | None = None,
 ) -> tuple[memoryview, BatchHeader]:
     """Check `records` (writable, all bytes of one partition) and number them from `next_offset` on.
+    `header` is what `read_produced_header` gives for them, None: it is read here.
 
     Returns the bytes to write, which are one batch and nothing else (a part of the request's
     memory, or a new buffer after recompression), and their header. The append time of a
@@ -153,17 +157,16 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
 
     `partition` only names the place in messages; `now_ms` is the wall clock. Raises KafkaError as
     in the table above, `records` may then be patched in part; with `is_bounded`, LargeBatchError
-    where all that would hold the loop for longer than a millisecond, and nothing is patched.
+    where the check would hold the loop for longer than a millisecond, and nothing is patched.
     """
-    available = len(records)
-    if available < HEADER_BYTES or records[MAGIC_AT] != 2:
-        _check_is_old(records)
-        return _validate_old(
-            records, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
-        )
-    header = BatchHeader(*HEADER.unpack_from(records))
-    header.size_bytes = size_bytes = header.size_bytes + LENGTH_FIELD_END
-    if size_bytes != available:
+    if header is None:
+        header = read_produced_header(records)
+        if header is None:
+            return _validate_old(
+                records, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
+            )
+    size_bytes = header.size_bytes
+    if size_bytes != len(records):
         records = _only_batch(records)
     if header.base_offset != 0 and origin == "client":
         raise _wrong_base_offset(header, partition)
@@ -190,12 +193,11 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
         or (codec != rules.codec and rules.codec is not None)
     ):
         return _validate_slowly(
-            records, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
+            records, header, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
         )
-    contents = check_contents(records, header, rules, now_ms, partition, is_bounded)
-    if contents.max_timestamp != header.max_timestamp:
-        set_timestamps(records, 0, attributes & KNOWN_ATTRIBUTES, contents.max_timestamp)
-        header = read_header(records)
+    _, latest, _, _ = check_contents(records, header, rules, now_ms, partition, is_bounded)
+    if latest != header.max_timestamp:
+        _set_timestamps(records, header, attributes & KNOWN_ATTRIBUTES, latest)
     if size_bytes > rules.segment_bytes:
         raise _larger_than_segment(size_bytes, rules, partition)
     header.base_offset = next_offset
@@ -204,8 +206,18 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     return records, header
 
 
+def _set_timestamps(
+    records: memoryview, header: BatchHeader, attributes: int, max_timestamp: int
+) -> None:
+    """Write attributes and largest timestamp into the batch, and into its header as it was read."""
+    header.crc = set_timestamps(records, 0, attributes, max_timestamp)
+    header.attributes = attributes
+    header.max_timestamp = max_timestamp
+
+
 def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
     records: memoryview,
+    header: BatchHeader,
     rules: AppendRules,
     next_offset: int,
     leader_epoch: int,
@@ -213,9 +225,8 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
     partition: object,
     is_bounded: bool,
 ) -> tuple[memoryview, BatchHeader]:
-    """The rest of `validate` where more than offsets and the largest timestamp may change."""
+    """Do the rest of `validate` where more than offsets and the largest timestamp may change."""
     is_bounded = is_bounded and rules.magic > 0
-    header = read_header(records)
     codec = header.codec
     target = codec if rules.codec is None or header.is_control else rules.codec
     if rules.magic < _NEWEST_MAGIC:
@@ -229,19 +240,22 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
         check_can_be_built(decoded, partition)
         append_time = now_ms if rules.is_append_time else None
         records = memoryview(_rebuild(decoded, header, target, rules.level, append_time))
+        header = read_header(records)
         if len(records) > rules.max_message_bytes:
             raise _too_large(len(records), rules, partition)
     else:
-        contents = check_contents(records, header, rules, now_ms, partition, is_bounded)
+        _, latest, _, _ = check_contents(records, header, rules, now_ms, partition, is_bounded)
         flags = header.attributes & KNOWN_ATTRIBUTES & ~APPEND_TIME_FLAG
         if rules.is_append_time:
-            set_timestamps(records, 0, flags | APPEND_TIME_FLAG, now_ms)
+            _set_timestamps(records, header, flags | APPEND_TIME_FLAG, now_ms)
         else:
-            set_timestamps(records, 0, flags, contents.max_timestamp)
+            _set_timestamps(records, header, flags, latest)
     if len(records) > rules.segment_bytes:
         raise _larger_than_segment(len(records), rules, partition)
     assign(records, 0, next_offset, leader_epoch)
-    return records, read_header(records)
+    header.base_offset = next_offset
+    header.leader_epoch = leader_epoch
+    return records, header
 
 
 def _rebuild(
@@ -251,7 +265,7 @@ def _rebuild(
     level: int | None,
     append_time: int | None,
 ) -> bytearray:
-    """The same records as one batch in another codec, with consecutive offsets."""
+    """Return the same records as one batch in another codec, with consecutive offsets."""
     return build_batch(
         decoded,
         codec=CODEC_NAMES[codec],
@@ -265,7 +279,7 @@ def _rebuild(
 
 
 def _check_header(header: BatchHeader, partition: object, origin: Origin) -> None:
-    """What of the header is not allowed, if it is not the broker itself that writes."""
+    """Raise KafkaError for a header that a client may not send; the broker may write some."""
     if header.codec > ZSTD:
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -285,7 +299,7 @@ def _check_header(header: BatchHeader, partition: object, origin: Origin) -> Non
 
 
 def _check_is_old(records: memoryview) -> None:
-    """Raises KafkaError where bytes that begin with no v2 header do not begin with an old message
+    """Raise KafkaError where bytes that begin with no v2 header do not begin with an old message
     either.
     """
     try:
@@ -309,7 +323,8 @@ def _validate_old(  # noqa: PLR0917  the arguments of `validate`
     partition: object,
     is_bounded: bool,
 ) -> tuple[memoryview, BatchHeader]:
-    """The rest of `validate` for a message set."""
+    """Do the rest of `validate` for bytes that begin with no v2 header."""
+    _check_is_old(records)
     is_large = len(records) > BUILT_AT_ONCE_MAX or read_header(records).codec != NONE
     if is_bounded and rules.magic > 0 and is_large:
         raise LargeBatchError
@@ -320,7 +335,7 @@ def _validate_old(  # noqa: PLR0917  the arguments of `validate`
 
 
 def _check_fits_old(header: BatchHeader, rules: AppendRules, partition: object) -> None:
-    """Raises KafkaError for a v2 batch that no old format can take the place of."""
+    """Raise KafkaError for a v2 batch that no old format can hold."""
     if header.is_transactional or header.has_producer_id:
         kind = "transactional" if header.is_transactional else "idempotent"
         raise KafkaError(
@@ -339,7 +354,7 @@ def _store_as_old(  # noqa: PLR0917  the arguments of `validate`
     now_ms: int,
     partition: object,
 ) -> tuple[memoryview, BatchHeader]:
-    """The records of a checked v2 batch for a topic of format 0 or 1."""
+    """Return the records of a checked v2 batch in a topic's format 0 or 1."""
     from minibroker.storage import old_formats  # noqa: PLC0415  few topics are of that kind
 
     if header.is_control:
@@ -352,7 +367,7 @@ def _store_as_old(  # noqa: PLR0917  the arguments of `validate`
 
 
 def _only_batch(records: memoryview) -> memoryview:
-    """The first batch alone: what follows may be a part of a batch, but not a whole one."""
+    """Return the first batch alone. A part of a batch may follow it, but no whole one."""
     try:
         size_bytes = batch_size_at(records, 0)
         if size_bytes is None:

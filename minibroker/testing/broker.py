@@ -1,8 +1,9 @@
 """`Broker`: a whole minibroker in the test's process, in a thread with a loop of its own.
 
-Synchronous from outside, so that it serves any test; as `async with` too. Every call here runs on
-the broker's loop and comes back with its result. Several brokers run side by side; each has a port
-and a directory of its own, and nothing of it is left after `stop`.
+Its calls are synchronous, so that any test can use it; `async with` works too. Every call runs on
+the broker's loop and returns the result. A call that waits for clients has an async form for a test
+that runs in a loop of its own; in such a loop the sync form raises. Several brokers run side by
+side; each has a port and a directory of its own. `stop` removes everything.
 
     the test's thread ──call──► the broker's loop (app.Broker) ◄──TCP── the client under test
 """
@@ -10,27 +11,35 @@ and a directory of its own, and nothing of it is left after `stop`.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import shutil
 import tempfile
-import threading
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, overload
 
 from minibroker.config.broker import BrokerConfig
 from minibroker.config.options import parse_topic
-from minibroker.errors import KafkaError
 from minibroker.testing.clock import MovableClock, TestClock
-from minibroker.testing.faults import Fault
+from minibroker.testing.faults import Fault, api_named, error_named, refuse_in_loop
+from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.node import Node
+from minibroker.testing.report import group_lines, record_lines, request_lines
+from minibroker.testing.values import to_bytes, to_headers, to_timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+    from datetime import datetime
 
-    from minibroker.records.record import Header
+    from minibroker.error_codes import ErrorCode
+    from minibroker.testing.group_views import GroupMember
     from minibroker.testing.inspector import Inspector
+    from minibroker.testing.names import ApiName, ErrorName
     from minibroker.testing.request_log import SeenRequest
     from minibroker.testing.topic_records import TopicRecord
+    from minibroker.testing.values import Headers, Value
+
+    BrokerFault = Literal["disk_full", "slow_sync", "paused", "killed", "zookeeper_session_lost"]
+    Isolation = Literal["read_uncommitted", "read_committed"]
 
 START_TIMEOUT_S: Final = 30.0
 WAIT_TIMEOUT_S: Final = 10.0
@@ -41,17 +50,17 @@ TEST_DEFAULTS: Final = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
-_MEMORY: Final = Path("/dev/shm")
+MEMORY: Final = Path("/dev/shm")
 
 
 class Broker:
     """One broker between `start` and `stop`, or in a `with` block.
 
     Args:
-        topics: made at every start and reset: `"orders"`, `"orders:3"`,
+        topics: topics to make at every start and reset: `"orders"`, `"orders:3"`,
             `"orders:3:cleanup.policy=compact"`, as on the command line.
         config: Kafka's settings for the broker.
-        data_dir: where it keeps its data; None: in memory, gone with it.
+        data_dir: directory of its data; None: in memory, until the broker stops.
     """
 
     def __init__(
@@ -62,13 +71,11 @@ class Broker:
         data_dir: str | Path | None = None,
     ) -> None:
         self._topics = tuple(parse_topic(topic) for topic in topics)
-        self._settings = {name: _text(value) for name, value in (config or {}).items()}
+        self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
         self._data_dir = None if data_dir is None else str(data_dir)
         self._own_dir: str | None = None
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop
         self._node: Node
-        self._ending: asyncio.Event
+        self._thread = LoopThread(self._serving, on_end=self._remove_data)
         self._clock = MovableClock()
         self.clock = TestClock(self._clock, self.call)
         """The broker's time: `broker.clock.advance(minutes=10)`."""
@@ -85,83 +92,42 @@ class Broker:
         self.stop()
 
     async def __aenter__(self) -> Self:
-        await asyncio.wrap_future(self._begin())
+        await asyncio.wrap_future(self._thread.begin())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        ended = self._end()
+        ended = self._thread.end()
         if ended is not None:
             await asyncio.wrap_future(ended)
-            self._forget_thread()
+            self._thread.join()
 
     def start(self) -> None:
-        """Serve; the address is known when this returns. Raises MinibrokerError."""
-        self._begin().result(START_TIMEOUT_S)
+        """Start the broker; its address is known when this returns. Raises MinibrokerError."""
+        self._thread.begin().result(START_TIMEOUT_S)
 
     def stop(self) -> None:
-        """End it and remove what it kept in memory. A second time does nothing."""
-        ended = self._end()
+        """Stop the broker and remove its data in memory; do nothing if it is stopped."""
+        ended = self._thread.end()
         if ended is not None:
             ended.result(START_TIMEOUT_S)
-            self._forget_thread()
+            self._thread.join()
 
-    def _begin(self) -> concurrent.futures.Future[None]:
-        if self._thread is not None:
-            raise RuntimeError("this broker is running: stop it before it is started again")
-        started: concurrent.futures.Future[None] = concurrent.futures.Future()
-        self._ended: concurrent.futures.Future[None] = concurrent.futures.Future()
-        self._thread = threading.Thread(
-            target=self._main, args=(started,), name="minibroker", daemon=True
-        )
-        self._thread.start()
-        return started
-
-    def _end(self) -> concurrent.futures.Future[None] | None:
-        if self._thread is None:
-            return None
-        if not self._ended.done():
-            self._loop.call_soon_threadsafe(self._ending.set)
-        return self._ended
-
-    def _forget_thread(self) -> None:
-        if self._thread is not None:
-            self._thread.join(START_TIMEOUT_S)
-            self._thread = None
-
-    def _main(self, started: concurrent.futures.Future[None]) -> None:
-        """The thread: a loop, a broker, until `_ending`."""
-        import uvloop  # noqa: PLC0415  as late as everything of a start
-
-        try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(self._serve(started))
-        except BaseException as error:
-            if started.done():
-                self._ended.set_exception(error)
-            else:
-                self._thread = None
-                started.set_exception(error)
-        else:
-            self._ended.set_result(None)
-        finally:
-            if self._own_dir is not None:
-                shutil.rmtree(self._own_dir, ignore_errors=True)
-                self._own_dir = None
-
-    async def _serve(self, started: concurrent.futures.Future[None]) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._ending = asyncio.Event()
-        config = BrokerConfig(self._all_settings())
-        self._node = Node(config, self._topics, clock=self._clock)
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[None]:
+        self._node = Node(BrokerConfig(self._all_settings()), self._topics, clock=self._clock)
         await self._node.start()
-        started.set_result(None)
-        await self._ending.wait()
+        yield
         await self._node.stop()
+
+    def _remove_data(self) -> None:
+        if self._own_dir is not None:
+            shutil.rmtree(self._own_dir, ignore_errors=True)
+            self._own_dir = None
 
     def _all_settings(self) -> dict[str, str]:
         directory = self._data_dir
         if directory is None and "log.dirs" not in self._settings:
-            memory = _MEMORY if _MEMORY.is_dir() else None
+            memory = MEMORY if MEMORY.is_dir() else None
             directory = self._own_dir = tempfile.mkdtemp(prefix="minibroker-", dir=memory)
         named = {} if directory is None else {"log.dirs": directory}
         return {**TEST_DEFAULTS, **named, **self._settings}
@@ -170,19 +136,19 @@ class Broker:
 
     @property
     def _look(self) -> Inspector:
-        """Into the running broker. Raises RuntimeError while there is none."""
+        """Return the running broker's inspector. Raises RuntimeError if the broker does not run."""
         if not self._running.is_running:
-            raise RuntimeError("this broker was killed: remove the fault that says so first")
+            raise RuntimeError("this broker was killed: remove the fault that killed it first")
         return self._running.inspector
 
     @property
     def _running(self) -> Node:
-        if self._thread is None:
+        if not self._thread.is_running:
             raise RuntimeError("this broker is not running: use it in a with block, or start it")
         return self._node
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function on the broker's loop; what it returns."""
+        """Run a function on the broker's loop and return its result."""
         _ = self._running
 
         async def call() -> Any:
@@ -190,18 +156,22 @@ class Broker:
 
         return self._await(call())
 
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the broker's loop, and await it in the caller's loop."""
+        return await asyncio.wrap_future(self._thread.submit(coroutine))
+
     def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout_s + 5)
+        return self._thread.submit(coroutine).result(timeout_s + 5)
 
     def await_node(self, call: Callable[[Node], Coroutine[Any, Any, Any]]) -> Any:
-        """Run a coroutine of the broker's node on its loop; what it returns."""
+        """Run a coroutine of the broker's node on its loop and return its result."""
         return self._await(call(self._running))
 
     # What a test wants to know and do.
 
     @property
     def bootstrap(self) -> str:
-        """`HOST:PORT` for a client's bootstrap.servers."""
+        """Return `HOST:PORT` for a client's bootstrap.servers."""
         host, port = self._running.address
         return f"{host}:{port}"
 
@@ -211,9 +181,16 @@ class Broker:
         partitions: int = 1,
         config: Mapping[str, str | int | bool] | None = None,
     ) -> None:
-        """Make a topic; it can be used when this returns. Raises KafkaError."""
-        named = {key: _text(value) for key, value in (config or {}).items()}
+        """Make a topic; clients can use it when this returns. Raises KafkaError."""
+        named = {key: setting_text(value) for key, value in (config or {}).items()}
         self._await(self._look.create_topic(name, partitions, named))
+
+    def add_topic(self, topic: str) -> None:
+        """Make a topic in the notation of the command line: `"orders:3:cleanup.policy=compact"`.
+
+        Raises KafkaError, ConfigError.
+        """
+        self._await(self._look.add_topic(parse_topic(topic)))
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic with its records. Raises KafkaError."""
@@ -221,45 +198,79 @@ class Broker:
 
     @property
     def topics(self) -> dict[str, int]:
-        """Name → number of partitions; Kafka's internal topics are left out."""
+        """Return name → number of partitions; Kafka's internal topics are left out."""
         found: dict[str, int] = self.call(self._look.topics)
         return found
+
+    @overload
+    def produce(
+        self,
+        topic: str,
+        value: Value,
+        *,
+        key: str | bytes | None = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | datetime | None = None,
+    ) -> TopicRecord: ...
+
+    @overload
+    def produce(
+        self,
+        topic: str,
+        value: list[Value],
+        *,
+        key: str | bytes | None = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | datetime | None = None,
+    ) -> list[TopicRecord]: ...
 
     def produce(
         self,
         topic: str,
-        value: bytes | None,
+        value: Value | list[Value],
         *,
-        key: bytes | None = None,
-        headers: Sequence[Header] = (),
+        key: str | bytes | None = None,
+        headers: Headers = (),
         partition: int | None = None,
-        timestamp: int | None = None,
-    ) -> TopicRecord:
-        """Write one record without a client; what was written.
+        timestamp: int | datetime | None = None,
+    ) -> TopicRecord | list[TopicRecord]:
+        """Write a record without a client; return it as a consumer would get it.
 
-        `partition` None: by the key as Java's producer chooses it, without a key the first one.
-        `timestamp` in ms, None: now. Raises KafkaError.
+        Args:
+            topic: the topic; it is made if the broker makes topics by itself.
+            value: str (UTF-8), bytes, a dict (written as JSON) or None (a tombstone); a list writes
+                as many records, with the same key and headers, and returns a list.
+            key: str or bytes.
+            headers: a dict, or pairs of name and value where names repeat.
+            partition: None: the partition that Java's producer chooses for the key, without a key
+                the first one.
+            timestamp: a datetime or ms since the epoch, None: now.
+
+        Raises KafkaError; TypeError for a value of another type.
         """
-        written: TopicRecord = self._await(
+        values = value if isinstance(value, list) else [value]
+        written: list[TopicRecord] = self._await(
             self._look.produce(
                 topic,
-                key=key,
-                value=value,
-                headers=tuple(headers),
+                key=to_bytes(key),
+                values=[to_bytes(item) for item in values],
+                headers=to_headers(headers),
                 index=partition,
-                timestamp=timestamp,
+                timestamp=to_timestamp(timestamp),
             )
         )
-        return written
+        return written if isinstance(value, list) else written[0]
 
     def records(
         self,
         topic: str,
         partition: int | None = None,
         *,
-        isolation: str = "read_uncommitted",
+        isolation: Isolation = "read_uncommitted",
     ) -> list[TopicRecord]:
-        """Return the decoded records of a topic, or of one partition of it; partition by partition.
+        """Return the decoded records of a topic, or of one of its partitions; ordered by partition.
 
         Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
         """
@@ -271,10 +282,12 @@ class Broker:
     def wait_for(
         self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
     ) -> list[TopicRecord]:
-        """Wait until a topic has `count` records or more; return all of them. Raises TimeoutError.
+        """Wait until a topic has `count` records or more; return all of them.
 
-        The topic need not exist yet. In asyncio code use `wait_for_async`: this one blocks.
+        The topic need not exist yet. Raises TimeoutError; RuntimeError in a running event loop,
+        which needs `wait_for_async`.
         """
+        refuse_in_loop("wait_for")
         found: list[TopicRecord] = self._await(
             self._look.wait_for(topic, count, timeout_s), timeout_s
         )
@@ -284,14 +297,25 @@ class Broker:
         self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
     ) -> list[TopicRecord]:
         """Wait like `wait_for`, for a test that runs in a loop."""
-        future = asyncio.run_coroutine_threadsafe(
-            self._look.wait_for(topic, count, timeout_s), self._loop
-        )
-        return await asyncio.wrap_future(future)
+        found: list[TopicRecord] = await self._awaited(self._look.wait_for(topic, count, timeout_s))
+        return found
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """Return (topic, partition) → committed offset of a group; empty for an unknown group."""
         found: dict[tuple[str, int], int] = self.call(lambda: self._look.committed(group))
+        return found
+
+    def lag(self, group: str) -> dict[tuple[str, int], int]:
+        """Return (topic, partition) → records that a group has not committed yet.
+
+        It has only partitions with a committed offset.
+        """
+        found: dict[tuple[str, int], int] = self.call(lambda: self._look.lag(group))
+        return found
+
+    def members(self, group: str) -> list[GroupMember]:
+        """Return the members of a group, each with its partitions; empty for an unknown group."""
+        found: list[GroupMember] = self.call(lambda: self._look.members(group))
         return found
 
     @property
@@ -308,50 +332,91 @@ class Broker:
 
     def wait_for_requests(
         self,
-        api: str,
+        api: ApiName,
         count: int = 1,
         *,
-        error: str | None = None,
+        error: ErrorName | ErrorCode | None = None,
         client_id: str | None = None,
         timeout_s: float = WAIT_TIMEOUT_S,
     ) -> list[SeenRequest]:
-        """Until clients have been answered `count` requests of a kind; all of those.
+        """Wait until clients have been answered `count` requests of a kind; return all of those.
 
-        `error`: only those answered with it, by Kafka's name. Raises TimeoutError, which says how
-        many came.
+        `error`: only those answered with it. Raises ValueError for a name that Kafka does not have;
+        TimeoutError, which says how many came; RuntimeError in a running event loop, which needs
+        `wait_for_requests_async`.
         """
-
-        def is_wanted(request: SeenRequest) -> bool:
-            return (
-                request.api == api
-                and error in (None, request.error)
-                and client_id in (None, request.client_id)
-            )
-
+        refuse_in_loop("wait_for_requests")
+        is_wanted = _request_filter(api, error, client_id)
         found: list[SeenRequest] = self._await(
             self._running.seen.wait_for(is_wanted, count, timeout_s), timeout_s
         )
         return found
 
+    async def wait_for_requests_async(
+        self,
+        api: ApiName,
+        count: int = 1,
+        *,
+        error: ErrorName | ErrorCode | None = None,
+        client_id: str | None = None,
+        timeout_s: float = WAIT_TIMEOUT_S,
+    ) -> list[SeenRequest]:
+        """Wait like `wait_for_requests`, for a test that runs in a loop."""
+        is_wanted = _request_filter(api, error, client_id)
+        found: list[SeenRequest] = await self._awaited(
+            self._running.seen.wait_for(is_wanted, count, timeout_s)
+        )
+        return found
+
     def reset(self) -> None:
-        """As after the start: no records, groups, offsets, transactions, quotas and changed
-        settings; the topics of the start are there, empty. Clients may stay connected.
+        """Make the broker as it was after the start; clients may stay connected.
+
+        It removes records, groups, offsets, transactions, quotas, faults and changed settings. The
+        topics of the start exist and are empty; the clock shows the machine's time.
         """
         self._await(self._running.reset())
+        self.faults.forget()
 
-    def last_events(self, topics: Iterable[str] = (), count: int = 20) -> list[str]:
-        """The last requests as lines, for the report of a test that failed, with what the topics
-        hold.
+    def report(self, requests: int = 20, records: int = 5) -> str:
+        """Return the last requests, the groups and the topics' last records as tables.
+
+        `records`: most records of each partition. For the report of a test that failed.
         """
-        lines = [str(request) for request in self.requests[-count:]]
-        for topic in topics:
-            try:
-                held = len(self.records(topic))
-            except KafkaError as error:
-                lines.append(f"topic {topic}: {error.code.name}")
-            else:
-                lines.append(f"topic {topic}: {held} records")
-        return lines
+        lines = request_lines(self.requests[-requests:])
+        if not self._running.is_running:
+            return "\n".join([*lines, "", "this broker was killed by a fault"])
+        look = self._look
+        groups = {
+            group: (state, self.members(group), self.lag(group))
+            for group, state in self.groups.items()
+        }
+        last: list[TopicRecord] = self.call(
+            lambda: [record for topic in look.topics() for record in look.last(topic, records)]
+        )
+        for part in (group_lines(groups), record_lines(last)):
+            if part:
+                lines += ["", *part]
+        return "\n".join(lines)
+
+
+def _request_filter(
+    api: str, error: str | ErrorCode | None, client_id: str | None
+) -> Callable[[SeenRequest], bool]:
+    """Return a function that tells whether a request is wanted.
+
+    Raises ValueError for a wrong name.
+    """
+    name = api_named(api).name
+    code = None if error is None else error_named(error).name
+
+    def is_wanted(request: SeenRequest) -> bool:
+        return (
+            request.api == name
+            and code in (None, request.error)
+            and client_id in (None, request.client_id)
+        )
+
+    return is_wanted
 
 
 class Faults:
@@ -359,18 +424,76 @@ class Faults:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._required: list[Fault] = []
+        """Rules of this test that have to meet a request."""
 
-    def add(self, api: str | None = None, **rule: Any) -> Fault:
-        """A rule from now on, until it is removed or its `with` block ends; see `Fault` for what it
-        can say. Raises ValueError; ConfigError for what cannot happen to this broker.
+    def add(
+        self,
+        api: ApiName | None = None,
+        *,
+        error: ErrorName | ErrorCode | None = None,
+        delay_ms: float = 0,
+        drop: Literal["before", "after"] | None = None,
+        twice: bool = False,
+        truncate_bytes: int | None = None,
+        hold: bool = False,
+        applied: bool | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+        client_id: str | None = None,
+        version: int | None = None,
+        skip: int = 0,
+        times: int | None = None,
+        probability: float = 1.0,
+        seed: int = 0,
+        broker: BrokerFault | None = None,
+        may_miss: bool = False,
+    ) -> Fault:
+        """Add a rule, from now on until it is removed or its `with` block ends; see `Fault`.
+
+        A test with the pytest fixtures fails if the rule never met a request, unless `may_miss` is
+        set. Raises ValueError; ConfigError for a fault that cannot happen to this broker.
         """
-        fault = Fault(api, **rule)
+        fault = Fault(
+            api,
+            error=error,
+            delay_ms=delay_ms,
+            drop=drop,
+            twice=twice,
+            truncate_bytes=truncate_bytes,
+            hold=hold,
+            applied=applied,
+            topic=topic,
+            partition=partition,
+            group=group,
+            client_id=client_id,
+            version=version,
+            skip=skip,
+            times=times,
+            probability=probability,
+            seed=seed,
+            broker=broker,
+        )
         fault.on_removed = self._remove
         self._broker.await_node(lambda node: node.add(fault))
+        if broker is None and not may_miss:
+            self._required.append(fault)
         return fault
 
+    @property
+    def missed(self) -> list[Fault]:
+        """Return the required rules (without `may_miss`) that met no request since the start or
+        reset.
+        """
+        return [fault for fault in self._required if not fault.hits]
+
+    def forget(self) -> None:
+        """Expect no more hits of the rules so far."""
+        self._required.clear()
+
     def clear(self) -> None:
-        """Without faults again."""
+        """Remove every fault."""
         self._broker.await_node(lambda node: node.clear())
 
     def __iter__(self) -> Iterator[Fault]:
@@ -384,8 +507,8 @@ async def _rules_of(node: Node) -> list[Fault]:
     return list(node.faults)
 
 
-def _text(value: str | int | bool) -> str:
-    """A setting as Kafka writes it."""
+def setting_text(value: str | int | bool) -> str:
+    """Return a setting as Kafka writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

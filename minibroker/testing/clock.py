@@ -1,8 +1,9 @@
-"""Time that goes on and can be moved: the machine's clock plus what a test added to it.
+"""A clock that tests can move: the machine's clock plus the sum of the moves.
 
-`broker.clock.advance(minutes=10)` brings everything that waits for a time in these ten minutes at
-once: sessions and rebalances, transactions, retention, quotas; and LogAppendTime is ten minutes
-later. Nothing goes back, as on a real clock.
+`broker.clock.advance(minutes=10)` calls everything at once that is due within these ten minutes:
+sessions and rebalances, transactions, retention, quotas. LogAppendTime is ten minutes later, too. A
+test cannot put the clock back. `Broker.reset` does so between two tests: the next test begins at
+the machine's time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class MovableClock:
     def __init__(self) -> None:
         self._machine = SystemClock()
         self._ahead_ms = 0
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[float], None]] = []
 
     def now_ms(self) -> int:
         return self._machine.now_ms() + self._ahead_ms
@@ -32,18 +33,25 @@ class MovableClock:
     def monotonic_s(self) -> float:
         return self._machine.monotonic_s() + self._ahead_ms / 1000
 
-    def on_move(self, listener: Callable[[], None]) -> None:
+    def on_move(self, listener: Callable[[float], None]) -> None:
         self._listeners.append(listener)
 
     def forget_listeners(self) -> None:
-        """The broker that asked is gone."""
+        """Forget the listeners of a broker that has stopped."""
         self._listeners.clear()
 
     def move(self, milliseconds: int) -> None:
-        """Be later by so much; what is due by then is called before this returns."""
+        """Move the clock forward; everything due by then is called before this returns."""
         self._ahead_ms += milliseconds
         for listener in self._listeners:
-            listener()
+            listener(milliseconds / 1000)
+
+    def put_back(self) -> None:
+        """Show the machine's time again. A call that was 5 s away still is."""
+        ahead_ms, self._ahead_ms = self._ahead_ms, 0
+        if ahead_ms:
+            for listener in self._listeners:
+                listener(-ahead_ms / 1000)
 
 
 class TestClock:
@@ -54,12 +62,12 @@ class TestClock:
     __slots__ = ("_call", "_clock")
 
     def __init__(self, clock: MovableClock, call: Callable[[Callable[[], None]], None]) -> None:
-        """`call` runs a function on the broker's loop and waits for it."""
+        """Take `call`, which runs a function on the broker's loop and waits for it."""
         self._clock = clock
         self._call = call
 
     def now_ms(self) -> int:
-        """The broker's wall clock, milliseconds since the epoch."""
+        """Return the broker's wall clock, milliseconds since the epoch."""
         return self._clock.now_ms()
 
     def advance(
@@ -71,10 +79,10 @@ class TestClock:
         seconds: float = 0,
         milliseconds: float = 0,
     ) -> None:
-        """Be later by so much, now. Raises ValueError for a time that goes back.
+        """Move the clock forward now. Raises ValueError for a negative sum.
 
-        What became due has been done on the broker when this returns; what it sets in motion on
-        disk (compaction, deletion) may take a moment longer.
+        Everything that became due is done on the broker when this returns. Its work on disk
+        (compaction, deletion) may take a moment longer.
         """
         moved = timedelta(
             days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds

@@ -1,9 +1,8 @@
-"""Faults by rule: which requests they meet, how often, and what happens to them; or what happens to
-the broker as a whole.
+"""Rules for faults: which requests a rule meets, how often, and what it does to them or to the
+broker.
 
-A rule is pure: `Fault.meets` looks at a request's facts and counts; `fault_dispatcher` does what it
-says. Rules are tried in the order in which they were added, and the first that meets a request has
-it.
+A rule is pure: `Fault.meets` looks at a request's facts and counts; `fault_interceptor` applies the
+rule. Rules are tried in the order in which they were added; the first that meets a request applies.
 
     broker.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", topic="orders", times=2)
     with broker.faults.add("Fetch", delay_ms=500, client_id="slow"):
@@ -14,6 +13,7 @@ it.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -22,7 +22,9 @@ from minibroker.error_codes import ErrorCode
 from minibroker.protocol.api_keys import APIS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from minibroker.protocol.api_keys import Api
 
 DROPS: Final = ("before", "after")
 BROKER_FAULTS: Final = (
@@ -50,38 +52,45 @@ _OF_REQUESTS: Final = (
 _APPLIED: Final = frozenset(
     {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 )
-"""Errors that a broker answers when the work may be done, or is."""
+"""Errors that a broker also answers when the work is done, or may be."""
 
 
 class Facts(NamedTuple):
-    """Facts of a request that a rule can ask for."""
+    """Facts of a request that a rule can ask about."""
 
     api_key: int
     version: int
     client_id: str | None
     group: str | None
     places: frozenset[tuple[str, int | None]]
-    """(topic, partition) of everything it names; a partition of None: the whole topic."""
+    """(topic, partition) of every place that it names; a partition of None is the whole topic."""
 
 
 class Fault:
-    """One rule. `hits` counts what it met; `remove`, or the end of a `with` block, ends it.
+    """One rule.
+
+    `hits` counts the requests that it met; `remove` or the end of a `with` block ends it.
 
     Args:
         api: Kafka's name of the request, None: every one.
         error: Kafka's name of the error to answer.
-        delay_ms: answered so much later, by the broker's clock.
+        delay_ms: delay of the answer, by the broker's clock.
         drop: `"before"` the request is handled, or `"after"`: the connection ends unanswered.
         twice: the answer is sent two times.
-        truncate_bytes: so many bytes of the answer are sent, then the connection ends.
-        hold: the connection is not read any more until the rule is removed.
-        applied: with `error`: the request is handled all the same; None: as a broker would for
+        truncate_bytes: number of bytes of the answer to send before the connection ends.
+        hold: the connection is not read until the rule is removed.
+        applied: with `error`: the request is handled anyway; None: as a broker would for
             this error (REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND come after the work).
-        topic, partition, group, client_id, version: what the request must name or be.
-        skip: so many requests that it meets pass first.
-        times: so many it takes, None: all.
-        probability, seed: of those it would take each with this chance, the same ones for one seed.
-        broker: what happens to the broker, and not to requests: `"disk_full"` until the rule is
+        topic: a topic that the request must name.
+        partition: a partition that it must name.
+        group: the group that it must name.
+        client_id: the client id that it must come from.
+        version: the version that it must have.
+        skip: number of matching requests that pass first.
+        times: most requests that it applies to, None: all.
+        probability: chance of each matching request, 0 to 1.
+        seed: seed of that chance: the same seed meets the same requests.
+        broker: a fault of the broker, not of requests: `"disk_full"` until the rule is
             removed, `"slow_sync"` (every fsync takes `delay_ms` longer, by the machine's clock),
             `"paused"` (it accepts connections and does nothing), `"killed"` (as by kill -9; started
             again at the same address with the same data when the rule is removed),
@@ -111,8 +120,8 @@ class Fault:
         broker: str | None = None,
     ) -> None:
         self.api = api
-        self._api_key = None if api is None else _key_of(api)
-        self.error = None if error is None else _code_of(error)
+        self._api_key = None if api is None else api_named(api).key
+        self.error = None if error is None else error_named(error)
         self.delay_ms = delay_ms
         self.drop = _one_of("drop", drop, DROPS)
         self.twice = twice
@@ -129,7 +138,7 @@ class Fault:
         self.probability = probability
         self._random = random.Random(seed)
         self.hits = 0
-        """Requests that it met and took."""
+        """Number of requests that it met and applied to."""
         self._met = threading.Condition()
         self._passed = 0
         self.is_removed = False
@@ -140,14 +149,16 @@ class Fault:
             return
         if not (error or delay_ms or drop or twice or hold or truncate_bytes is not None):
             raise ValueError(
-                "a fault needs something to happen: error, delay_ms, drop, twice, "
-                "truncate_bytes or hold"
+                "a fault needs an effect: error, delay_ms, drop, twice, truncate_bytes or hold"
             )
         if not 0 <= probability <= 1:
             raise ValueError(f"probability {probability}, expected 0 to 1")
 
     def _check_broker_fault(self) -> None:
-        """Raises ValueError where it says something of requests."""
+        """Check a fault of the whole broker.
+
+        Raises ValueError for arguments that are about requests.
+        """
         for name in _OF_REQUESTS:
             if getattr(self, name) not in (None, False, 0):
                 raise ValueError(f"{name} is for requests: leave it out with broker={self.broker}")
@@ -169,14 +180,25 @@ class Fault:
         self.remove()
 
     def remove(self) -> None:
-        """It meets nothing any more; what it holds goes on."""
+        """End the rule; held requests go on."""
         if not self.is_removed:
             self.is_removed = True
             if self.on_removed is not None:
                 self.on_removed(self)
 
     def wait(self, hits: int = 1, timeout_s: float = 10.0) -> None:
-        """Until it met so many requests; not in the broker's loop. Raises TimeoutError."""
+        """Wait until it has met `hits` requests.
+
+        Raises TimeoutError; RuntimeError in a running event loop, which needs `wait_async`.
+        """
+        refuse_in_loop("wait")
+        self._wait(hits, timeout_s)
+
+    async def wait_async(self, hits: int = 1, timeout_s: float = 10.0) -> None:
+        """Wait like `wait`, for a test that runs in a loop."""
+        await asyncio.to_thread(self._wait, hits, timeout_s)
+
+    def _wait(self, hits: int, timeout_s: float) -> None:
         with self._met:
             if not self._met.wait_for(lambda: self.hits >= hits, timeout_s):
                 raise TimeoutError(f"waited {timeout_s:g} s for {hits} requests that meet {self!r}")
@@ -187,7 +209,9 @@ class Fault:
         return self.twice or self.truncate_bytes is not None
 
     def covers(self, topic: str, partition: int | None) -> bool:
-        """Return whether a place in a request is one of the rule's (any, if it names none)."""
+        """Return whether a place in a request is one of the rule's; a rule without one covers every
+        place.
+        """
         if self.topic is not None and topic != self.topic:
             return False
         return self.partition is None or partition is None or partition == self.partition
@@ -237,38 +261,64 @@ class FaultSet:
         return len(self._rules)
 
     def add(self, fault: Fault) -> None:
-        """Behind those that are there; a broker that is paused minds no other rule."""
+        """Add a rule at the end, or at the front if it pauses the broker: then no other matters."""
         self._rules.insert(0 if fault.broker == "paused" else len(self._rules), fault)
 
     def discard(self, fault: Fault) -> None:
-        """One that is not there is no error."""
+        """Remove a rule; do nothing if it is not there."""
         if fault in self._rules:
             self._rules.remove(fault)
 
     def first(self, facts: Facts) -> Fault | None:
-        """The rule that has this request, None: it is handled as ever."""
+        """Return the rule that meets this request, None to handle it as usual."""
         for fault in self._rules:
             if fault.meets(facts):
                 return fault
         return None
 
 
-def _key_of(api: str) -> int:
-    for key, known in APIS.items():
-        if known.name.lower() == api.lower():
-            return key
-    raise ValueError(f"api {api!r} is not a request of Kafka's (as Produce, Fetch, JoinGroup)")
+def api_named(name: str) -> Api:
+    """Return the API of this name, in upper or lower case.
+
+    Raises ValueError, which names the nearest one.
+    """
+    for api in APIS.values():
+        if api.name.lower() == name.lower():
+            return api
+    nearest = _nearest(name, (api.name for api in APIS.values()))
+    raise ValueError(f"api {name!r} is not a request of Kafka's: did you mean {nearest}?")
 
 
-def _code_of(error: str | ErrorCode) -> ErrorCode:
+def error_named(error: str | ErrorCode) -> ErrorCode:
+    """Return the error of this name. Raises ValueError, which names the nearest one."""
     if isinstance(error, ErrorCode):
         return error
     try:
         return ErrorCode[error]
     except KeyError:
+        nearest = _nearest(error, (code.name for code in ErrorCode))
         raise ValueError(
-            f"error {error!r} is not one of Kafka's (as NOT_LEADER_OR_FOLLOWER)"
+            f"error {error!r} is not one of Kafka's: did you mean {nearest}?"
         ) from None
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only where a name is wrong
+
+    by_lower = {known.lower(): known for known in names}
+    (nearest,) = get_close_matches(name.lower(), by_lower, 1, 0.0)
+    return by_lower[nearest]
+
+
+def refuse_in_loop(call: str) -> None:
+    """Raise RuntimeError where a call that blocks would stop the caller's own event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        f"{call} would stop this event loop, and the clients in it: use `await {call}_async(…)`"
+    )
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:

@@ -1,8 +1,8 @@
-"""The files of a broker under test: a disk that is full, or slow to sync, when a test says so.
+"""The files of a broker under test: a disk that is full or slow to sync, if a test says so.
 
-Stands where `storage.files.Files` stands. Set on the broker's loop, read on any thread. The
-metadata of a broker without ZooKeeper is a database of its own and knows nothing of it: topics can
-be made while their records find no room.
+It replaces `storage.files.Files`. The broker's loop sets its fields, any thread reads them. The
+metadata of a broker without ZooKeeper is a separate database, which is never full: topics can be
+made while their records find no room.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 class FaultyDisk(Files):
-    """The real files; `is_full`: whatever takes room raises ENOSPC. `sync_delay_ms`: so much longer
-    does every fsync take, by the machine's clock.
+    """The real files, with two faults.
+
+    `is_full`: every call that needs room raises ENOSPC. `sync_delay_ms`: every fsync takes that
+    much longer, by the machine's clock.
     """
 
     __slots__ = ("_never", "is_full", "sync_delay_ms")
@@ -37,23 +39,26 @@ class FaultyDisk(Files):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def pwritev(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:  # type: ignore[override]
-        """Write like the system's `pwritev`, while there is room."""
+        """Write like the system's `pwritev`. Raises OSError(ENOSPC) if the disk is full."""
         self._need_room()
         return os.pwritev(fd, buffers, position)
 
     def open(self, path: str, *, create: bool = False) -> int:
-        """Open like `Files.open`; a new file takes room."""
+        """Open like `Files.open`; a new file needs room."""
         if create and not self.exists(path):
             self._need_room()
         return super().open(path, create=create)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory like `Files.make_directory`, while there is room."""
+        """Make a directory like `Files.make_directory`.
+
+        Raises OSError(ENOSPC) if the disk is full.
+        """
         self._need_room()
         super().make_directory(path)
 
     def sync(self, fd: int) -> Any:  # type: ignore[override]
-        """fsync, later."""
+        """Sync like `Files.sync`, after the delay."""
         if self.sync_delay_ms:
             self._never.wait(self.sync_delay_ms / 1000)
         os.fsync(fd)

@@ -1,35 +1,43 @@
-"""Looks into a running broker and changes it, on its loop: what `testing.Broker` calls.
+"""Reads and changes a running broker, on its loop; `testing.Broker` calls it.
 
-Reaches for the same parts that handlers use: partitions, the cluster's image, the group
-coordinator.
+It uses the same parts as the handlers: partitions, the cluster's image, the group coordinator.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.partitions.partition import LOG_END, READ_UNCOMMITTED
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
+from minibroker.slices import TimeSlice
+from minibroker.testing.group_views import GroupMember, members_of
 from minibroker.testing.partitioner import partition_of
-from minibroker.testing.topic_records import TopicRecord, records_of
+from minibroker.testing.topic_records import TopicRecord, check_isolation, decoded, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.app import Broker
     from minibroker.cluster.image import TopicImage
     from minibroker.config.options import TopicToCreate
+    from minibroker.partitions.partition import Partition
     from minibroker.records.record import Header
 
 ACKS_ALL = -1
+_BATCH_BYTES: Final = 16 << 10
+"""Bytes of values in one batch, like `batch.size` of Java's producer; a larger value is alone."""
+_RECORD_BYTES_AROUND: Final = 32
+"""Bytes of a small record beside its value: lengths, deltas, a short key."""
 
 
 class _Claim:
-    """An append's answer, as the partitions see it."""
+    """The answer of an append, as the partitions see it."""
 
     def __init__(self) -> None:
         self.error_code = 0
@@ -39,7 +47,7 @@ class _Claim:
 
 
 class _Progress:
-    """Woken by partitions that grow and by topics that appear; a `Waiter` and a listener."""
+    """Wakes a wait when partitions grow or topics appear; a `Waiter` and a listener."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -60,14 +68,14 @@ class _Progress:
         self.event.set()
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Partitions tell who waits for them."""
+        """Do nothing: the partitions wake those who wait."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """No records come of it."""
+        """Do nothing: a configuration makes no records."""
 
 
 class Inspector:
-    """Belongs to the broker's loop."""
+    """Reads and changes the broker. Belongs to its loop."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -78,30 +86,36 @@ class Inspector:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that clients are told."""
+        """Return host and port for clients."""
         return self._broker.address
 
     # Topics and records.
 
     def topics(self) -> dict[str, int]:
-        """Name → number of partitions, internal ones left out."""
+        """Return name → number of partitions, without internal topics."""
         topics = self._cluster.image.topics.values()
         return {topic.name: len(topic.partitions) for topic in topics if not topic.is_internal}
 
     async def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
-        """Raises KafkaError, ConfigError."""
+        """Make a topic. Raises KafkaError, ConfigError."""
         from minibroker.config.topic import validate_topic_config  # noqa: PLC0415  as app does
 
         validate_topic_config(config, self._broker.config)
         replication = self._broker.config.default_replication_factor
         await self._cluster.create_topic(name, partitions, replication, configs=config)
 
+    async def add_topic(self, topic: TopicToCreate) -> None:
+        """Make a topic in the notation of the command line. Raises KafkaError, ConfigError."""
+        count = topic.partitions if topic.partitions > 0 else self._broker.config.num_partitions
+        await self.create_topic(topic.name, count, topic.configs)
+
     async def delete_topic(self, name: str) -> None:
-        """Raises KafkaError."""
+        """Delete a topic. Raises KafkaError."""
         await self._cluster.delete_topic(name)
 
     def records(self, topic: str, index: int | None, isolation: str) -> list[TopicRecord]:
-        """Partition by partition. Raises KafkaError, ValueError."""
+        """Return the records, ordered by partition. Raises KafkaError, ValueError."""
+        check_isolation(isolation)
         image = self._cluster.image.topics.get(topic)
         if image is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
@@ -112,41 +126,60 @@ class Inspector:
             for record in records_of(self._partitions.get(topic, partition), isolation)
         ]
 
+    def last(self, topic: str, count: int) -> list[TopicRecord]:
+        """Return the last records of each partition, at most `count` offsets back."""
+        found: list[TopicRecord] = []
+        for partition in self._partitions.of_topic(topic).values():
+            first = max(partition.log_start_offset, partition.high_watermark - count)
+            found += decoded(partition, first, READ_UNCOMMITTED)
+        return found
+
     async def produce(
         self,
         topic: str,
         *,
         key: bytes | None,
-        value: bytes | None,
+        values: Sequence[bytes | None],
         headers: tuple[Header, ...],
         index: int | None,
         timestamp: int | None,
-    ) -> TopicRecord:
-        """Append one record as a client with acks=all. Raises KafkaError."""
+    ) -> list[TopicRecord]:
+        """Append a record of each value, as a client with acks=all. Raises KafkaError."""
         image = self._cluster.image.topics.get(topic)
         if image is None and self._broker.config.auto_create_topics_enable:
             await self.create_topic(topic, self._broker.config.num_partitions, {})
             image = self._cluster.image.topics.get(topic)
         if index is None:
             index = partition_of(key, len(image.partitions)) if image is not None else 0
-        partition = self._partitions.get(topic, index)
-        now_ms = self._broker.clock.now_ms()
-        when = now_ms if timestamp is None else timestamp
-        batch = build_batch([Record(0, when, key, value, headers)])
+        when = self._broker.clock.now_ms() if timestamp is None else timestamp
+        written: list[TopicRecord] = []
+        turn = TimeSlice()
+        for batch in _batches(values):
+            records = [Record(0, when, key, value, headers) for value in batch]
+            written += await self._append(self._partitions.get(topic, index), records)
+            if turn.is_over:
+                await turn.pause()
+        return written
+
+    async def _append(self, partition: Partition, records: list[Record]) -> list[TopicRecord]:
+        """Write one batch, and return its records as the log has them."""
         claim = _Claim()
-        appended = partition.append(memoryview(batch), ACKS_ALL, now_ms, claim)
-        self._partitions.commit()
-        if claim.error_code:
-            raise KafkaError(ErrorCode(claim.error_code), f"{topic}-{index} was not written")
-        offset = appended.first_offset
-        return next(
-            record
-            for record in records_of(partition, "read_uncommitted")
-            if record.offset == offset
+        appended = partition.append(
+            memoryview(build_batch(records)), ACKS_ALL, self._broker.clock.now_ms(), claim
         )
+        self._partitions.commit()
+        synced = asyncio.get_running_loop().create_future()
+        self._partitions.appends.when_synced(synced.set_result)
+        await synced
+        if claim.error_code:
+            raise KafkaError(ErrorCode(claim.error_code), f"{partition} was not written")
+        return list(islice(decoded(partition, appended.first_offset, LOG_END), len(records)))
 
     async def wait_for(self, topic: str, count: int, timeout_s: float) -> list[TopicRecord]:
-        """All records once there are `count`. Raises TimeoutError, which says how many came."""
+        """Return all records once there are `count`.
+
+        Raises TimeoutError, which says how many came.
+        """
         found: list[TopicRecord] = []
         try:
             async with asyncio.timeout(timeout_s):
@@ -175,7 +208,7 @@ class Inspector:
     # Groups.
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """(topic, partition) → offset. Raises KafkaError."""
+        """Return (topic, partition) → committed offset. Raises KafkaError."""
         if OFFSETS_TOPIC not in self._cluster.image.topics:
             return {}
         of_group = self._broker.services.groups.shard(group).offsets.of_group(group)
@@ -186,7 +219,7 @@ class Inspector:
         }
 
     def groups(self) -> dict[str, str]:
-        """Group id → state."""
+        """Return group id → state."""
         if OFFSETS_TOPIC not in self._cluster.image.topics:
             return {}
         return {
@@ -195,11 +228,31 @@ class Inspector:
             for group_id, group in shard.groups.items()
         }
 
+    def members(self, group_id: str) -> list[GroupMember]:
+        """Return the members of a group; none where there is no such group. Raises KafkaError."""
+        if OFFSETS_TOPIC not in self._cluster.image.topics:
+            return []
+        groups = self._broker.services.groups
+        group = groups.shard(group_id).groups.get(group_id)
+        return [] if group is None else members_of(group, groups.consumer.topics)
+
+    def lag(self, group_id: str) -> dict[tuple[str, int], int]:
+        """Return (topic, partition) → records between the committed offset and the high watermark.
+
+        It has only partitions with a committed offset. Raises KafkaError.
+        """
+        return {
+            (topic, index): self._partitions.get(topic, index).high_watermark - offset
+            for (topic, index), offset in self.committed(group_id).items()
+        }
+
     # Anew.
 
     async def reset(self, topics: Sequence[TopicToCreate]) -> None:
-        """Delete every topic (internal ones hold groups and transactions), every changed setting
-        and quota; then make `topics` again."""
+        """Delete every topic, changed setting and quota; then make `topics` again.
+
+        Internal topics go too: they hold groups and transactions.
+        """
         cluster = self._cluster
         for name in list(cluster.image.topics):
             await cluster.delete_topic(name)
@@ -212,5 +265,19 @@ class Inspector:
         for kind, name, config in entities:
             await cluster.alter_config(kind, name, dict.fromkeys(config))
         for topic in topics:
-            count = topic.partitions if topic.partitions > 0 else self._broker.config.num_partitions
-            await self.create_topic(topic.name, count, topic.configs)
+            await self.add_topic(topic)
+
+
+def _batches(values: Sequence[bytes | None]) -> Iterator[list[bytes | None]]:
+    """Yield the values in order, cut into batches of about `_BATCH_BYTES`."""
+    batch: list[bytes | None] = []
+    size_bytes = 0
+    for value in values:
+        length = len(value or b"") + _RECORD_BYTES_AROUND
+        if batch and size_bytes + length > _BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append(value)
+        size_bytes += length
+    if batch:
+        yield batch

@@ -1,8 +1,8 @@
-"""Topics and partitions in any request or answer: found, taken apart, put together, given an error.
+"""Finds, splits, merges and fails the topics and partitions of any request or answer.
 
-Kafka's messages name places in a few ways only: a list of topics (`name`, `topic` or `topic_name`,
-or an id), in each perhaps a list of partitions (structures with an index, or plain numbers). Faults
-need no more than that.
+A place is a topic, or a partition of it. Kafka's messages name places in a few ways only: a list of
+topics (`name`, `topic` or `topic_name`, or an id), and in some a list of partitions (structures
+with an index, or plain numbers).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CLEARED: Final = {
 
 
 def topic_of(message: Message, name_of_id: TopicName) -> str | None:
-    """The topic that a structure is about; None where it is about none."""
+    """Return the topic that a structure is about, None if it is about none."""
     slots = message.__slots__
     if any(field in slots for field in _PARTITION_FIELDS):
         return None
@@ -71,7 +71,7 @@ def _lists(message: Message) -> Iterator[tuple[str, list[Any]]]:
 
 
 def places_in(message: Message, name_of_id: TopicName) -> Iterator[tuple[str, int | None]]:
-    """(topic, partition) of everything a request names; None: a topic without partitions."""
+    """Yield (topic, partition) of every place in a request; None for a topic without partitions."""
     for _, parts in _lists(message):
         for part in parts:
             if not isinstance(part, Message):
@@ -98,7 +98,7 @@ def _index_in(field: str, part: Any) -> int | None:
 
 
 def take_out(message: Message, covers: Covers, name_of_id: TopicName) -> Message | None:
-    """Take the covered places out of a request; a request of those alone, None: there are none."""
+    """Take the covered places out of a request; return a request of those alone, None for none."""
     taken = _copy(message)
     found = False
     for field, parts in list(_lists(message)):
@@ -118,7 +118,7 @@ def take_out(message: Message, covers: Covers, name_of_id: TopicName) -> Message
 def _split_topic(
     topic: Message, covers: Covers, name_of_id: TopicName
 ) -> tuple[list[Message], list[Message]]:
-    """([the covered part], [the rest]) of one topic of a request."""
+    """Return ([the covered part], [the rest]) of one topic of a request."""
     name = topic_of(topic, name_of_id) or ""
     for field, parts in _lists(topic):
         if all(_index_in(field, part) is not None for part in parts):
@@ -139,12 +139,12 @@ def _copy(message: Message) -> Any:
 
 
 def has_places(message: Message, name_of_id: TopicName) -> bool:
-    """Return whether a request still names anything."""
+    """Return whether a request still names any place."""
     return any(True for _ in places_in(message, name_of_id))
 
 
 def merge(answer: Message, more: Message) -> None:
-    """Put the topics of `more` into `answer`; those that both have get all partitions."""
+    """Merge the topics of `more` into `answer`; a topic of both gets all partitions."""
     for field, parts in _lists(more):
         known = getattr(answer, field)
         by_place = {_identity(part): part for part in known if isinstance(part, Message)}
@@ -166,8 +166,8 @@ def give_error(
 ) -> None:
     """Put an error into the covered places of an answer.
 
-    `whole`: the rule names no place; then everything deep down that can have an error gets it, or
-    the answer itself where there is nothing of that kind.
+    `whole`: the rule names no place. Then every structure in the answer with an error field gets
+    it, or the answer itself if there is no such structure.
     """
     if not _give(answer, code, covers, name_of_id, topic=None) and whole:
         _set(answer, code)

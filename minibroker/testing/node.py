@@ -1,10 +1,10 @@
-"""`Node`: a broker with everything that is done to it from outside, on its loop.
+"""`Node`: a broker and the controls of its faults, clock and restarts, on its loop.
 
-Holds what outlives a broker that is killed and started again: its clock, its disk, its address, the
-rules. `testing.Broker` has one in a thread; `minibroker serve --control` has one and does to it
-what comes over HTTP.
+It holds everything that outlives a kill and a restart of the broker: clock, disk, address, rules.
+`testing.Broker` has a node in a thread. `minibroker serve --control` has one and controls it over
+HTTP.
 
-    Fault("Produce", error=…) ─► FaultDispatcher      what happens to requests
+    Fault("Produce", error=…) ─► FaultInterceptor      what happens to requests
     Fault(broker="disk_full") ─► Node                 what happens to the broker
 """
 
@@ -16,21 +16,25 @@ from typing import TYPE_CHECKING
 from minibroker.app import Broker as AppBroker
 from minibroker.errors import ConfigError
 from minibroker.testing.clock import MovableClock
-from minibroker.testing.fault_dispatcher import FaultDispatcher
+from minibroker.testing.fault_interceptor import FaultInterceptor
 from minibroker.testing.faults import Fault, FaultSet
 from minibroker.testing.faulty_disk import FaultyDisk
 from minibroker.testing.inspector import Inspector
 from minibroker.testing.request_log import RequestLog
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from minibroker.cluster.tree import Tree
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.options import TopicToCreate
 
 
 class Node:
-    """Belongs to the loop's thread. `start`, then `stop`; in between it may be killed."""
+    """A broker between `start` and `stop`; meanwhile it may be killed.
+
+    Belongs to the loop's thread.
+    """
 
     def __init__(
         self,
@@ -38,42 +42,45 @@ class Node:
         topics: Sequence[TopicToCreate] = (),
         *,
         clock: MovableClock | None = None,
+        new_tree: Callable[[], Tree] | None = None,
     ) -> None:
-        """`topics` are made at the start and at every reset."""
+        """Take `topics`, which are made at the start and at every reset."""
         self._config = config
         self._topics = topics
+        self._new_tree = new_tree
         self.clock = clock or MovableClock()
         self.disk = FaultyDisk()
         self.faults = FaultSet()
-        """Every rule, those for the broker too."""
+        """Every rule, also those for the whole broker."""
         self.seen = RequestLog()
         """The last requests."""
         self.failure: asyncio.Future[str]
         """Done when the broker fails; see `app.Broker.failure`."""
         self.app: AppBroker
-        self.dispatcher: FaultDispatcher
+        self.interceptor: FaultInterceptor
         self.inspector: Inspector
         self.is_running = False
-        """Started, and not killed."""
+        """True after the start, unless the broker is killed."""
         self._changing = asyncio.Lock()
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that clients are told."""
+        """Return host and port for clients."""
         return self.app.address
 
     async def start(self) -> None:
-        """Serve. Raises MinibrokerError."""
+        """Start the broker. Raises MinibrokerError."""
         self.failure = asyncio.get_running_loop().create_future()
         await self._start(self._topics)
 
     async def _start(self, topics: Sequence[TopicToCreate]) -> None:
         self.clock.forget_listeners()
-        self.app = AppBroker(self._config, clock=self.clock, files=self.disk)
+        tree = self._new_tree() if self._new_tree is not None else None
+        self.app = AppBroker(self._config, clock=self.clock, files=self.disk, tree=tree)
         self.inspector = Inspector(self.app)
         await self.app.start(topics)
-        self.dispatcher = FaultDispatcher(self.app.services, faults=self.faults, seen=self.seen)
-        self.app.use_dispatcher(self.dispatcher)
+        self.interceptor = FaultInterceptor(self.app.services, faults=self.faults, seen=self.seen)
+        self.app.intercept(self.interceptor)
         self.app.failure.add_done_callback(self._failed)
         self.is_running = True
 
@@ -82,12 +89,12 @@ class Node:
             self.failure.set_result(failure.result())
 
     async def stop(self) -> None:
-        """Stop cleanly; a broker that is killed stays as it is. Raises MinibrokerError."""
+        """Stop cleanly; a killed broker stays killed. Raises MinibrokerError."""
         async with self._changing:
             if self.is_running:
                 self.is_running = False
                 for fault in self.faults:  # what is held would keep the stop waiting
-                    self.dispatcher.release(fault)
+                    self.interceptor.release(fault)
                 self._follow()
                 self.app.timers.hold(is_held=False)
                 await self.app.stop()
@@ -95,7 +102,10 @@ class Node:
     # Faults.
 
     async def add(self, fault: Fault) -> None:
-        """From now on, until `remove`. Raises ConfigError for what cannot happen to this broker."""
+        """Apply a rule until `remove`.
+
+        Raises ConfigError for a fault that cannot happen to this broker.
+        """
         if fault.broker == "killed":
             await self._kill()
         elif fault.broker == "zookeeper_session_lost":
@@ -106,22 +116,22 @@ class Node:
         self._follow()
 
     async def remove(self, fault: Fault) -> None:
-        """A rule is gone: what it holds goes on, what it broke is whole again."""
+        """End a rule: held requests go on, a faulty disk or a killed broker recovers."""
         fault.is_removed = True
         self.faults.discard(fault)
         if self.is_running:
-            self.dispatcher.release(fault)
+            self.interceptor.release(fault)
         if fault.broker == "killed" and not any(rule.broker == "killed" for rule in self.faults):
             await self._start_again()
         self._follow()
 
     async def clear(self) -> None:
-        """Without faults again."""
+        """Remove every fault."""
         for fault in self.faults:
             await self.remove(fault)
 
     def _follow(self) -> None:
-        """The disk and the timers are as the rules say."""
+        """Bring the disk and the timers in line with the rules."""
         kinds = {rule.broker for rule in self.faults}
         self.disk.is_full = "disk_full" in kinds
         self.disk.sync_delay_ms = sum(
@@ -143,7 +153,7 @@ class Node:
                 await self.app.abandon()
 
     def _keep_ports(self) -> None:
-        """Clients know where the broker was, whoever chose that: so will the next one be there."""
+        """Keep the ports for the next start: clients find the broker at the same address."""
         ports = self.app.ports
         listeners = [
             str(listener._replace(port=ports[listener.name])) for listener in self._config.listeners
@@ -166,7 +176,10 @@ class Node:
         await tree.lose_session()
 
     async def reset(self) -> None:
-        """As after the start, without faults; clients may stay connected."""
+        """Return to the state after the start: no faults, the machine's time; clients stay
+        connected.
+        """
         await self.clear()
+        self.clock.put_back()
         await self.inspector.reset(self._topics)
         self.seen.clear()

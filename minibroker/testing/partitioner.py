@@ -15,7 +15,7 @@ _MASK: Final = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """MurmurHash2 of `data` in 32 bits, without a sign."""
+    """Return MurmurHash2 of `data` as an unsigned 32-bit number."""
     size = len(data)
     state = (_SEED ^ size) & _MASK
     whole = size & ~3
@@ -30,5 +30,5 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of(key: bytes | None, count: int) -> int:
-    """The partition of `count` that a key belongs to; without a key the first."""
+    """Return the partition of a key among `count` partitions, 0 without a key."""
     return 0 if key is None else (murmur2(key) & 0x7FFFFFFF) % count

@@ -1,12 +1,14 @@
-"""The records of a topic, decoded, for who wants to see what a client wrote.
+"""The records of a topic, decoded, so that a test can see the records of its clients.
 
-Read from the broker's own log: no client, no group, no position. Markers of transactions are not
-records; aborted ones and those of open transactions are left out with `read_committed`.
+They are read from the broker's log: no client, no group, no position. Markers of transactions are
+not records. With `read_committed`, records of aborted and open transactions are left out.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
 from minibroker.records.batch import iterate_headers
@@ -31,20 +33,56 @@ class TopicRecord(NamedTuple):
     partition: int
     offset: int
     timestamp: int
-    """Milliseconds since the epoch, -1: none (message format 0)."""
+    """Milliseconds since the epoch, -1 for a record without a timestamp (message format 0)."""
     timestamp_type: str
     """`CreateTime` or `LogAppendTime`."""
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...] = ()
 
+    @property
+    def text(self) -> str | None:
+        """Return the value as UTF-8 text, None for a tombstone. Raises UnicodeDecodeError."""
+        return None if self.value is None else self.value.decode()
 
-def records_of(partition: Partition, isolation: str) -> Iterator[TopicRecord]:
-    """Return the partition's records in the order of offsets. Raises KafkaError, ValueError."""
+    @property
+    def time(self) -> datetime | None:
+        """Return the timestamp in UTC, None for a record without a timestamp."""
+        return None if self.timestamp < 0 else datetime.fromtimestamp(self.timestamp / 1000, UTC)
+
+    def json(self) -> Any:
+        """Return the value decoded as JSON, None for a tombstone. Raises ValueError."""
+        return None if self.value is None else json.loads(self.value)
+
+    def header(self, name: str) -> bytes | None:
+        """Return the last header of this name, like Java's `lastHeader`, None without one."""
+        return next((value for key, value in reversed(self.headers) if key == name), None)
+
+
+def check_isolation(isolation: str) -> int:
+    """Return the level's number. Raises ValueError, which names the levels."""
     level = LEVELS.get(isolation)
     if level is None:
         raise ValueError(f"isolation {isolation!r}, expected one of {', '.join(LEVELS)}")
-    offset = partition.log_start_offset
+    return level
+
+
+def records_of(
+    partition: Partition, isolation: str, first_offset: int | None = None
+) -> Iterator[TopicRecord]:
+    """Return the partition's records in the order of offsets. Raises KafkaError, ValueError.
+
+    `first_offset` None: from the log start offset on.
+    """
+    first = partition.log_start_offset if first_offset is None else first_offset
+    return decoded(partition, first, check_isolation(isolation))
+
+
+def decoded(partition: Partition, offset: int, level: int) -> Iterator[TopicRecord]:
+    """Return the records from `offset` on that a reader of this isolation level gets.
+
+    Raises KafkaError.
+    """
     while True:
         read = partition.read(offset, READ_BYTES, isolation_level=level, min_one_batch=True)
         aborted: dict[int, list[int]] = {}

@@ -1,1 +1,1 @@
-"""Commands that look into a data directory: `dump-log` and `check-log`. They change nothing."""
+"""Commands that read a data directory: `dump-log` and `check-log`. They change nothing."""

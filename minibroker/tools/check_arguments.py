@@ -9,19 +9,19 @@ from typing import Final
 from minibroker.config.options import UsageError
 
 CHECK_LOG_HELP: Final = """\
-minibroker check-log: look through a data directory for what cannot be right; nothing is changed
+minibroker check-log: check a data directory for damage; nothing is changed
 
   minibroker check-log [FLAG]... DIR...
 
-  --strict     excuse nothing that the recovery after a crash would put right
-  --deep       unpack compressed batches, too, and look at every record
-  --json       one JSON object a line
-  --quiet      no notes, only what is broken
+  --strict     report as broken also what the recovery after a crash would mend
+  --deep       uncompress batches and check every record
+  --json       one JSON object on each line
+  --quiet      no notes, only damage
 
-DIR is a data directory (of minibroker or of Apache Kafka), several of one broker, or one
-partition's directory. The broker should not be running: what it writes meanwhile looks torn.
-Every finding names file and position. Notes are leftovers and what the next start mends.
-Exit codes: 0 when nothing is broken, 1 when something is, 2 for wrong usage.
+DIR is a data directory (of minibroker or of Apache Kafka), several of one broker, or the directory
+of a partition. The broker should not be running: a file that it is writing looks torn.
+Every finding names file and position. Notes are leftovers, and defects that the next start mends.
+Exit codes: 0 without damage, 1 with damage, 2 for wrong usage.
 
   minibroker check-log minibroker-data
   minibroker check-log --deep --json minibroker-data/orders-0
@@ -50,7 +50,7 @@ class CheckArguments:
 
 
 def parse_check_log(words: Sequence[str]) -> CheckArguments:
-    """The arguments behind `check-log`. Raises UsageError."""
+    """Parse the arguments behind `check-log`. Raises UsageError."""
     switches = set()
     directories = []
     for word in words:

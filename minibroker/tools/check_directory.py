@@ -1,4 +1,4 @@
-"""Log directories under `check-log`: whose they are, their checkpoints, which partitions they hold.
+"""Log directories under `check-log`: their owner, their checkpoints, their partitions.
 
 Source: Kafka LogManager, MetaPropertiesEnsemble, OffsetCheckpointFile; FORMAT.md sections 1, 6, 7.
 """
@@ -12,7 +12,7 @@ from minibroker.storage import names
 from minibroker.storage.checkpoint import read_offsets
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.meta_properties import MetaProperties, read_properties
-from minibroker.tools.check_partition import PartitionEnd, PartitionFacts, check_partition
+from minibroker.tools.check_partition import CheckedPartition, PartitionEnd, check_partition
 from minibroker.tools.findings import Findings
 
 _MARKS: Final = {
@@ -29,7 +29,7 @@ _CHECKPOINTS: Final = {
 
 
 def is_log_directory(path: str) -> bool:
-    """Is there anything of a log directory in it? Raises OSError."""
+    """Return whether a directory has a file of a log directory. Raises OSError."""
     files = REAL_FILES.list_files(path)
     if names.META_PROPERTIES in files or any(name in files for name in _CHECKPOINTS):
         return True
@@ -37,7 +37,7 @@ def is_log_directory(path: str) -> bool:
 
 
 def is_partition_directory(path: str) -> bool:
-    """Do segments stand right in it? Raises OSError."""
+    """Return whether a directory has segments itself. Raises OSError."""
     return any(
         name.endswith(names.LOG) and names.base_offset_of(name) is not None
         for name in REAL_FILES.list_files(path)
@@ -73,16 +73,16 @@ class DirectoriesCheck:
         self.segment_count = 0
 
     def check_partition(self, path: str) -> None:
-        """One partition's directory by itself; its log directory is asked for what it knows."""
+        """Check one partition's directory, with the facts of its log directory."""
         parent, _, name = path.rpartition("/")
         parsed = names.parse_directory(name)
-        facts = PartitionFacts(is_strict=self._is_strict)
+        facts = CheckedPartition(is_strict=self._is_strict)
         if parsed is not None:
             facts = self._facts(parsed[0], self._read_state(parent or "."))
         self._check_partition(path, facts)
 
     def check(self, directory: str) -> None:
-        """One log directory. Raises OSError."""
+        """Check one log directory. Raises OSError."""
         self._check_owner(directory)
         state = self._read_state(directory)
         ends: dict[TopicPartition, PartitionEnd] = {}
@@ -112,15 +112,15 @@ class DirectoriesCheck:
             _offsets_in(f"{directory}/{names.LOG_START_OFFSETS}"),
         )
 
-    def _facts(self, partition: TopicPartition, state: "_State") -> PartitionFacts:
-        return PartitionFacts(
+    def _facts(self, partition: TopicPartition, state: "_State") -> CheckedPartition:
+        return CheckedPartition(
             state.recovery_points.get(partition, 0),
             state.log_starts.get(partition, 0),
             state.is_clean,
             self._is_strict,
         )
 
-    def _check_partition(self, path: str, facts: PartitionFacts) -> PartitionEnd:
+    def _check_partition(self, path: str, facts: CheckedPartition) -> PartitionEnd:
         end = check_partition(path, facts, self._findings, is_deep=self._is_deep)
         self.partition_count += 1
         self.segment_count += end.segment_count
@@ -193,7 +193,7 @@ class DirectoriesCheck:
 
 
 def check_directories(paths: Sequence[str], check: DirectoriesCheck) -> None:
-    """Each of `paths`, log directories or partitions' ones. Raises OSError."""
+    """Check each of `paths`, log directories or directories of partitions. Raises OSError."""
     for path in paths:
         if is_partition_directory(path):
             check.check_partition(path)

@@ -1,8 +1,9 @@
-"""Both indexes of a segment under `check-log`: compared entry by entry while the batches pass.
+"""Both indexes of a segment under `check-log`, compared entry by entry during the walk of the
+batches.
 
-An entry of the offset index must point to where a batch begins, and name no offset below that
-batch: else a read at that offset starts behind it. An entry of the time index must name the first
-batch at which its timestamp is the largest so far: else a lookup by time skips records.
+An entry of the offset index must point to the start of a batch, and its offset must not be below
+that batch: else a read at that offset starts behind it. An entry of the time index must name the
+first batch at which its timestamp is the largest so far: else a lookup by time skips records.
 
 Source: Kafka OffsetIndex, TimeIndex; FORMAT.md sections 3 and 4.
 """
@@ -16,8 +17,10 @@ from minibroker.tools.log_file import FileBatch
 
 
 class SegmentEnd(NamedTuple):
-    """The end of a segment: `sound_position` is behind its last sound batch, `next_offset` behind
-    that batch's last record. `reason` says why the rest is not sound, None if there is no rest.
+    """The end of a segment.
+
+    `sound_position` is behind its last sound batch, `next_offset` behind that batch's last record.
+    `reason` says why the rest is not sound, None if there is no rest.
     """
 
     next_offset: int
@@ -33,7 +36,10 @@ class _Entries:
     RULE: ClassVar[str]
 
     def __init__(self, findings: Findings, path: str, base_offset: int, *, is_last: bool) -> None:
-        """`is_last`: of the newest segment, where a killed Kafka leaves zeros. Raises OSError."""
+        """Open the index.
+
+        `is_last`: the segment is the newest, where a killed Kafka leaves zeros. Raises OSError.
+        """
         self.findings = findings
         self.path = path
         self.base_offset = base_offset
@@ -53,16 +59,16 @@ class _Entries:
             self.count -= 1
 
     def broken(self, rule: str, number: int, what: str) -> None:
-        """One finding about entry `number`."""
+        """Report a finding about entry `number`."""
         self.findings.broken(f"{self.RULE}-{rule}", self.path, number * self.LAYOUT.size, what)
 
     def stop(self) -> None:
-        """The rest makes no sense."""
+        """Skip the rest of the entries, which cannot be compared."""
         self.number = self.count
 
 
 class OffsetEntries(_Entries):
-    """`.index`."""
+    """Check of a `.index`."""
 
     LAYOUT = OFFSET_ENTRY
     RULE = "index"
@@ -122,7 +128,7 @@ class OffsetEntries(_Entries):
 
 
 class TimeEntries(_Entries):
-    """`.timeindex`."""
+    """Check of a `.timeindex`."""
 
     LAYOUT = TIME_ENTRY
     RULE = "timeindex"

@@ -1,7 +1,8 @@
-"""`minibroker check-log`: reads whole data directories and names what cannot be right.
+"""`minibroker check-log`: reads whole data directories and reports damage.
 
-Read-only, in bounded memory, for minibroker's directories and Kafka's. `check_directory` goes over
-the partitions, `check_partition` over one's segments, `check_segment` over a segment's batches.
+It changes nothing, needs bounded memory, and reads directories of minibroker and of Kafka.
+`check_directory` checks the partitions of a directory, `check_partition` the segments of a
+partition, `check_segment` the batches of a segment.
 """
 
 from typing import Final, TextIO
@@ -21,7 +22,7 @@ EXIT_USAGE: Final = 2
 
 
 def run_check_log(arguments: CheckArguments, out: TextIO, errors: TextIO) -> int:
-    """Check the directories and say what was found; the exit code."""
+    """Check the directories, print the findings, and return the exit code."""
     findings = Findings(out, is_json=arguments.is_json, is_quiet=arguments.is_quiet)
     check = DirectoriesCheck(findings, is_deep=arguments.is_deep, is_strict=arguments.is_strict)
     try:

@@ -1,8 +1,8 @@
-"""One partition's directory under `check-log`: its segments in order, and what stands beside them.
+"""One partition's directory under `check-log`: its segments in order, and the files beside them.
 
-A crash leaves things that the recovery of the next start mends: a torn end, indexes and epochs that
-came to the disk before their records or did not come at all. Behind the recovery point of a broker
-that did not stop cleanly they are notes; anywhere else, and with `--strict`, they are damage.
+A crash leaves defects that the recovery of the next start mends: a torn end, and indexes or epochs
+that reached the disk before their records or not at all. Behind the recovery point of a broker that
+did not stop cleanly they are notes. Elsewhere, and with `--strict`, they are damage.
 
 Source: Kafka LogLoader, UnifiedLog, LeaderEpochFileCache; FORMAT.md section 8.
 """
@@ -34,7 +34,7 @@ class EpochStart(NamedTuple):
     offset: int
 
 
-class PartitionFacts(NamedTuple):
+class CheckedPartition(NamedTuple):
     """State of the log directory: its checkpoints, and whether the last stop was clean."""
 
     recovery_point: int = 0
@@ -44,14 +44,15 @@ class PartitionFacts(NamedTuple):
 
     @property
     def synced_offset(self) -> int:
-        """Every record below it was synced. (A log that was cut at its start has its recovery point
-        there, whatever was synced before.)
+        """Return the offset below which every record was synced.
+
+        A log whose start has moved has its recovery point there, whatever was synced before.
         """
         return self.recovery_point if self.recovery_point > self.log_start_offset else 0
 
 
 class PartitionEnd(NamedTuple):
-    """Results of a partition's check that the directory's checkpoints are compared with."""
+    """Results of a partition's check, for the comparison with the directory's checkpoints."""
 
     first_offset: int
     end_offset: int
@@ -60,7 +61,7 @@ class PartitionEnd(NamedTuple):
 
 
 def check_partition(
-    directory: str, facts: PartitionFacts, findings: Findings, *, is_deep: bool = False
+    directory: str, facts: CheckedPartition, findings: Findings, *, is_deep: bool = False
 ) -> PartitionEnd:
     """Check everything in a partition's directory. Raises OSError."""
     return _PartitionCheck(directory, facts, findings, is_deep).run()
@@ -68,7 +69,7 @@ def check_partition(
 
 class _PartitionCheck:
     def __init__(
-        self, directory: str, facts: PartitionFacts, findings: Findings, is_deep: bool
+        self, directory: str, facts: CheckedPartition, findings: Findings, is_deep: bool
     ) -> None:
         self.directory = directory
         self.facts = facts
@@ -137,7 +138,7 @@ class _PartitionCheck:
     def _check_segment(
         self, base: int, expected: int, following: int | None, snapshots: dict[int, str]
     ) -> tuple[int, bool]:
-        """(offset behind the segment, whether the log ends in it for whoever reads it)."""
+        """Return (offset behind the segment, whether readers stop in it)."""
         path = self._path(names.segment_file(base, names.LOG))
         reaches_unsynced = following is None or following > self.facts.synced_offset
         self.findings.excuses = self.may_mend and reaches_unsynced
@@ -167,7 +168,7 @@ class _PartitionCheck:
         return end.next_offset, end.reason is not None
 
     def _check_epochs(self, end_offset: int) -> None:
-        """The history of leaders in the file, against the epochs in the batches."""
+        """Compare the epochs in the file with the epochs in the batches."""
         path = self._path(names.LEADER_EPOCHS)
         try:
             entries = _epoch_entries(REAL_FILES.read_all(path).decode("ascii", "replace"))
@@ -198,13 +199,13 @@ class _PartitionCheck:
             )
         log_start = max(self.facts.log_start_offset, entries[0].offset if entries else 0)
         for span in self.epochs:
-            for offset in {one for one in (span.first, span.last) if one >= log_start}:
+            for offset in {end for end in (span.first, span.last) if end >= log_start}:
                 self._check_epoch_at(path, entries, offset, span.epoch)
 
     def _check_epoch_at(
         self, path: str, entries: list[EpochStart], offset: int, epoch: int
     ) -> None:
-        """The leader that wrote what readers see at `offset` has its place in the history."""
+        """Check that the epoch file has the leader of the batch at `offset`."""
         known = max((entry for entry in entries if entry.offset <= offset), default=None)
         if known is None:
             self.findings.note("epochs-absent", path, f"no epoch for offset {offset}")
@@ -226,7 +227,7 @@ class _PartitionCheck:
 
 
 def _epoch_entries(text: str) -> list[EpochStart]:
-    """The lines of `leader-epoch-checkpoint`, as they stand. Raises CorruptionError."""
+    """Return the lines of `leader-epoch-checkpoint`, unchanged. Raises CorruptionError."""
     lines = text.splitlines()
     if not lines:
         return []

@@ -1,9 +1,9 @@
-"""Check of a partition's producers: its batches against transaction index and snapshots.
+"""The producers of a partition under `check-log`: batches against transaction index and snapshots.
 
-The walk tells every batch with a producer id. From that: the transaction index must name every
-aborted transaction, and nothing else; a producer snapshot must not know less than the log before
-its offset. Where the log begins behind a producer's first batches, or compaction took some, less is
-known here than is in the files, and only what is certain is compared.
+The walk reports every batch with a producer id. The transaction index must name exactly the aborted
+transactions. A producer snapshot must not lack anything that the log has before its offset. If the
+log begins behind a producer's first batches, or compaction removed some, the files may know more
+than the log: then only certain facts are compared.
 
 Source: Kafka ProducerStateManager, TransactionIndex, LogCleaner.
 """
@@ -31,14 +31,16 @@ class SeenProducer(NamedTuple):
 
 
 class AbortMarker(NamedTuple):
-    """`first_offset`: of the transaction's first batch that is still in the log, None: none is."""
+    """A marker of an abort; `first_offset` is the transaction's first batch in the log, None
+    without one.
+    """
 
     producer_id: int
     first_offset: int | None
 
 
 class ProducerHistory:
-    """Told of every batch in order; one for a partition."""
+    """The producers of one partition; gets every batch in order."""
 
     __slots__ = ("_findings", "_log_start", "_open", "_producers", "aborts")
 
@@ -49,14 +51,14 @@ class ProducerHistory:
         self._producers: dict[int, SeenProducer] = {}
         self._open: dict[int, int] = {}
         self.aborts: dict[int, AbortMarker] = {}
-        """Offset of an abort marker in the segment at hand → what it ended."""
+        """Offset of an abort marker in the current segment → the transaction that it ended."""
 
     def begin_segment(self) -> None:
-        """The markers of the next segment are collected anew."""
+        """Forget the markers of the last segment."""
         self.aborts = {}
 
     def note(self, batch: FileBatch, path: str) -> None:
-        """One batch of format 2 with a producer id. Raises CorruptionError, OSError."""
+        """Take one batch of format 2 with a producer id. Raises CorruptionError, OSError."""
         header = batch.header
         if header.is_control:
             self._note_marker(batch, path)
@@ -96,8 +98,9 @@ class ProducerHistory:
             del self._producers[header.producer_id]
 
     def check_txn_index(self, path: str, torn_at: int | None = None) -> None:
-        """Compare the `.txnindex` of the segment just walked; `torn_at`: the walk broke off at that
-        offset, and of later ones nothing is known. Raises OSError.
+        """Compare the `.txnindex` of the segment that was just walked.
+
+        `torn_at`: the walk stopped at that offset; later transactions are unknown. Raises OSError.
         """
         try:
             content = REAL_FILES.read_all(path)
@@ -166,7 +169,7 @@ class ProducerHistory:
             )
 
     def check_snapshot(self, path: str, offset: int) -> None:
-        """Compare a `.snapshot` with the batches below `offset`, all of which were told.
+        """Compare a `.snapshot` with the batches below `offset`, which `note` has all had.
 
         Raises OSError.
         """
@@ -212,5 +215,5 @@ class ProducerHistory:
 
 
 def has_producer(header: BatchHeader) -> bool:
-    """Is the batch one that `ProducerHistory.note` wants to hear of?"""
+    """Return whether `ProducerHistory.note` takes the batch."""
     return header.magic == 2 and header.producer_id >= 0

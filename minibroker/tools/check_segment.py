@@ -1,7 +1,7 @@
 """One segment under `check-log`: its batches one by one, and both indexes along the way.
 
-The indexes are read as wholes (they are small) and compared while the batches pass, so that nothing
-of the `.log` is kept. What each rule protects:
+Each index is read at once (it is small) and compared while the batches are read, so that no part of
+the `.log` is kept in memory. The rules:
 
 | rule              | without it                                                         |
 |-------------------|--------------------------------------------------------------------|
@@ -30,7 +30,7 @@ _RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 
 
 class EpochSpan(NamedTuple):
-    """The batches of a leader epoch: first offset of the first one, last offset of the last one."""
+    """The batches of a leader epoch: the first offset of the first, the last offset of the last."""
 
     epoch: int
     first: int
@@ -38,7 +38,7 @@ class EpochSpan(NamedTuple):
 
 
 class SegmentCheck:
-    """The check of one segment; `expected_offset` is behind the last record of the one before."""
+    """The check of one segment; `expected_offset` is the offset behind the segment before it."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class SegmentCheck:
         producers: ProducerHistory,
         epochs: "list[EpochSpan]",
     ) -> None:
-        """`end_offset`: base offset of the next segment, None for the last one."""
+        """Take `end_offset`, the base offset of the next segment, None for the last one."""
         self.path = path
         self.base_offset = base_offset
         self.end_offset = end_offset
@@ -73,8 +73,10 @@ class SegmentCheck:
         return self.path.removesuffix(names.LOG) + suffix
 
     def run(self, snapshots: dict[int, str]) -> SegmentEnd:
-        """Walk the segment; a snapshot (offset → path) is compared and taken out of `snapshots`
-        when the walk reaches its offset. Raises OSError.
+        """Walk the segment. Raises OSError.
+
+        A snapshot in `snapshots` (offset → path) is compared and removed from it when the walk
+        reaches its offset.
         """
         self.producers.begin_segment()
         with LogFile(self.path) as file:
@@ -99,11 +101,11 @@ class SegmentCheck:
 
     def _take_snapshots(self, snapshots: dict[int, str], header: BatchHeader) -> None:
         if snapshots and min(snapshots) <= header.base_offset:
-            for offset in [one for one in snapshots if one <= header.base_offset]:
+            for offset in [snapshot for snapshot in snapshots if snapshot <= header.base_offset]:
                 self.producers.check_snapshot(snapshots.pop(offset), offset)
 
     def _check_batch(self, batch: FileBatch) -> str | None:
-        """Check and account for a batch; a sentence where the log ends for whoever reads it."""
+        """Check and count a batch; return a sentence if readers stop at it."""
         header = batch.header
         first, last = header.base_offset, header.last_offset
         if not 0 <= header.magic <= 2:
@@ -166,7 +168,9 @@ class SegmentCheck:
             )
 
     def _check_epoch(self, batch: FileBatch) -> None:
-        """Note where a leader began. Messages of the old formats know none and end the history."""
+        """Note the start of a leader epoch; messages of the old formats have none and end the
+        history.
+        """
         header = batch.header
         if header.magic < 2:
             self.epochs.clear()

@@ -1,6 +1,6 @@
-"""The two commands as the command line runs them: words in, exit code out.
+"""Both commands for the command line: words in, exit code out.
 
-`dump-log … | head` ends without a word when `head` has seen enough.
+`dump-log … | head` ends silently when `head` has read enough.
 """
 
 import os
@@ -17,7 +17,7 @@ EXIT_USAGE: Final = 2
 
 
 def run(command: str, words: Sequence[str]) -> int:
-    """Run `dump-log` or `check-log` with what stands behind it."""
+    """Run `dump-log` or `check-log` with the words behind it; return the exit code."""
     out = sys.stdout
     if out.encoding.lower() != "utf-8" and hasattr(out, "reconfigure"):
         out.reconfigure(errors="replace")  # a terminal that cannot show a key shows a question mark
@@ -32,21 +32,21 @@ def run(command: str, words: Sequence[str]) -> int:
 
 
 def dump_log(arguments: DumpArguments, out: TextIO, errors: TextIO) -> int:
-    """`minibroker dump-log`; raises BrokenPipeError."""
+    """Run `minibroker dump-log` and return the exit code. Raises BrokenPipeError."""
     from minibroker.tools.dump_log import run_dump_log  # noqa: PLC0415  not for help
 
     return run_dump_log(arguments, out, errors)
 
 
 def check_log(arguments: CheckArguments, out: TextIO, errors: TextIO) -> int:
-    """`minibroker check-log`; raises BrokenPipeError."""
+    """Run `minibroker check-log` and return the exit code. Raises BrokenPipeError."""
     from minibroker.tools.check_log import run_check_log  # noqa: PLC0415  not for help
 
     return run_check_log(arguments, out, errors)
 
 
 class _Command(NamedTuple):
-    """Everything that a command needs to run."""
+    """The functions and texts of a command."""
 
     help: str
     parse: Callable[[Sequence[str]], Any]
@@ -61,7 +61,10 @@ _COMMANDS: Final = {
 
 
 def run_words(name: str, words: Sequence[str], out: TextIO, errors: TextIO) -> int:
-    """Help, wrong usage, or the command itself; raises BrokenPipeError."""
+    """Show help, report wrong usage, or run the command; return the exit code.
+
+    Raises BrokenPipeError.
+    """
     command = _COMMANDS[name]
     if "--help" in words or "-h" in words:
         out.write(command.help)

@@ -1,9 +1,9 @@
 """Keys and values as `dump-log` shows them: text, numbers, or the records of internal topics.
 
-A decoder takes a record and gives what is printed behind `key:` and `payload:`, None where nothing
-is. The decoders of classes are those that come with Kafka (`org.apache.kafka.tools.api`); a class
-of somebody's own would need a JVM. Those of the internal topics stand in `group_records` and
-`transaction_records` and are imported when they are asked for.
+A decoder takes a record and returns the texts behind `key:` and `payload:`, None to print nothing.
+The decoders of classes are those that come with Kafka (`org.apache.kafka.tools.api`); other classes
+would need a JVM. Those of the internal topics are in `group_records` and `transaction_records` and
+are imported when a flag names them.
 
 Source: Kafka DumpLogSegments' message parsers; DefaultDecoder, IntegerDecoder, LongDecoder,
 StringDecoder.
@@ -28,12 +28,15 @@ FieldDecoder = Callable[[bytes], str]
 
 
 def decode_text(data: bytes) -> str:
-    """UTF-8, with replacement characters where it is none."""
+    """Return UTF-8 text, with replacement characters for other bytes."""
     return data.decode("utf-8", "replace")
 
 
 def decode_hex(data: bytes) -> str:
-    """Two digits a byte. (Kafka's DefaultDecoder prints the address of a Java array.)"""
+    """Return two digits for each byte.
+
+    (Kafka's DefaultDecoder prints the address of a Java array.)
+    """
     return data.hex()
 
 
@@ -47,7 +50,7 @@ def _number(size: int) -> FieldDecoder:
 
 
 _PACKAGES: Final = ("org.apache.kafka.tools.api.", "kafka.serializer.")
-"""Now, and before Kafka 3.5."""
+"""Packages of the classes, now and before Kafka 3.5."""
 
 _CLASSES: Final[dict[str, FieldDecoder]] = {
     "StringDecoder": decode_text,
@@ -58,19 +61,19 @@ _CLASSES: Final[dict[str, FieldDecoder]] = {
 
 
 def field_decoder(class_name: str) -> FieldDecoder | None:
-    """The decoder of Kafka's name, with or without its package; None: there is none."""
+    """Return the decoder of a class of Kafka, with or without its package, None if unknown."""
     for package in _PACKAGES:
         class_name = class_name.removeprefix(package)
     return _CLASSES.get(class_name)
 
 
 def known_classes() -> str:
-    """The names that `field_decoder` knows, for a message."""
+    """Return the names that `field_decoder` knows, for a message."""
     return ", ".join(_CLASSES)
 
 
 def fields(decode_key: FieldDecoder, decode_value: FieldDecoder) -> Decoder:
-    """Key and value each by a decoder of its own."""
+    """Return a decoder from one for keys and one for values."""
 
     def decode(record: LogRecord) -> Decoded:
         return Decoded(

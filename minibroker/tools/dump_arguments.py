@@ -16,7 +16,7 @@ INT_MAX: Final = 2**31 - 1
 _MAX_MESSAGE_SIZE: Final = 5 * 1024 * 1024
 
 DUMP_LOG_HELP: Final = """\
-minibroker dump-log: print what is in segment files, as Kafka's DumpLogSegments does
+minibroker dump-log: print the contents of segment files, as Kafka's DumpLogSegments does
 
   minibroker dump-log [FLAG]... FILE...
 
@@ -25,21 +25,21 @@ minibroker dump-log: print what is in segment files, as Kafka's DumpLogSegments 
   --print-data-log              keys and values, too
   --skip-record-metadata        keys and values only
   --max-bytes N                 only the first N bytes of a .log
-  --key-decoder-class CLASS     how keys are shown: StringDecoder (default), IntegerDecoder,
+  --key-decoder-class CLASS     decoder of keys: StringDecoder (default), IntegerDecoder,
   --value-decoder-class CLASS     LongDecoder, DefaultDecoder (hexadecimal)
   --offsets-decoder             records of __consumer_offsets
   --transaction-log-decoder     records of __transaction_state
   --cluster-metadata-decoder    records of a KRaft controller's __cluster_metadata
   --remote-log-metadata-decoder records of __remote_log_metadata (tiered storage)
   --share-group-state-decoder   records of __share_group_state
-  --index-sanity-check          would a broker take this index as it is?
+  --index-sanity-check          check whether a broker would accept this index
   --verify-index-only           compare an index with its .log and print no entry
   --max-message-size N          largest batch expected where an index points to (5242880)
-  --json                        one JSON object a line
+  --json                        one JSON object on each line
 
-Files are told by their names: .log, .index, .timeindex, .txnindex, .snapshot. An index is compared
-with the .log beside it; what does not fit is said at the end, on stderr. Exit codes: 0, 1 when a
-file cannot be read or is damaged beyond reading on, 2 for wrong usage.
+The name of a file says its kind: .log, .index, .timeindex, .txnindex, .snapshot. An index is
+compared with the .log beside it; mismatches are printed at the end, on stderr. Exit codes: 0; 1 if
+a file cannot be read, or is so damaged that reading has to stop; 2 for wrong usage.
 
   minibroker dump-log minibroker-data/orders-0/00000000000000000000.log
   minibroker dump-log --print-data-log minibroker-data/orders-0/*.log | head
@@ -77,7 +77,7 @@ class DumpArguments:
 
 
 def parse_dump_log(words: Sequence[str]) -> DumpArguments:
-    """The arguments behind `dump-log`. Raises UsageError."""
+    """Parse the arguments behind `dump-log`. Raises UsageError."""
     arguments = DumpArguments()
     given: dict[str, str] = {}
     remaining = iter(words)
@@ -114,7 +114,7 @@ def _take_switches(arguments: DumpArguments, given: dict[str, str]) -> None:
 
 
 def _decoder(given: dict[str, str]) -> Decoder:
-    """Return the decoder that Kafka would take of several."""
+    """Return the decoder that Kafka would choose if several are given."""
     for flag, (module, name) in _RECORD_DECODERS.items():
         if flag in given:
             found: Decoder = getattr(import_module(f"minibroker.tools.{module}"), name)
@@ -156,7 +156,7 @@ _RECORD_DECODERS: Final = {
     "--remote-log-metadata-decoder": ("remote_records", "decode_remote_record"),
     "--share-group-state-decoder": ("share_records", "decode_share_record"),
 }
-"""Flag → module and function, loaded when it is given."""
+"""Flag → module and function, loaded when the flag is given."""
 _WITH_VALUE: Final = frozenset(
     {
         "--files",

@@ -1,4 +1,4 @@
-"""`dump-log` for what stands beside a `.log`: both indexes, transaction index, producer snapshot.
+"""`dump-log` for the files beside a `.log`: both indexes, transaction index, producer snapshot.
 
 An index is compared with the `.log` beside it, entry by entry. Its entries are counted as Kafka
 counts them: the zeros that a killed Kafka leaves behind the last entry end the walk.
@@ -25,7 +25,7 @@ TIME_ENTRY: Final = Struct(">qi")
 TXN_ENTRY: Final = Struct(">hqqqq")
 
 _WARM_BYTES: Final = 8192
-"""Kafka searches this much at the end of an index first."""
+"""Bytes at the end of an index that Kafka searches first."""
 
 
 _WRONG_OFFSET: Final = Report(
@@ -70,23 +70,23 @@ class IndexMismatches:
         }
 
     def add(self, report: Report, path: str, first: int, second: int) -> None:
-        """One pair more."""
+        """Add one pair."""
         self._found[report].setdefault(absolute(path), []).append((first, second))
 
     def report(self, output: Output) -> None:
-        """Tell all of it. Kafka's tool lists wrong offsets backwards, the others as they came."""
+        """Print the mismatches. Kafka's tool lists wrong offsets backwards, the others in order."""
         for kind, files in self._found.items():
             for path, pairs in files.items():
                 output.mismatches(kind, path, pairs[::-1] if kind is _WRONG_OFFSET else pairs)
 
 
 def absolute(path: str) -> str:
-    """As Java's File.getAbsolutePath: the working directory in front, nothing resolved."""
+    """Return an absolute path like Java's File.getAbsolutePath, without resolving links."""
     return path if path.startswith("/") else f"{os.path.abspath('.')}/{path}"  # noqa: PTH100
 
 
 def base_offset_in(path: str) -> int:
-    """The number before the first dot of the name. Raises CorruptionError where there is none."""
+    """Return the number before the first dot of the name. Raises CorruptionError without one."""
     digits = path.rpartition("/")[2].partition(".")[0]
     if not (digits.isascii() and digits.isdigit()):
         raise CorruptionError(
@@ -102,7 +102,7 @@ class IndexEntries:
     __slots__ = ("_content", "_layout", "count", "path")
 
     def __init__(self, path: str, layout: Struct) -> None:
-        """Raises OSError. An index is small (10 MiB in Kafka's default) and read as a whole."""
+        """Read an index as a whole: it is small (10 MiB by Kafka's default). Raises OSError."""
         self.path = path
         self._layout = layout
         self._content = REAL_FILES.read_all(path)
@@ -110,18 +110,19 @@ class IndexEntries:
 
     @property
     def odd_bytes(self) -> int:
-        """Bytes behind the last whole entry."""
+        """Return the number of bytes behind the last whole entry."""
         return len(self._content) % self._layout.size
 
     def entry(self, index: int) -> tuple[int, int]:
-        """One entry."""
+        """Return one entry."""
         first, second = self._layout.unpack_from(self._content, index * self._layout.size)
         return first, second
 
     def position_below(self, relative_offset: int) -> int:
         """Return the position of the greatest entry of an offset index ≤ the target, 0 without one.
 
-        Step by step as Kafka searches, so that an unsorted index misleads both alike.
+        The search takes the same steps as Kafka's, so that both give the same result for an
+        unsorted index.
         """
         if not self.count:
             return 0
@@ -152,7 +153,7 @@ def _beside(path: str, suffix: str) -> str:
 def dump_offset_index(
     path: str, arguments: DumpArguments, output: Output, found: IndexMismatches
 ) -> None:
-    """The entries of a `.index`. Raises CorruptionError, OSError."""
+    """Print the entries of a `.index`. Raises CorruptionError, OSError."""
     base_offset = base_offset_in(path)
     with LogFile(_beside(path, names.LOG)) as log:
         index = IndexEntries(path, OFFSET_ENTRY)
@@ -184,7 +185,7 @@ def dump_offset_index(
 def dump_time_index(
     path: str, arguments: DumpArguments, output: Output, found: IndexMismatches
 ) -> None:
-    """The entries of a `.timeindex`. Raises CorruptionError, OSError."""
+    """Print the entries of a `.timeindex`. Raises CorruptionError, OSError."""
     base_offset = base_offset_in(path)
     with LogFile(_beside(path, names.LOG)) as log:
         positions = IndexEntries(_beside(path, names.OFFSET_INDEX), OFFSET_ENTRY)
@@ -221,7 +222,10 @@ def dump_time_index(
 
 
 def _largest_timestamp(log: LogFile, position: int, offset: int) -> tuple[int, int]:
-    """(last offset, largest timestamp) of the first batch that reaches `offset`; (-1, -1): none."""
+    """Return (last offset, largest timestamp) of the first batch that reaches `offset`.
+
+    Return (-1, -1) if no batch does.
+    """
     for batch in log.batches(position, position + INT_MAX):
         if batch.header.last_offset >= offset:
             largest = max((record.timestamp for record in records_of(batch)), default=NO_TIMESTAMP)
@@ -244,7 +248,7 @@ def _check_sane(index: IndexEntries, last_relative: int) -> None:
 
 
 def dump_txn_index(path: str, output: Output) -> None:
-    """The entries of a `.txnindex`. Raises CorruptionError, OSError."""
+    """Print the entries of a `.txnindex`. Raises CorruptionError, OSError."""
     base_offset_in(path)
     content = REAL_FILES.read_all(path)
     whole = len(content) - len(content) % TXN_ENTRY.size
@@ -257,7 +261,7 @@ def dump_txn_index(path: str, output: Output) -> None:
 
 
 def dump_snapshot(path: str, output: Output) -> None:
-    """The producers in a `.snapshot`; a damaged one is said and passed by. Raises OSError."""
+    """Print the producers in a `.snapshot`, or the reason why it is damaged. Raises OSError."""
     content = REAL_FILES.read_all(path)
     try:
         producers = parse_snapshot(content)

@@ -1,7 +1,7 @@
-"""`dump-log --json`: one object a line, for programs; `file` and `type` say what it is about.
+"""`dump-log --json`: one object on each line, for programs; `file` and `type` say what it is about.
 
-The same things as in text (`dump_text`), under names of this broker's own, the reports at the end
-included.
+It has the same contents as the text (`dump_text`), with the reports at the end, under names of
+minibroker's own.
 """
 
 import json
@@ -23,7 +23,7 @@ from minibroker.tools.metadata_records import raft_content
 
 
 class JsonOutput:
-    """One JSON object a line; `file` and `type` say what it is about."""
+    """Output as one JSON object on each line; `file` and `type` say what it is about."""
 
     def __init__(self, out: TextIO) -> None:
         self._write = out.write

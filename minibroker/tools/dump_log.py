@@ -1,8 +1,8 @@
-"""`minibroker dump-log`: what is in the files of a log, as Kafka's DumpLogSegments prints it.
+"""`minibroker dump-log`: prints the files of a log as Kafka's DumpLogSegments prints them.
 
-Here: which file is what, and the walk through a `.log`. Indexes and snapshots are in
-`dump_indexes`, the words in `dump_text` and `dump_json`. A file is streamed: memory holds one
-window of it and, for records, the batch in hand.
+This module tells the kinds of files apart and walks through a `.log`. Indexes and snapshots are in
+`dump_indexes`, the texts in `dump_text` and `dump_json`. A file is streamed: memory holds one
+window of it and, for records, the current batch.
 
 Source: Kafka DumpLogSegments.
 """
@@ -30,11 +30,11 @@ _SNAPSHOT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _GAP: Final = Report(
     "gap", "offset", "next_offset", "Non-consecutive offsets in ", "  {} is followed by {}"
 )
-"""Compaction leaves such gaps."""
+"""Mismatch for a gap in the offsets; compaction leaves such gaps."""
 
 
 def run_dump_log(arguments: DumpArguments, out: TextIO, errors: TextIO) -> int:
-    """Dump every file in turn; the exit code. A damaged file ends it, as it ends Kafka's tool."""
+    """Dump every file in turn and return the exit code; stop at damage, like Kafka's tool."""
     output: Output = JsonOutput(out) if arguments.is_json else TextOutput(out, errors)
     dump = _Dump(arguments, output)
     try:
@@ -55,7 +55,7 @@ def run_dump_log(arguments: DumpArguments, out: TextIO, errors: TextIO) -> int:
 
 
 class _Dump:
-    """One run: what does not fit is collected over all files and said at the end."""
+    """One run; it collects the mismatches of all files for the end."""
 
     def __init__(self, arguments: DumpArguments, output: Output) -> None:
         self.arguments = arguments
@@ -65,7 +65,7 @@ class _Dump:
         self.indexes = dump_indexes.IndexMismatches()
 
     def dump_file(self, path: str) -> None:
-        """Raises CorruptionError, OSError."""
+        """Dump one file. Raises CorruptionError, OSError."""
         output = self.output
         self.path = path
         output.begin_file(path)
@@ -115,7 +115,9 @@ class _Dump:
                 self.output.trailing_bytes(trailing, name)
 
     def _dump_records(self, path: str, batch: FileBatch, last_offset: int) -> int:
-        """The records of a batch; the offset of the last one seen in the file. -1: none yet."""
+        """Dump the records of a batch; return the offset of the last record of the file, -1 without
+        one.
+        """
         header = batch.header
         is_control = header.magic >= 2 and header.is_control
         for record in records_of(batch):

@@ -1,7 +1,7 @@
 """Output of `dump-log`: one method for each kind of thing that a file holds.
 
-The walk (`dump_log`, `dump_indexes`) talks to this and does not know whether lines (`dump_text`) or
-JSON (`dump_json`) come of it.
+The walk (`dump_log`, `dump_indexes`) calls these methods; `dump_text` prints lines, `dump_json`
+JSON.
 
 Source: Kafka DumpLogSegments.
 """
@@ -28,11 +28,11 @@ class Report(NamedTuple):
     names_file: bool = True
 
     def heading(self, path: str) -> str:
-        """The line above the pairs of one file."""
+        """Return the line above the pairs of one file."""
         return self.heading_words + path if self.names_file else self.heading_words
 
     def line(self, pair: Pair) -> str:
-        """One pair."""
+        """Return the line of one pair."""
         return self.line_words.format(*pair)
 
 
@@ -43,16 +43,16 @@ class Output(Protocol):
         """Begin the output about the file `path`."""
 
     def unknown_file(self, path: str) -> None:
-        """Nothing is known about files of this name."""
+        """Report a file of an unknown kind."""
 
     def log_start(self, offset: int) -> None:
-        """The offset in the name of a `.log`."""
+        """Show the offset in the name of a `.log`."""
 
     def snapshot_end(self, offset: int, epoch: int) -> None:
         """Show offset and epoch in the name of a snapshot of the metadata log."""
 
     def batch(self, header: BatchHeader, position: int, is_valid: bool) -> None:
-        """One batch, or one message of format 0 or 1."""
+        """Show one batch, or one message of format 0 or 1."""
 
     def record(
         self,
@@ -63,31 +63,31 @@ class Output(Protocol):
         *,
         with_metadata: bool,
     ) -> None:
-        """One record; `decoded` None: contents are not asked for."""
+        """Show one record; `decoded` is None if contents are not wanted."""
 
     def trailing_bytes(self, count: int, name: str) -> None:
-        """Bytes behind the last whole batch."""
+        """Show the number of bytes behind the last whole batch."""
 
     def index_is_empty(self, path: str) -> None:
-        """An offset index without entries."""
+        """Report an offset index without entries."""
 
     def index_is_sane(self, path: str) -> None:
-        """An index that the broker would not make again."""
+        """Report an index that the broker would not rebuild."""
 
     def offset_entry(self, offset: int, position: int) -> None:
-        """An entry of `.index`."""
+        """Show an entry of `.index`."""
 
     def time_entry(self, timestamp: int, offset: int) -> None:
-        """An entry of `.timeindex`."""
+        """Show an entry of `.timeindex`."""
 
     def aborted_transaction(self, version: int, fields: Sequence[int]) -> None:
-        """An entry of `.txnindex`: producer id, first, last and last stable offset."""
+        """Show an entry of `.txnindex`: producer id, first, last and last stable offset."""
 
     def producer(self, producer_id: int, entry: ProducerEntry) -> None:
-        """An entry of `.snapshot`."""
+        """Show an entry of `.snapshot`."""
 
     def damaged_snapshot(self, reason: str) -> None:
-        """A `.snapshot` that cannot be read."""
+        """Report a `.snapshot` that cannot be read."""
 
     def mismatches(self, report: Report, path: str, pairs: Sequence[Pair]) -> None:
         """Show, at the very end, which entries of `path` do not fit the log."""

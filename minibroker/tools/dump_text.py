@@ -1,6 +1,6 @@
 """`dump-log` in text: line for line what Kafka's DumpLogSegments prints.
 
-Reports about what does not fit, and names that say nothing, go to the error stream, as Kafka's do.
+Reports of mismatches, and of files of an unknown kind, go to the error stream, as Kafka's do.
 
 Source: Kafka DumpLogSegments.
 """
@@ -26,7 +26,7 @@ RECORD_INDENT: Final = "|"
 
 
 class TextOutput:
-    """Kafka's lines."""
+    """Output as Kafka's lines."""
 
     def __init__(self, out: TextIO, errors: TextIO) -> None:
         self._write = out.write

@@ -1,8 +1,9 @@
 """Findings of `check-log`: each is printed at once with file and place, and counted for the end.
 
-Two weights. BROKEN: an invariant of the log does not hold. NOTE: a leftover, or what the recovery
-of the next start mends; a directory with nothing but notes is sound. One cause may break thousands
-of entries, so of each rule only the first few findings of a file are said, and the others counted.
+There are two weights. BROKEN: an invariant of the log does not hold. NOTE: a leftover, or a defect
+that the recovery of the next start mends; a directory with only notes is sound. One cause may break
+thousands of entries, so only the first few findings of a rule and file are printed, and the others
+are counted.
 """
 
 import json
@@ -12,11 +13,11 @@ BROKEN: Final = "broken"
 NOTE: Final = "note"
 
 SAID_MAX: Final = 10
-"""Findings of one rule that are said for one file."""
+"""Most findings of one rule that are printed for one file."""
 
 
 class Finding(NamedTuple):
-    """`position`: byte in the file, None where the file as a whole is meant."""
+    """One finding; `position` is a byte in the file, None for the file as a whole."""
 
     weight: str
     rule: str
@@ -26,7 +27,7 @@ class Finding(NamedTuple):
 
 
 class Findings:
-    """Collects, says, counts."""
+    """Collects, prints and counts findings."""
 
     __slots__ = (
         "_counts",
@@ -46,20 +47,20 @@ class Findings:
         self.broken_count = 0
         self.note_count = 0
         self.excuses = False
-        """While it is set, what is broken is a note: the next start mends it."""
+        """While True, damage counts as a note: the next start mends it."""
 
     def broken(self, rule: str, path: str, position: int | None, what: str) -> None:
-        """An invariant that does not hold."""
+        """Report an invariant that does not hold."""
         if self.excuses:
             what += " (the next start mends it)"
         self.add(Finding(NOTE if self.excuses else BROKEN, rule, path, position, what))
 
     def note(self, rule: str, path: str, what: str, position: int | None = None) -> None:
-        """Something worth knowing that is no damage."""
+        """Report a fact that is no damage."""
         self.add(Finding(NOTE, rule, path, position, what))
 
     def add(self, finding: Finding) -> None:
-        """Say it, unless enough of its kind was said for its file."""
+        """Print a finding, unless enough of its kind were printed for its file."""
         key = finding.rule, finding.path
         count = self._counts[key] = self._counts.get(key, 0) + 1
         if finding.weight == BROKEN:
@@ -81,14 +82,14 @@ class Findings:
         self._write(line + "\n")
 
     def close_file(self, path: str) -> None:
-        """Nothing more comes about `path`: say how much was left unsaid."""
+        """Print how many findings about `path` were left out: no more follow."""
         for key in [key for key in self._counts if key[1] == path]:
             unsaid = self._counts.pop(key) - SAID_MAX
             if unsaid > 0 and not self._is_json:
                 self._write(f"  … and {unsaid} more of [{key[0]}] in {path}\n")
 
     def summary(self, partitions: int, segments: int) -> None:
-        """The last line."""
+        """Print the last line."""
         if self._is_json:
             counts = {
                 "weight": "summary",

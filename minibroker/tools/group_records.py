@@ -1,8 +1,8 @@
 """`dump-log --offsets-decoder`: the records of `__consumer_offsets`, as JSON.
 
-The number in front of a key says which kind of record it is. What classic consumers put into a
-group (subscription, assignment) is opaque to the coordinator; it is opened here, where the group's
-protocol is theirs.
+The number at the start of a key is the type of the record. Subscriptions and assignments of classic
+consumers are opaque to the coordinator; they are decoded here if the group has the consumers'
+protocol type.
 
 Source: Kafka DumpLogSegments.OffsetsMessageParser, GroupCoordinatorRecordSerde.
 """
@@ -65,9 +65,9 @@ _DELETED: Final = "<DELETE>"
 
 
 def decode_group_record(record: LogRecord) -> Decoded:
-    """Key and value as JSON; what cannot be decoded is said in place of the key.
+    """Return key and value as JSON; the key of an unknown record is a sentence.
 
-    Raises CorruptionError for a record without a key, which is none of this topic.
+    Raises CorruptionError for a record without a key: this topic has none.
     """
     if record.key is None:
         raise CorruptionError(f"the record at offset {record.offset} has no key")
@@ -106,7 +106,7 @@ def _open(
     data: bytes,
     kind: type[ConsumerProtocolSubscription | ConsumerProtocolAssignment],
 ) -> None:
-    """Put what `data` holds in the place of its bytes, if it can be read; more may stand behind."""
+    """Replace the bytes `data` by their decoded fields, if possible; more bytes may follow."""
     try:
         reader = Reader(data)
         version = reader.int16()

@@ -1,8 +1,8 @@
-"""A `.log` file as the tools read it: batch after batch, in bounded memory, changing nothing.
+"""A `.log` file, read by the tools batch by batch, in bounded memory, without any change.
 
-Beside `storage.segment`, which trusts its file and serves it, this reader is for files that may be
-torn, damaged, somebody else's or still growing: it keeps one window of the file and checks what it
-steps on. Where the walk ends is Kafka's rule, so that both tools see the same batches.
+`storage.segment` trusts its file. This reader is for files that may be torn, damaged, foreign or
+still growing: it keeps one window of the file and checks every batch. The walk ends by Kafka's
+rule, so that the tools of both see the same batches.
 
 Source: Kafka FileRecords, FileLogInputStream.
 """
@@ -33,7 +33,7 @@ _NUMBERING: Final = Struct(">qi")
 
 
 def _header(head: bytes) -> BatchHeader:
-    """The header in `head`; one of a magic above 2 is read as Kafka reads it, in the newest format.
+    """Return the header in `head`; a magic above 2 is read in the newest format, as Kafka does.
 
     Raises CorruptionError.
     """
@@ -46,7 +46,7 @@ def _header(head: bytes) -> BatchHeader:
 
 
 class FileBatch:
-    """One batch (or message of format 0 or 1) of a file: `position` is where it begins."""
+    """One batch (or message of format 0 or 1) of a file; it begins at `position`."""
 
     __slots__ = ("_file", "header", "position")
 
@@ -57,15 +57,21 @@ class FileBatch:
 
     @property
     def end(self) -> int:
-        """Position behind the batch."""
+        """Return the position behind the batch."""
         return self.position + self.header.size_bytes
 
     def content(self) -> bytes:
-        """The whole batch, copied. Raises OSError, CorruptionError where the file got shorter."""
+        """Return a copy of the whole batch.
+
+        Raises OSError, CorruptionError if the file got shorter.
+        """
         return self._file.read(self.position, self.header.size_bytes)
 
     def crc_is_valid(self) -> bool:
-        """CRC-32C for format 2, CRC-32 for 0 and 1; a large batch is read piece by piece."""
+        """Return whether the CRC is right: CRC-32C for format 2, CRC-32 for 0 and 1.
+
+        A large batch is read piece by piece.
+        """
         is_v2 = self.header.magic >= 2
         position = self.position + (ATTRIBUTES_AT if is_v2 else COVERED_AT)
         crc = 0
@@ -77,12 +83,12 @@ class FileBatch:
 
 
 class LogFile:
-    """An open `.log`; `size_bytes` is as it was when it was opened. A context manager."""
+    """An open `.log`, a context manager; `size_bytes` is its size at that time."""
 
     __slots__ = ("_handle", "_window", "_window_at", "path", "size_bytes")
 
     def __init__(self, path: str) -> None:
-        """Raises OSError."""
+        """Open the file. Raises OSError."""
         self.path = path
         self._handle = REAL_FILES.open_to_read(path)
         self.size_bytes = REAL_FILES.size_of(self._handle)
@@ -101,11 +107,11 @@ class LogFile:
         self.close()
 
     def close(self) -> None:
-        """Give the handle back; nothing can be read any more."""
+        """Close the file."""
         REAL_FILES.close(self._handle)
 
     def read(self, position: int, size: int) -> bytes:
-        """`size` bytes from `position`, out of the window where they are in it.
+        """Return `size` bytes from `position`, from the window if they are in it.
 
         Raises CorruptionError where the file ends before, OSError.
         """
@@ -123,10 +129,11 @@ class LogFile:
         return self._window[at : at + size]
 
     def batches(self, start: int = 0, end: int | None = None) -> Iterator[FileBatch]:
-        """Every whole batch from `start` (where one begins) to `end`, the file's by default.
+        """Yield every whole batch from `start` (the start of a batch) to `end`, by default the
+        file's end.
 
-        One that is cut at the end is left out. Raises CorruptionError for a length or a magic that
-        no format has, OSError.
+        A batch that is cut at the end is left out. Raises CorruptionError for a length or a magic
+        that no format has, OSError.
         """
         limit = self.size_bytes if end is None else min(end, self.size_bytes)
         position = start

@@ -1,7 +1,7 @@
-"""The records of one batch as the tools show them: of all formats, with what only a tool wants.
+"""The records of one batch for the tools: all formats, with fields that only a tool needs.
 
-Beside `records.record` and `records.message_set`, which give a consumer's view, this one keeps the
-sequence of a record, and of the old formats each message's own CRC.
+`records.record` and `records.message_set` return a consumer's view. This module also keeps the
+sequence of a record, and the CRC of each message of the old formats.
 
 Source: Kafka DefaultRecordBatch, AbstractLegacyRecordBatch, ControlRecordType.
 """
@@ -28,7 +28,7 @@ from minibroker.records.record import Header, Record, parse_records
 from minibroker.tools.log_file import FileBatch
 
 UNFOLDED_BYTES_MAX: Final = 512 << 20
-"""Most bytes that one batch may unfold to here."""
+"""Most uncompressed bytes of one batch here."""
 
 CONTROL_TYPES: Final = {
     0: "ABORT",
@@ -62,7 +62,7 @@ class LogRecord(NamedTuple):
 class ControlRecord(NamedTuple):
     """The key of a control record; `coordinator_epoch` is None if it ends no transaction.
 
-    `value`: of one of the metadata log.
+    `value`: the value of a control record of the metadata log.
     """
 
     type_id: int
@@ -71,7 +71,7 @@ class ControlRecord(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Kafka's name of the type."""
+        """Return Kafka's name of the type."""
         return CONTROL_TYPES.get(self.type_id, "UNKNOWN")
 
 
@@ -83,14 +83,14 @@ def timestamp_type(header: BatchHeader) -> str:
 
 
 def delete_horizon_ms(header: BatchHeader) -> int | None:
-    """When tombstones and markers of the batch may go (the cleaner wrote it), else None."""
+    """Return the time in ms after which tombstones and markers may go, None without one."""
     if header.magic >= 2 and header.attributes & DELETE_HORIZON_FLAG:
         return header.base_timestamp
     return None
 
 
 def records_of(batch: FileBatch) -> Iterator[LogRecord]:
-    """The records of `batch`, in order. Raises CorruptionError, OSError."""
+    """Yield the records of `batch`, in order. Raises CorruptionError, OSError."""
     header = batch.header
     if header.magic >= 2:
         for record in _v2_records(batch):
@@ -140,7 +140,7 @@ def _old_messages(batch: FileBatch) -> Iterator[LogRecord]:
 
 
 def _spans(inner: bytes) -> Iterator[tuple[int, int]]:
-    """(start, end) of every whole message in an unfolded wrapper."""
+    """Yield (start, end) of every whole message in an uncompressed wrapper."""
     position = 0
     while position + LENGTH_FIELD_END <= len(inner):
         length = int.from_bytes(inner[position + 8 : position + 12], "big", signed=True)
@@ -157,7 +157,7 @@ def _spans(inner: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _message(data: bytes, start: int, end: int, timestamp: int | None) -> LogRecord:
-    """The message from `start` to `end`; `timestamp` None: its own."""
+    """Return the message from `start` to `end`; `timestamp` None takes the message's own."""
     offset, _, crc, magic, attributes = _MESSAGE.unpack_from(data, start)
     if not 0 <= magic <= 1:
         raise CorruptionError(f"inner message at byte {start} has magic {magic}, expected 0 or 1")

@@ -1,6 +1,6 @@
 """`dump-log --cluster-metadata-decoder`: the records of a KRaft controller's metadata log.
 
-And what is in its control records, which are shown without any decoder.
+The content of its control records is here too; it is shown without any decoder.
 
 Source: Kafka MetadataRecordSerde, ControlRecordUtils; the definitions of the records, 4.4.
 """
@@ -105,13 +105,13 @@ RAFT: Final = {
         "kRaftVersionFeature:{minSupportedVersion:int16 maxSupportedVersion:int16}}",
     ),
 }
-"""Type of a control record → how Kafka's tool calls it, and what is in it."""
+"""Type of a control record → the name in Kafka's tool, and its fields."""
 
 
 def raft_content(control: ControlRecord) -> tuple[str, dict[str, Json]] | None:
     """Return the content of a control record of a metadata log or snapshot.
 
-    None where Kafka's tool shows only the type. Raises ProtocolError.
+    Return None if Kafka's tool shows only the type. Raises ProtocolError.
     """
     schema = RAFT.get(control.type_id)
     if schema is None or control.value is None:
@@ -120,7 +120,7 @@ def raft_content(control: ControlRecord) -> tuple[str, dict[str, Json]] | None:
 
 
 def decode_metadata_record(record: LogRecord) -> Decoded:
-    """The value as JSON, there are no keys; what cannot be read is said in its place."""
+    """Return the value as JSON (there are no keys), or a sentence if it cannot be read."""
     try:
         kind, version, content = read_framed(record.value, SCHEMAS)
     except ProtocolError as error:

@@ -1,4 +1,4 @@
-"""Records that this broker never writes, read by a schema in one line, for `dump-log`.
+"""Schemas in one line for records that this broker never writes, for `dump-log`.
 
 A schema names the fields in their order, as Kafka's JSON shows them:
 
@@ -13,8 +13,8 @@ A schema names the fields in their order, as Kafka's JSON shows them:
 | `#n` | is tagged with n: shown only where it does not have its default                     |
 | `=v` | has another default than zero, nothing, or (`?`) null: a number                     |
 
-All are flexible (compact lengths, tagged fields) unless it is said otherwise. Nothing is generated
-for them, for nothing here works with them: they are shown, and that is all.
+All are flexible (compact lengths, tagged fields) unless a schema says otherwise. No classes are
+generated for these records, because the tools only show them.
 
 Source: Kafka's message definitions, and its generated …JsonConverter classes.
 """
@@ -43,13 +43,13 @@ _SIGNS: Final = re.compile(
 
 
 class RawNumber(str):
-    """A number that stands in JSON as it is written here."""
+    """A number whose JSON is written exactly like this."""
 
     __slots__ = ()
 
 
 class Field(NamedTuple):
-    """One field of a schema; `fields` of a struct, else None."""
+    """A field of a schema; `fields` is the content of a struct, else None."""
 
     name: str
     type: str
@@ -67,7 +67,7 @@ class Schema:
     __slots__ = ("fields", "is_flexible", "last", "name")
 
     def __init__(self, name: str, text: str, last: int = 0, *, is_flexible: bool = True) -> None:
-        """`text` as the docstring of the module says."""
+        """Parse `text`, in the notation of the module's docstring."""
         self.name = name
         self.last = last
         self.is_flexible = is_flexible
@@ -77,7 +77,7 @@ class Schema:
         self.fields = fields
 
     def read(self, reader: Reader, version: int) -> dict[str, Json]:
-        """The rest of `reader`, field by field. Raises ProtocolError."""
+        """Read the fields from the rest of `reader`. Raises ProtocolError."""
         if not 0 <= version <= self.last:
             raise ProtocolError(f"{self.name} has versions 0 to {self.last}, found {version}")
         found = self._struct(reader, self.fields, version)
@@ -149,7 +149,7 @@ _EMPTY: Final[dict[str, Json]] = {"bool": False, "string": "", "bytes": ""}
 
 
 def _parse(text: str, position: int) -> tuple[tuple[Field, ...], int]:
-    """The fields from `position` on, and where they end: at a `}` or at the end of `text`."""
+    """Return the fields from `position` on, and the position of a `}` or of the end of `text`."""
     fields = []
     while (found := _FIELD.match(text, position)) is not None:
         position = found.end()
@@ -191,8 +191,9 @@ def _field(found: re.Match[str], inner: tuple[Field, ...] | None, signs: re.Matc
 def read_framed(
     data: Buffer | None, schemas: dict[int, Schema]
 ) -> tuple[int, int, dict[str, Json]]:
-    """(type, version, content) of a record in the frame of Kafka's metadata: three varints in front
-    say which frame, which type, which version. Raises ProtocolError.
+    """Return (type, version, content) of a record in the frame of Kafka's metadata.
+
+    Three varints at the start are the frame, the type and the version. Raises ProtocolError.
 
     Source: Kafka AbstractApiMessageSerde.
     """
@@ -209,7 +210,7 @@ def read_framed(
 
 
 def line_of(content: Json) -> str:
-    """`stored_json.to_line` with numbers as Java writes them."""
+    """Return a line like `stored_json.to_line`, with numbers as Java writes them."""
     if isinstance(content, RawNumber):
         return content
     if isinstance(content, dict):

@@ -1,6 +1,6 @@
 """`dump-log --remote-log-metadata-decoder`: the records of `__remote_log_metadata`.
 
-Kafka prints what it makes of such a record, an object as Java shows it, and so does this.
+Kafka prints the Java object of such a record, and so does this module.
 
 Source: Kafka RemoteLogMetadataSerde; toString of RemoteLogSegmentMetadata and its like.
 """
@@ -46,7 +46,7 @@ _PARTITION_STATES: Final = (
 
 
 def decode_remote_record(record: LogRecord) -> Decoded:
-    """The value as Kafka's objects show themselves; there are no keys."""
+    """Return the value in the form of Kafka's `toString`; there are no keys."""
     try:
         kind, _, content = read_framed(record.value, SCHEMAS)
         return Decoded(None, _SHOWN[kind](content))
@@ -87,7 +87,7 @@ def _snapshot(content: dict[str, Any]) -> str:
 
 
 def _last_facts(content: dict[str, Any]) -> dict[str, object]:
-    epochs = {one["leaderEpoch"]: one["offset"] for one in content["segmentLeaderEpochs"]}
+    epochs = {entry["leaderEpoch"]: entry["offset"] for entry in content["segmentLeaderEpochs"]}
     if not epochs:
         raise ProtocolError("the segment has no leader epoch")
     shown = ", ".join(f"{epoch}={epochs[epoch]}" for epoch in sorted(epochs))
@@ -135,7 +135,7 @@ def _partition(content: dict[str, Any]) -> str:
 
 
 def _custom(content: dict[str, Any]) -> str:
-    """Opaque bytes, in base64 here."""
+    """Return opaque bytes in base64."""
     text = content["customMetadata"]
     if text is None:
         return "Optional.empty"

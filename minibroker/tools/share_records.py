@@ -1,6 +1,7 @@
 """`dump-log --share-group-state-decoder`: the records of `__share_group_state`.
 
-The number in front of a key says whether it is a snapshot of a share-partition or an update of one.
+The number at the start of a key says whether the record is a snapshot or an update of a
+share-partition.
 
 Source: Kafka DumpLogSegments.ShareGroupStateMessageParser, ShareCoordinatorRecordSerde.
 """
@@ -39,9 +40,9 @@ _DELETED: Final = "<DELETE>"
 
 
 def decode_share_record(record: LogRecord) -> Decoded:
-    """Key and value as JSON; what cannot be decoded is said in place of the key.
+    """Return key and value as JSON; the key of an unknown record is a sentence.
 
-    Raises CorruptionError for a record without a key, which is none of this topic.
+    Raises CorruptionError for a record without a key: this topic has none.
     """
     if record.key is None:
         raise CorruptionError(f"the record at offset {record.offset} has no key")

@@ -1,8 +1,8 @@
 """A stored record as JSON, in the form of Kafka's generated converters.
 
 Names in Kafka's spelling (`group_id` → `groupId`), bytes in base64, ids in URL-safe base64 without
-padding, one line. A field that the version does not have is left out, and so is a tagged one that
-has its default; which those are is the table below, for the generated classes do not keep it.
+padding, one line. A field that the version does not have is left out, and so is a tagged field with
+its default value. The tables below list both, because the generated classes do not have them.
 
 Source: Kafka's generated …JsonConverter classes; Jackson's ObjectNode.toString.
 """
@@ -25,7 +25,7 @@ _SINCE: Final = {
     ("ConsumerProtocolSubscription", "generation_id"): (2, 99),
     ("ConsumerProtocolSubscription", "rack_id"): (3, 99),
 }
-"""(class, field) → first and last version that have it, where that is not every one."""
+"""(class, field) → first and last version of the field, if not every version has it."""
 
 _TAGGED: Final[dict[tuple[str, str], object]] = {
     ("OffsetCommitValue", "topic_id"): "AAAAAAAAAAAAAAAAAAAAAA",
@@ -37,7 +37,7 @@ _TAGGED: Final[dict[tuple[str, str], object]] = {
     ("ConsumerGroupTargetAssignmentMetadataValue", "assignment_timestamp"): 0,
     ("TopicPartitions", "assignment_epochs"): [],
 }
-"""(class, field) → the default that is not written, as it would be."""
+"""(class, field) → the default that is left out, in the form of JSON."""
 
 _UUIDS: Final = frozenset({"topic_id"})
 _CONTROL: Final = re.compile(r"\\u00[0-9a-f]{2}")
@@ -46,7 +46,7 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
 def to_json(message: Message, version: int) -> dict[str, Json]:
-    """The fields that `message` has in `version`, in their order."""
+    """Return the fields that `message` has in `version`, in order."""
     kind = type(message).__name__
     found: dict[str, Json] = {}
     for name in message.__slots__:
@@ -60,7 +60,7 @@ def to_json(message: Message, version: int) -> dict[str, Json]:
 
 
 def to_line(content: Json) -> str:
-    """Compact, as Jackson writes it: not ASCII only, and `\\u001F` with capital digits."""
+    """Return compact JSON like Jackson's: not only ASCII, and `\u001f` with capital digits."""
     line = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return _CONTROL.sub(lambda found: "\\u" + found[0][2:].upper(), line)
 

@@ -25,7 +25,7 @@ _STATES: Final = (
 
 
 def decode_transaction_record(record: LogRecord) -> Decoded:
-    """The transactional id and what became of it. Raises CorruptionError, ProtocolError."""
+    """Return the transactional id and its state. Raises CorruptionError, ProtocolError."""
     if record.key is None:
         raise CorruptionError(f"the record at offset {record.offset} has no key")
     version = version_of(record.key)

@@ -26,6 +26,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from minibroker.partitions.markers import EndOfTransaction
+from minibroker.slices import run_in_slices
 from minibroker.transactions import state
 from minibroker.transactions.marker_sender import RETRY_MS, MarkerSender
 from minibroker.transactions.state import (
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.markers import MarkerWriter
     from minibroker.timers import Timer, Timers
-    from minibroker.transactions.peers import BrokerRequests
+    from minibroker.transactions.broker_requests import BrokerRequests
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +198,7 @@ class TransactionCoordinator:
         *,
         client_version: int,
     ) -> None:
-        """The transaction covers `partitions` from now on; it begins with the first.
+        """Add `partitions` to the transaction; the first partition begins it.
 
         `client_version`: 2 where the request is one of the second protocol. Raises KafkaError:
         INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, INVALID_PRODUCER_ID_MAPPING,
@@ -293,11 +294,22 @@ class TransactionCoordinator:
         after = found if prepared is None else state.complete(prepared, 0)
         return after.producer_id, after.producer_epoch
 
+    def visible(self, transactional_id: str) -> Awaitable[None] | None:
+        """Return None if every record of the id is visible, else an awaitable that is done then.
+
+        No answer that tells of it leaves before, and no batch of a transaction that was just begun
+        is appended: a coordinator that forgot the transaction would never end it. Raises KafkaError
+        where this broker loses the id before.
+        """
+        return self._store.visible(transactional_id)
+
     # Looking.
 
     def describe(self, transactional_id: str) -> TransactionMetadata:
-        """What is known of an id. Raises KafkaError: INVALID_REQUEST, NOT_COORDINATOR,
-        COORDINATOR_LOAD_IN_PROGRESS, TRANSACTIONAL_ID_NOT_FOUND.
+        """Return the state of an id.
+
+        Raises KafkaError: INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+        TRANSACTIONAL_ID_NOT_FOUND.
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -360,21 +372,29 @@ class TransactionCoordinator:
     def _abort_overdue(self) -> None:
         """Abort what is open for too long; look again later if anything is open still."""
         self._abort_timer = None
-        for found in self._store.overdue(self._clock.now_ms()):
-            logger.info(
-                "the transaction of %s is aborted: open since %d, transaction.timeout.ms=%d",
-                found.transactional_id,
-                found.start_ms,
-                found.timeout_ms,
-            )
-            if found.is_epoch_exhausted:
-                task = asyncio.get_running_loop().create_task(self._fence_exhausted(found))
-                self._fencing.add(task)
-                task.add_done_callback(self._fencing.discard)
-            else:
-                self._fence_overdue(found, NO_PRODUCER_ID)
-        if self._store.has_ongoing:
+        run_in_slices(self._abort_steps(self._clock.now_ms()))
+
+    def _abort_steps(self, now_ms: int) -> Iterator[None]:
+        for found in self._store.ongoing():
+            if found.is_overdue(now_ms):
+                self._abort(found)
+            yield
+        if self._store.has_ongoing and self._abort_timer is None:
             self._arm_abort_timer()
+
+    def _abort(self, found: TransactionMetadata) -> None:
+        logger.info(
+            "the transaction of %s is aborted: open since %d, transaction.timeout.ms=%d",
+            found.transactional_id,
+            found.start_ms,
+            found.timeout_ms,
+        )
+        if found.is_epoch_exhausted:
+            task = asyncio.get_running_loop().create_task(self._fence_exhausted(found))
+            self._fencing.add(task)
+            task.add_done_callback(self._fencing.discard)
+        else:
+            self._fence_overdue(found, NO_PRODUCER_ID)
 
     async def _fence_exhausted(self, found: TransactionMetadata) -> None:
         try:
@@ -404,5 +424,9 @@ class TransactionCoordinator:
         """Tombstones for ids that nobody used; look again later if any are left."""
         self._expiration_timer = None
         oldest_ms = self._clock.now_ms() - self._dynamic.broker.transactional_id_expiration_ms
-        if self._store.forget_unused(oldest_ms):
+        run_in_slices(self._expiration_steps(oldest_ms))
+
+    def _expiration_steps(self, oldest_ms: int) -> Iterator[None]:
+        yield from self._store.forget_unused(oldest_ms)
+        if self._store.has_ids and self._expiration_timer is None:
             self._arm_expiration_timer()

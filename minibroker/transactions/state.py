@@ -72,7 +72,7 @@ BETWEEN_TRANSACTIONS: Final = frozenset(
 
 
 class TransactionMetadata(NamedTuple):
-    """What is known of one transactional id; never changed, only replaced."""
+    """The state of one transactional id; never changed, only replaced."""
 
     transactional_id: str
     producer_id: int
@@ -81,7 +81,7 @@ class TransactionMetadata(NamedTuple):
     previous_producer_id: int = NO_PRODUCER_ID
     """The producer id before the last step (usually the same)."""
     next_producer_id: int = NO_PRODUCER_ID
-    """What `producer_id` becomes when this transaction is complete: its epochs are used up."""
+    """The `producer_id` after this transaction, where its epochs are used up."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
     """The epoch before the last bump that its owner asked for; -1 after a fence, and after a
     restart, as it is not stored."""
@@ -100,11 +100,11 @@ class TransactionMetadata(NamedTuple):
         return self.producer_epoch >= EPOCH_MAX - 1
 
     def expires_before(self, oldest_ms: int) -> bool:
-        """Whether nothing happened to this id since `oldest_ms` and none of it is in progress."""
+        """Return whether the id was not used since `oldest_ms` and no transaction is open."""
         return self.state in BETWEEN_TRANSACTIONS and self.last_update_ms <= oldest_ms
 
     def is_overdue(self, now_ms: int) -> bool:
-        """Whether its transaction is open for longer than its owner said it would be."""
+        """Return whether its transaction is open for longer than `timeout_ms`."""
         return (
             self.state == ONGOING
             and self.timeout_ms != TIMEOUT_MS_NEVER
@@ -287,7 +287,7 @@ def end(
 
 
 def _is_ended_before(metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> bool:
-    """Whether the epoch is that of the transaction that ended last (second protocol)."""
+    """Return whether the epoch is that of the transaction that ended last (second protocol)."""
     if metadata.state not in BETWEEN_TRANSACTIONS or metadata.state == EMPTY:
         return False
     if producer_id == metadata.producer_id:

@@ -1,8 +1,9 @@
-"""What this broker knows of its transactional ids: the journal and its image in memory.
+"""The transactional ids of this broker: their journal and its image in memory.
 
 `write` is the one way to change anything: a record in `__transaction_state` first, then the value
-in memory, through the function that replays records when a partition of the journal is loaded.
-`coordinator` decides, this module remembers.
+in memory, through the function that replays records when a partition of the journal is loaded; what
+follows from it begins when the record is visible (`partitions/coordinator_runtime`). `coordinator`
+decides, this module remembers.
 
 Source: Kafka TransactionStateManager.
 """
@@ -10,18 +11,20 @@ Source: Kafka TransactionStateManager.
 from __future__ import annotations
 
 import logging
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.cluster.features import TRANSACTION_VERSION
 from minibroker.cluster.internal_topics import TRANSACTIONS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
-from minibroker.partitions.journal import Journal
+from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
+from minibroker.slices import run_in_slices
 from minibroker.transactions.records import decode, encode_key, encode_value
-from minibroker.transactions.state import ONGOING, TransactionMetadata
+from minibroker.transactions.state import ONGOING, PREPARED, TransactionMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from minibroker.clock import Clock
     from minibroker.cluster.cluster import Cluster
@@ -32,14 +35,73 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TOMBSTONES_PER_BATCH: Final = 500
+IDS_AT_ONCE: Final = 32
+"""Ids that one step of `forget_unused` looks at; expiring one takes some 10 us."""
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+
+class TransactionShard:
+    """The transactional ids of one partition of `__transaction_state`."""
+
+    __slots__ = ("_store", "decided", "ids", "index", "ongoing")
+
+    def __init__(self, index: int, store: TransactionStore) -> None:
+        self.index = index
+        self._store = store
+        self.ids: dict[str, TransactionMetadata] = {}
+        self.ongoing: set[str] = set()
+        """Those with an open transaction."""
+        self.decided: set[str] = set()
+        """Those with a decided transaction whose markers are not all visible."""
+
+    def replay(self, transactional_id: str, metadata: TransactionMetadata | None) -> None:
+        """Do what one record says, just written or read again; None: it has expired."""
+        if metadata is None:
+            self.ids.pop(transactional_id, None)
+        else:
+            self.ids[transactional_id] = metadata
+        state = None if metadata is None else metadata.state
+        if state == ONGOING:
+            self.ongoing.add(transactional_id)
+        else:
+            self.ongoing.discard(transactional_id)
+        if state in PREPARED:
+            self.decided.add(transactional_id)
+        else:
+            self.decided.discard(transactional_id)
+
+    # `CoordinatorShard`.
+
+    def replay_batch(self, header: BatchHeader, records: Sequence[Any]) -> None:
+        """Do what a batch of the journal says."""
+        if not header.is_control:
+            for transactional_id, metadata in records:
+                self.replay(transactional_id, metadata)
+
+    def on_loaded(self) -> None:
+        """Go on where the last coordinator of these ids stopped, in slices."""
+        names = [*self.decided, *self.ongoing]
+        if not names:
+            names = list(islice(self.ids, 1))  # enough to have ids expire
+        run_in_slices(self._go_on([self.ids[name] for name in names]))
+
+    def _go_on(self, found: list[TransactionMetadata]) -> Iterator[None]:
+        """Tell of these states, but for those that have changed meanwhile."""
+        for metadata in found:
+            if self._store.is_current(self.index, metadata):
+                self._store.on_change(self.index, metadata)
+            yield
+
+    def on_unloaded(self) -> None:
+        """Somebody else goes on."""
+        for transactional_id in self.decided:
+            self._store.on_unloaded(transactional_id)
 
 
 class TransactionStore:
     """Transactional id → `TransactionMetadata`; belongs to the loop's thread."""
 
-    __slots__ = ("_cluster", "_on_change", "_on_unloaded", "_ongoing", "_shards", "journal")
+    __slots__ = ("_cluster", "_runtime", "journal", "on_change", "on_unloaded")
 
     def __init__(
         self,
@@ -52,25 +114,24 @@ class TransactionStore:
         on_change: Callable[[int, TransactionMetadata], None],
         on_unloaded: Callable[[str], None],
     ) -> None:
-        """`on_change` is told of every state written, and of every state found when a partition was
-        loaded, with its partition; `on_unloaded` of every id that this broker has no more.
+        """`on_change` is told of every state once it is visible, with its partition, and when a
+        partition was loaded of what is open or decided there, at least of one state. `on_unloaded`
+        is told of every decided transaction that this broker has no more.
         """
         self._cluster = cluster
-        self._on_change = on_change
-        self._on_unloaded = on_unloaded
-        self._shards: dict[int, dict[str, TransactionMetadata]] = {}
-        # Ids with an open transaction → their partition of the journal.
-        self._ongoing: dict[str, int] = {}
-        self.journal = Journal(
+        self.on_change = on_change
+        self.on_unloaded = on_unloaded
+        self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
             TRANSACTIONS_TOPIC,
+            make_shard=lambda index: TransactionShard(index, self),
             cluster=cluster,
             partitions=partitions,
             clock=clock,
             config=config,
             run_later=run_later,
-            listener=self,
             decode=_decode_batch,
         )
+        self.journal = self._runtime.journal
 
     @property
     def transaction_version(self) -> int:
@@ -83,12 +144,13 @@ class TransactionStore:
         Raises KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """
         index = self.journal.partition_of(transactional_id)
-        self.journal.check_active(index)
-        return index, self._shards[index].get(transactional_id)
+        return index, self._runtime.get(index).ids.get(transactional_id)
 
     def get(self, transactional_id: str) -> tuple[int, TransactionMetadata]:
-        """As `find`. Raises KafkaError also: INVALID_REQUEST for an empty id,
-        INVALID_PRODUCER_ID_MAPPING for one that is not known.
+        """Return the partition and the state, like `find`, of an id that has to be known.
+
+        Raises KafkaError as `find`, INVALID_REQUEST for an empty id, INVALID_PRODUCER_ID_MAPPING
+        for one that is not known.
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -98,92 +160,100 @@ class TransactionStore:
         return index, found
 
     def is_current(self, index: int, metadata: TransactionMetadata) -> bool:
-        """Whether this very state is still the one that counts, and ours to change."""
-        return self._shards.get(index, {}).get(metadata.transactional_id) is metadata
+        """Return whether this is still the state of the id, and this broker its coordinator."""
+        shard = self._runtime.find(index)
+        return shard is not None and shard.ids.get(metadata.transactional_id) is metadata
 
     def all(self) -> Iterator[TransactionMetadata]:
         """Every id of this broker's. Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
         if self.journal.is_loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        for index in self.journal.active_indexes():
-            yield from self._shards[index].values()
+        for shard in self._runtime.active():
+            yield from shard.ids.values()
 
     @property
     def has_ongoing(self) -> bool:
-        """Whether any transaction is open."""
-        return bool(self._ongoing)
+        """Return whether any transaction is open."""
+        return any(shard.ongoing for shard in self._runtime.active())
 
-    def overdue(self, now_ms: int) -> list[TransactionMetadata]:
-        """Transactions that are open for longer than their owner said they would be."""
-        active = set(self.journal.active_indexes())
-        found = [
-            self._shards[index][name] for name, index in self._ongoing.items() if index in active
-        ]
-        return [one for one in found if one.is_overdue(now_ms)]
+    def ongoing(self) -> Iterator[TransactionMetadata]:
+        """Every open transaction. They may change, come and go meanwhile."""
+        for shard in self._runtime.active():
+            for name in list(shard.ongoing):
+                if name in shard.ongoing:
+                    yield shard.ids[name]
+
+    @property
+    def has_ids(self) -> bool:
+        """Return whether any transactional id is known."""
+        return any(shard.ids for shard in self._runtime.active())
 
     def write(self, index: int, metadata: TransactionMetadata) -> None:
-        """Journal first, then memory. Raises KafkaError as `Journal.stage`, and
-        UNKNOWN_SERVER_ERROR for a state larger than a record may be; nothing changed then.
+        """Journal first, then memory; `on_change` is told when the record is visible.
+
+        Raises KafkaError as `CoordinatorRuntime.write`, and UNKNOWN_SERVER_ERROR for a state larger
+        than a record may be; nothing changed then.
         """
-        value = encode_value(metadata, self.transaction_version)
+        transactional_id = metadata.transactional_id
+        shard = self._runtime.get(index)
+        record = encode_key(transactional_id), encode_value(metadata, self.transaction_version)
         try:
-            self.journal.append(index, [(encode_key(metadata.transactional_id), value)])
+            self._runtime.write(
+                index,
+                [record],
+                replay=lambda _offset: shard.replay(transactional_id, metadata),
+                then=lambda: self.on_change(index, metadata),
+            )
         except KafkaError as error:
             if error.code in _TOO_LARGE:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
             raise
-        self._apply(index, metadata.transactional_id, metadata)
-        self._on_change(index, metadata)
 
-    def forget_unused(self, oldest_ms: int) -> bool:
-        """Expire what nobody used since `oldest_ms`; whether any id is left."""
-        for index in self.journal.active_indexes():
-            expired = [
-                name for name, one in self._shards[index].items() if one.expires_before(oldest_ms)
-            ]
-            for start in range(0, len(expired), _TOMBSTONES_PER_BATCH):
-                names = expired[start : start + _TOMBSTONES_PER_BATCH]
-                try:
-                    self.journal.append(index, [(encode_key(name), None) for name in names])
-                except KafkaError as error:
-                    logger.warning("transactional ids are not expired yet: %s", error)
-                    break
-                for name in names:
-                    self._apply(index, name, None)
-        return any(self._shards.values())
+    def visible(self, transactional_id: str) -> Awaitable[None] | None:
+        """Call `CoordinatorRuntime.visible` for the partition that keeps the id."""
+        return self._runtime.visible(self.journal.partition_of(transactional_id))
 
-    def _apply(
-        self, index: int, transactional_id: str, metadata: TransactionMetadata | None
-    ) -> None:
-        """One record of the journal, just written or read again."""
-        shard = self._shards.setdefault(index, {})
-        if metadata is None:
-            shard.pop(transactional_id, None)
-        else:
-            shard[transactional_id] = metadata
-        if metadata is not None and metadata.state == ONGOING:
-            self._ongoing[transactional_id] = index
-        else:
-            self._ongoing.pop(transactional_id, None)
+    def forget_unused(self, oldest_ms: int) -> Iterator[None]:
+        """Expire ids that nobody used since `oldest_ms`, in short steps.
 
-    # `JournalListener`.
+        Ids may be used, and partitions come and go, between two of them. An id whose tombstone is
+        refused stays.
+        """
+        for shard in self._runtime.active():
+            try:
+                for _ in self._forget_unused(shard, oldest_ms):
+                    yield
+            except KafkaError as error:
+                logger.warning("transactional ids are not expired yet: %s", error)
 
-    def on_batch(self, index: int, header: BatchHeader, records: Sequence[Any]) -> None:
-        """Replay."""
-        if not header.is_control:
-            for transactional_id, metadata in records:
-                self._apply(index, transactional_id, metadata)
+    def _forget_unused(self, shard: TransactionShard, oldest_ms: int) -> Iterator[None]:
+        """Raises KafkaError as `CoordinatorRuntime.write`."""
+        names = list(shard.ids)
+        for start in range(0, len(names), IDS_AT_ONCE):
+            if self._runtime.find(shard.index) is not shard:
+                return
+            expired = []
+            for name in names[start : start + IDS_AT_ONCE]:
+                metadata = shard.ids.get(name)
+                if metadata is not None and metadata.expires_before(oldest_ms):
+                    expired.append(name)
+            if expired:
+                self._forget(shard, expired)
+            yield
 
-    def on_loaded(self, index: int) -> None:
-        """Go on where the last coordinator of these ids stopped."""
-        for metadata in list(self._shards.setdefault(index, {}).values()):
-            self._on_change(index, metadata)
+    def _forget(self, shard: TransactionShard, names: Sequence[str]) -> None:
+        """Raises KafkaError as `CoordinatorRuntime.write`."""
 
-    def on_unloaded(self, index: int) -> None:
-        """Somebody else goes on."""
-        for transactional_id in self._shards.pop(index, {}):
-            self._ongoing.pop(transactional_id, None)
-            self._on_unloaded(transactional_id)
+        def replay(_offset: int) -> None:
+            for name in names:
+                shard.replay(name, None)
+
+        tombstones = [(encode_key(name), None) for name in names]
+        self._runtime.write(shard.index, tombstones, replay=replay, then=_nothing)
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""
 
 
 def _decode_batch(

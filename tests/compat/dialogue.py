@@ -1,8 +1,8 @@
-"""A scenario's talk with one broker: requests out, decoded answers in, kept as a transcript.
+"""A scenario's dialogue with one broker: requests, decoded answers, and a transcript of them.
 
-The same scenario talks to Apache Kafka and to minibroker; the two transcripts must be equal. What
-cannot be equal (ids, addresses, times, words) is masked as it is written down: an id becomes the
-order of its first appearance, so that "the same id again" still shows.
+The same scenario talks to Apache Kafka and to minibroker; the two transcripts must be equal. Values
+that cannot be equal (ids, addresses, times, words) are masked: an id becomes the order of its first
+appearance, so that "the same id again" still shows.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from tests.support.waiting import wait_until
 from tests.support.wire import Answer, WireClient
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SILENCE = "no answer in time"
 ANSWER_SECONDS = 30.0
 NO_ID = bytes(16)
 OWN = "own."
-"""The mask of what every name of a scenario begins with: a version's answers are as another's."""
+"""Mask of the prefix of a scenario's names, so that the answers of all versions are equal."""
 
 # Masked by the order of first appearance; the value that means "none" stays as it is.
 IDS: dict[str, Any] = {
@@ -38,7 +39,7 @@ IDS: dict[str, Any] = {
     "member_id": "",
 }
 SAME_IDS = {"leader": "member_id"}
-"""Fields that hold another one's ids."""
+"""Fields that hold an id of another field."""
 
 # Replaced by a word; None stays None.
 WORDS = {
@@ -107,7 +108,7 @@ class Dialogue:
         self._others: list[WireClient] = []
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open connections."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -115,28 +116,31 @@ class Dialogue:
             self._others.pop().close()
 
     def another(self, client_id: str) -> WireClient:
-        """One more connection, for requests that wait for each other; closed with the dialogue."""
+        """Return one more connection, for requests that wait for each other.
+
+        It is closed with the dialogue.
+        """
         client = WireClient(*self._address, client_id=client_id, timeout_s=ANSWER_SECONDS)
         self._others.append(client)
         return client
 
     @property
     def client(self) -> WireClient:
-        """The open connection; a new one after the broker closed the last."""
+        """Return the open connection, or a new one after the broker closed the last."""
         if self._client is None:
             self._client = WireClient(*self._address, timeout_s=ANSWER_SECONDS)
         return self._client
 
     def topic(self, name: str) -> str:
-        """The full name of a topic of this scenario: the same on every broker, nobody else's."""
+        """Return the full name of a topic: the same on every broker, and only of this scenario."""
         return self.prefix + name
 
     def ask(self, label: str, /, **fields: Any) -> Answer:
-        """Send the API under test at the version under test, write down what comes back."""
+        """Send the API under test at the version under test and record the answer."""
         return self.also(label, self.api, self.version, **fields)
 
     def also(self, label: str, api: str, version: int, /, **fields: Any) -> Answer:
-        """Send any request and write down what comes back: the answer, or that there was none."""
+        """Send any request and record the answer, or that there was none."""
         try:
             answer = self.client.call(api, version, **fields)
         except ConnectionError:
@@ -151,11 +155,12 @@ class Dialogue:
         return answer
 
     def quietly(self, api: str, version: int, /, **fields: Any) -> Answer:
-        """Send a request that belongs to the preparation: nothing is written down."""
+        """Send a request of the preparation, without a record."""
         return self.client.call(api, version, **fields)
 
     def ask_without_answer(self, label: str, /, **fields: Any) -> None:
-        """Send what must not be answered; the next answer must belong to the next request.
+        """Send a request that must not be answered; the next answer must belong to the next
+        request.
 
         ApiVersions follows on the same connection: its answer coming first proves the silence.
         """
@@ -169,7 +174,7 @@ class Dialogue:
             self.note(label, NO_ANSWER)
 
     def note(self, label: str, value: Any) -> None:
-        """Write down anything else that must be equal."""
+        """Record any other value that must be equal."""
         self.transcript.append((label, self._masked("", value)))
 
     def make_topic(
@@ -196,7 +201,7 @@ class Dialogue:
         return full_name
 
     def wait_for_topic(self, full_name: str, partitions: int = 1) -> None:
-        """Until Metadata shows that many partitions, and each answers as its leader."""
+        """Wait until Metadata shows that many partitions, and each answers as its leader."""
 
         def is_served() -> bool:
             found = self.metadata_of(full_name)["partitions"]
@@ -214,7 +219,7 @@ class Dialogue:
         self.wait_until(is_served, f"{full_name} with {partitions} partitions")
 
     def metadata_of(self, full_name: str, version: int = METADATA_VERSION) -> Answer:
-        """What Metadata says of one topic; never creates it."""
+        """Return Metadata's entry of one topic; never create the topic."""
         answer = self.quietly(
             "metadata", version, topics=[{"name": full_name}], allow_auto_topic_creation=False
         )
@@ -222,7 +227,7 @@ class Dialogue:
         return topic
 
     def topic_id(self, full_name: str) -> bytes:
-        """The 16 bytes that name this topic, whatever its next namesake will have."""
+        """Return the 16 bytes of the topic's id, which a later topic of its name does not have."""
         return bytes(self.metadata_of(full_name, 12)["topic_id"])
 
     def produce(self, full_name: str, *batches: bytes, partition: int = 0) -> list[int]:
@@ -244,7 +249,7 @@ class Dialogue:
         return int(outcome["base_offset"])
 
     def producer_id(self) -> int:
-        """A fresh producer id; asked again while the broker fetches its next block of them."""
+        """Return a new producer id; ask again while the broker fetches its next block."""
         answer: Answer = {}
 
         def is_given() -> bool:
@@ -259,10 +264,8 @@ class Dialogue:
         return int(answer["producer_id"])
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        """Ask again until `condition` holds: Kafka applies metadata a moment after answering."""
-        deadline = time.monotonic() + READY_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, f"waited {READY_SECONDS} s for {what}"
+        """Ask until `condition` holds: Kafka applies metadata a moment after its answer."""
+        wait_until(condition, what, READY_SECONDS)
 
     def _only_own_topics(self, answer: Answer) -> Answer:
         """Drop other scenarios' topics from answers that list every topic of the broker."""
@@ -316,7 +319,7 @@ class Dialogue:
 
 
 def flatten(transcript: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Transcript → {path: leaf}, with paths like `second.topics[0].error_code`."""
+    """Return {path: leaf} of a transcript, with paths like `second.topics[0].error_code`."""
     flat: dict[str, Any] = {}
     for label, value in transcript:
         assert label not in flat, f"two steps are called {label!r}"

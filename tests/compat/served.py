@@ -1,7 +1,7 @@
-"""Which versions each Kafka serves of the APIs that minibroker has handlers for.
+"""The versions that each Kafka serves of the APIs that minibroker has handlers for.
 
-The cases of the differential tests are made from it before any broker runs; a test asks both
-Kafkas whether it is true.
+The cases of the differential tests are made from this table before any broker runs; a test compares
+it with both Kafkas.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ KAFKA_44 = {
 }
 
 REFUSED_39 = ("consumer_group_heartbeat", "consumer_group_describe")
-"""What 3.9.1 offers and then refuses, always: with ZooKeeper it has no coordinator for it."""
+"""Versions that 3.9.1 advertises and always refuses: with ZooKeeper it has no coordinator for them.
+"""
 
 SERVED = {"3.9.1": KAFKA_39, "4.4.0": KAFKA_44}
 """Kafka's release → API → lowest and highest version."""

@@ -1,8 +1,8 @@
 """The server-side assignors and the hash of topics beside Kafka 4.4.0's own classes.
 
 A seeded generator makes groups of all shapes: topics with few and many partitions, members with
-equal and with different subscriptions, with what an earlier run gave them or with nothing. Kafka
-answers all of them in one process; every target must be equal, member by member.
+equal and with different subscriptions, with an earlier assignment or without one. Kafka answers all
+of them in one process; every target must be equal, member by member.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from minibroker.cluster.image import BrokerInfo, MetadataImage, PartitionImage, TopicImage
 from minibroker.groups.consumer.assignor import AssignorInput, MemberInput, load_assignor
-from minibroker.groups.consumer.topics import Topics
+from minibroker.groups.consumer.topics import ImageTopics
 from minibroker.ids import TopicId
 from tests.support.java import KAFKA_44, compiled, run_java
 
@@ -41,7 +41,7 @@ class Case(NamedTuple):
 
 
 def numbers_of(case: Case, assignment: Assignment) -> str:
-    """`0:1,2;2:0`: topic number, partitions."""
+    """Return `0:1,2;2:0`: topic number, partitions."""
     ids = [topic_id for topic_id, _ in case.topics]
     parts = sorted(
         (ids.index(topic_id), ",".join(map(str, partitions)))
@@ -87,7 +87,7 @@ def case_of(random: Random) -> Case:
 
 
 def next_case(case: Case, random: Random) -> Case:
-    """What a run gave is what the next one begins with: members come, go and change their minds."""
+    """Return a case that begins with the targets of the last one: members come, go and change."""
     given = ours_of(case)
     numbers = {topic_id: number for number, (topic_id, _) in enumerate(case.topics)}
     members = {
@@ -105,12 +105,15 @@ def next_case(case: Case, random: Random) -> Case:
         members["new"] = MemberInput(None, everybody, {})
     if random.random() < 0.3:
         subscribed = tuple(random.sample(ids, random.randint(1, len(ids))))
-        members = {one: member._replace(topic_ids=subscribed) for one, member in members.items()}
+        members = {
+            member_id: member._replace(topic_ids=subscribed)
+            for member_id, member in members.items()
+        }
     is_homogeneous = len({frozenset(member.topic_ids) for member in members.values()}) == 1
     return Case(random.choice(("uniform", "range")), is_homogeneous, topics, members)
 
 
-def test_assignors_give_what_kafka_gives(tmp_path: Path) -> None:
+def test_assignors_give_the_same_targets_as_kafka(tmp_path: Path) -> None:
     random = Random(SEED)
     cases: list[Case] = []
     while len(cases) < CASES:
@@ -127,7 +130,7 @@ def test_assignors_give_what_kafka_gives(tmp_path: Path) -> None:
     assert len(answers) == len(cases) + 1
     for case, answer in zip(cases, answers, strict=False):
         right = dict(line.split(" ") for line in answer.splitlines() if " " in line)
-        ours = {one: numbers_of(case, given) for one, given in ours_of(case).items()}
+        ours = {member_id: numbers_of(case, given) for member_id, given in ours_of(case).items()}
         assert ours == right, "\n".join(lines_of(case))
 
 
@@ -160,12 +163,12 @@ def test_hash_of_topics_is_kafkas(tmp_path: Path) -> None:
             ]
             topic = image.topics[name] = TopicImage(name, TopicId(random.randbytes(16)), partitions)
             racks = [
-                ",".join(r for n in one.replicas if (r := image.brokers[n].rack)) or "-"
-                for one in partitions
+                ",".join(r for n in partition.replicas if (r := image.brokers[n].rack)) or "-"
+                for partition in partitions
             ]
             lines.append(f"topic {topic.topic_id.hex()} {name} {len(partitions)} {';'.join(racks)}")
         lines.append("hash")
-        ours.append(Topics(lambda image=image: image, lambda: 0).hash_of(image.topics))
+        ours.append(ImageTopics(lambda image=image: image, lambda: 0).hash_of(image.topics))
     path = tmp_path / "topics"
     path.write_text("\n".join(lines), encoding="utf-8")
     said = run_java(

@@ -1,7 +1,7 @@
-"""Our tables of keys beside Apache Kafka 3.9.1's own account of them.
+"""minibroker's tables of keys beside Apache Kafka 3.9.1's own descriptions.
 
 The peer describes itself, a topic and altered values; the same settings go through our layers.
-Names, values, types, sources, synonyms, read-only and sensitive flags must be equal, but for the
+Names, values, types, sources, synonyms, read-only and sensitive flags must be equal, except for the
 defaults that differ on purpose (`config/broker_keys.py` lists them).
 """
 
@@ -15,7 +15,7 @@ from minibroker.config.broker import BrokerConfig
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.describe import (
     DEFAULT_SOURCE,
-    Entry,
+    ConfigEntry,
     broker_entries,
     client_metrics_entries,
     cluster_default_entries,
@@ -44,6 +44,7 @@ OURS = {
     "broker.id": "0 by default here",
     "node.id": "0 by default here",
     "group.initial.rebalance.delay.ms": "0 by default here",
+    "group.coordinator.rebalance.protocols": "consumer groups are served by default, as in Kafka 4",
     "listeners": "loopback by default here",
     "log.dir": "minibroker-data by default here",
     "offsets.topic.replication.factor": "1 by default here",
@@ -61,7 +62,7 @@ def is_unserved_security(name: str) -> bool:
 
 
 def describe(peer: KafkaPeer | Minibroker, kind: int, name: str) -> dict[str, dict[str, Any]]:
-    """What the peer says of one resource: key → its entry."""
+    """Return the peer's description of one resource: key → its entry."""
     with WireClient(peer.host, peer.port) as client:
         answer = client.call(
             "describe_configs",
@@ -76,7 +77,7 @@ def describe(peer: KafkaPeer | Minibroker, kind: int, name: str) -> dict[str, di
 
 
 def alter(peer: KafkaPeer, kind: int, name: str, configs: dict[str, str | None]) -> None:
-    """Set these values of the peer, None to take one away."""
+    """Set these values of the peer; None removes one."""
     with WireClient(peer.host, peer.port) as client:
         answer = client.call(
             "incremental_alter_configs",
@@ -96,8 +97,8 @@ def alter(peer: KafkaPeer, kind: int, name: str, configs: dict[str, str | None])
     assert [r["error_code"] for r in answer["responses"]] == [0], answer
 
 
-def ours(entry: Entry) -> dict[str, Any]:
-    """One of our entries as the protocol shows it."""
+def ours(entry: ConfigEntry) -> dict[str, Any]:
+    """Return one of minibroker's entries in the form of the protocol."""
     return {
         "name": entry.name,
         "value": entry.value,
@@ -113,7 +114,7 @@ def ours(entry: Entry) -> dict[str, Any]:
 
 
 def comparable(config: dict[str, Any], *, with_default: bool) -> dict[str, Any]:
-    """Without the documentation, and without the default layer where it differs on purpose."""
+    """Return an entry without documentation, and without a default that differs on purpose."""
     shown = {
         key: value for key, value in config.items() if key not in ("documentation", "is_default")
     }
@@ -122,7 +123,7 @@ def comparable(config: dict[str, Any], *, with_default: bool) -> dict[str, Any]:
     return shown
 
 
-def differences(theirs: dict[str, dict[str, Any]], entries: list[Entry]) -> list[str]:
+def differences(theirs: dict[str, dict[str, Any]], entries: list[ConfigEntry]) -> list[str]:
     mine = {entry.name: ours(entry) for entry in entries}
     found = [f"missing here: {name}" for name in sorted(theirs.keys() - mine.keys())]
     found += [f"missing there: {name}" for name in sorted(mine.keys() - theirs.keys())]
@@ -138,7 +139,7 @@ def differences(theirs: dict[str, dict[str, Any]], entries: list[Entry]) -> list
 
 
 def static_config(peer: KafkaPeer) -> DynamicConfig:
-    """Our layers over the peer's own settings."""
+    """Return minibroker's layers over the peer's own settings."""
     return DynamicConfig(BrokerConfig(peer._properties()))
 
 
@@ -148,7 +149,7 @@ def test_the_broker_is_described_as_kafka_describes_it(kafka_39: KafkaPeer) -> N
 
 
 def test_every_broker_key_of_kafka_4_is_known(kafka_44: KafkaPeer) -> None:
-    """So none is ignored: a key is served, refused (`config/unserved.py`) or without harm."""
+    """A key is served, refused (`config/unserved.py`) or harmless; none is ignored."""
     assert describe(kafka_44, BROKER, "0").keys() - BROKER_KEYS.keys() == set()
 
 
@@ -220,7 +221,7 @@ def test_groups_and_client_metrics_have_the_keys_of_kafka_4(kafka_44: KafkaPeer)
 
 
 def wait_until_applied(peer: KafkaPeer, values: dict[str, str]) -> None:
-    """Kafka applies an alteration when ZooKeeper has told it: ask until it has."""
+    """Wait until Kafka shows an alteration: it applies it after ZooKeeper's notice."""
     for _ in range(2000):
         described = describe(peer, BROKER, "0")
         if all(described[name]["value"] == value for name, value in values.items()):
@@ -239,7 +240,7 @@ REFUSED_WHILE_ELR_IS_ENABLED = {"min.insync.replicas"}
 
 
 def alterations(peer: KafkaPeer | Minibroker) -> dict[str, tuple[bool, bool]]:
-    """Return for every key of the broker: is it described as changeable, is its own value taken?"""
+    """Return for every key of the broker: is it described as changeable, can it be altered?"""
     found = {}
     with WireClient(peer.host, peer.port) as client:
         for name, config in describe(peer, BROKER, "0").items():
@@ -261,7 +262,7 @@ def alterations(peer: KafkaPeer | Minibroker) -> dict[str, tuple[bool, bool]]:
     return found
 
 
-def test_exactly_what_is_described_as_changeable_can_be_altered(minibroker: Minibroker) -> None:
+def test_exactly_the_keys_described_as_changeable_can_be_altered(minibroker: Minibroker) -> None:
     disagreeing = {
         name
         for name, (is_shown, is_taken) in alterations(minibroker).items()
@@ -283,7 +284,7 @@ def test_exactly_what_is_described_as_changeable_can_be_altered(minibroker: Mini
         ),
     ],
 )
-def test_what_can_be_altered_beside_kafka(
+def test_alterable_keys_beside_kafka(
     version: str, known: set[str], minibroker: Minibroker, request: pytest.FixtureRequest
 ) -> None:
     """Security settings differ, and those named above; nothing else, and each of them."""

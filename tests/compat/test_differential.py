@@ -13,6 +13,7 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.handlers.registry import HANDLERS, supported_versions
+from minibroker.protocol.api_keys import APIS, INIT_PRODUCER_ID, PRODUCE
 from tests.compat.dialogue import Dialogue, flatten
 from tests.compat.known_differences import KNOWN_DIFFERENCES, differences_of
 from tests.compat.scenarios import Scenario, load_all
@@ -29,11 +30,9 @@ pytestmark = pytest.mark.java
 
 FIXTURES = {"3.9.1": "kafka_39", "4.4.0": "kafka_44"}
 
-PRODUCE, INIT_PRODUCER_ID = 0, 22
-
 
 def judges_of(scenario: Scenario, version: int) -> list[str]:
-    """Return the Kafkas that are asked: all that serve the version and can be right."""
+    """Return the Kafkas to ask: all that serve the version and can be right."""
     return [
         release
         for release in releases_that_serve(scenario.api, version)
@@ -91,12 +90,14 @@ def test_answers_are_equal(
 
 
 @pytest.mark.parametrize("release", SERVED)
-def test_the_cases_cover_what_kafka_serves(release: str, request: pytest.FixtureRequest) -> None:
+def test_the_cases_cover_every_version_that_kafka_serves(
+    release: str, request: pytest.FixtureRequest
+) -> None:
     kafka = request.getfixturevalue(FIXTURES[release])
     with WireClient(kafka.host, kafka.port) as client:
         answer = client.call("api_versions", 0)
     offered = {
-        one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]
+        api["api_key"]: (api["min_version"], api["max_version"]) for api in answer["api_keys"]
     }
     names = {key: name for name, key in KEYS.items() if key in HANDLERS}
     # Kafka 4 names versions of Produce that it does not serve.
@@ -108,7 +109,7 @@ def test_the_cases_cover_what_kafka_serves(release: str, request: pytest.Fixture
     assert SERVED[release] == expected
 
 
-def test_what_kafka_39_only_offers_it_refuses(kafka_39: KafkaPeer) -> None:
+def test_versions_that_kafka_39_only_advertises_are_refused(kafka_39: KafkaPeer) -> None:
     with WireClient(kafka_39.host, kafka_39.port) as client:
         heartbeat = client.call(
             "consumer_group_heartbeat", 0, group_id="g", member_id="", member_epoch=0
@@ -134,7 +135,7 @@ def test_an_unstable_version_is_refused_as_kafka_refuses_it(
 
 def test_every_handler_has_scenarios() -> None:
     compared = {scenario.api for scenario in load_all()}
-    assert sorted(set(HANDLERS.values()) - compared) == []
+    assert sorted({APIS[key].module for key in HANDLERS} - compared) == []
 
 
 def test_a_kafka_that_is_left_out_has_a_reason() -> None:

@@ -1,4 +1,4 @@
-"""The differential runner itself: what it masks, what it compares, what a known difference is."""
+"""The differential runner itself: masks, comparisons, known differences."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.compat.verdict import ABSENT, Difference, Lacking, complaints_about
 
 @pytest.fixture
 def talk() -> Dialogue:
-    """A dialogue that never connects."""
+    """Return a dialogue that never connects."""
     return Dialogue("127.0.0.1", 1, scenario="s", api="produce", version=3)
 
 
 def noted(talk: Dialogue, value: Any) -> Any:
-    """`value` as the transcript keeps it."""
+    """Return `value` as the transcript keeps it."""
     talk.note("step", value)
     return talk.transcript.pop()[1]
 
@@ -46,7 +46,7 @@ def test_words_are_masked_but_null_and_empty_stay(talk: Dialogue) -> None:
 def test_this_hour_is_masked_and_other_times_are_not(talk: Dialogue) -> None:
     now = int(time.time() * 1000)
     times = [{"log_append_time_ms": value} for value in (now, 1_700_000_000_000, -1)]
-    assert [one["log_append_time_ms"] for one in noted(talk, times)] == [
+    assert [entry["log_append_time_ms"] for entry in noted(talk, times)] == [
         "now",
         1_700_000_000_000,
         -1,
@@ -79,7 +79,7 @@ PLACE = "step.topics[0].error_code:"
 
 
 def answers(ours: Any, kafka_39: Any, kafka_44: Any) -> dict[str, dict[str, Any]]:
-    """Three answers that may differ at one place, beside one where they agree."""
+    """Return three answers that may differ at one place, beside one where they agree."""
     values = {"minibroker": ours, "3.9.1": kafka_39, "4.4.0": kafka_44}
     return {broker: {"step": "asked", PLACE: value} for broker, value in values.items()}
 

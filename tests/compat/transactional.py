@@ -1,4 +1,4 @@
-"""A transactional producer of a scenario: what it does is preparation, nothing is written down.
+"""A transactional producer for the preparations of a scenario: its answers are not recorded.
 
 producer = Producer(talk).begin_session()
 producer.add(topic, 0)
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 TIMEOUT_MS = 60_000
 CONCURRENT_TRANSACTIONS = 51
 NOT_YET = {14, 15, 16, CONCURRENT_TRANSACTIONS}
-"""Codes of a coordinator that is not ready: asked again in preparations."""
+"""Error codes of a coordinator that is not ready: preparations ask again."""
 PREPARED = {"PrepareCommit", "PrepareAbort"}
 TRANSACTION = 1
 """Key type of FindCoordinator."""
 
 
 class Producer:
-    """A transactional producer of one scenario, by requests that are not written down."""
+    """A transactional producer of one scenario; its requests are not recorded."""
 
     def __init__(self, talk: Dialogue, name: str = "txn", timeout_ms: int = TIMEOUT_MS) -> None:
         self.talk = talk
@@ -34,7 +34,7 @@ class Producer:
         self.producer_id = self.epoch = -1
 
     def begin_session(self) -> Producer:
-        """InitProducerId until the coordinator is there and nothing of a session before is open."""
+        """Send InitProducerId until the coordinator is ready and no old transaction is open."""
         find_coordinator(self.talk, self.transactional_id)
 
         def is_given() -> bool:
@@ -53,7 +53,7 @@ class Producer:
 
     @property
     def owner(self) -> dict[str, Any]:
-        """The fields that every request of a transaction begins with."""
+        """Return the fields that every request of a transaction begins with."""
         return {
             "transactional_id": self.transactional_id,
             "producer_id": self.producer_id,
@@ -61,7 +61,7 @@ class Producer:
         }
 
     def add(self, topic: str, *partitions: int) -> None:
-        """Have the partitions in the transaction."""
+        """Add the partitions to the transaction."""
 
         def is_added() -> bool:
             answer = self.talk.quietly(
@@ -74,8 +74,8 @@ class Producer:
             )
             codes = {
                 found["partition_error_code"]
-                for one in answer["results_by_topic_v3_and_below"]
-                for found in one["results_by_partition"]
+                for result in answer["results_by_topic_v3_and_below"]
+                for found in result["results_by_partition"]
             }
             assert codes <= {0, *NOT_YET}, answer
             return codes == {0}
@@ -83,7 +83,7 @@ class Producer:
         self.talk.wait_until(is_added, f"{topic} in {self.transactional_id}")
 
     def batch(self, *values: bytes, sequence: int = 0, epoch: int | None = None) -> bytes:
-        """A transactional batch of this producer."""
+        """Return a transactional batch of this producer."""
         return batch(
             *values,
             producer_id=self.producer_id,
@@ -119,20 +119,20 @@ class Producer:
         self.settle()
 
     def wait_until_loaded(self) -> None:
-        """Wait until the coordinator, which was started just now, knows the id."""
+        """Wait until a coordinator that was just started knows the id."""
         self.talk.wait_until(
             lambda: self.described()["error_code"] == 0, f"a coordinator of {self.transactional_id}"
         )
 
     def settle(self) -> None:
-        """Wait until the coordinator brought the markers of what was decided."""
+        """Wait until the coordinator has written every marker of the decided transaction."""
         self.talk.wait_until(
             lambda: self.described()["transaction_state"] not in PREPARED,
             f"the end of a transaction of {self.transactional_id}",
         )
 
     def described(self) -> dict[str, Any]:
-        """What the coordinator says of the id."""
+        """Return the coordinator's description of the id."""
         answer = self.talk.quietly(
             "describe_transactions", 0, transactional_ids=[self.transactional_id]
         )
@@ -141,7 +141,7 @@ class Producer:
 
 
 def find_coordinator(talk: Dialogue, transactional_id: str) -> None:
-    """Have `__transaction_state` made; wait until somebody coordinates the id."""
+    """Have `__transaction_state` made; wait until a broker coordinates the id."""
 
     def is_found() -> bool:
         answer = talk.quietly("find_coordinator", 2, key=transactional_id, key_type=TRANSACTION)
@@ -152,8 +152,10 @@ def find_coordinator(talk: Dialogue, transactional_id: str) -> None:
 
 
 def open_transaction(producer: Producer) -> dict[str, Any]:
-    """DescribeTransactions without the time, partitions in order."""
+    """Return DescribeTransactions without the time, with sorted partitions."""
     found = producer.described()
     found["transaction_start_time_ms"] = found["transaction_start_time_ms"] > 0
-    found["topics"] = sorted([one["topic"], sorted(one["partitions"])] for one in found["topics"])
+    found["topics"] = sorted(
+        [topic["topic"], sorted(topic["partitions"])] for topic in found["topics"]
+    )
     return found

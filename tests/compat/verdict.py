@@ -1,4 +1,4 @@
-"""The verdict on the answers of one case: what differs, and whether a known difference says so.
+"""The verdict on the answers of one case: the differences, and the known ones among them.
 
 A known difference is exact: a place in the decoded answers, the value that minibroker gives there
 and the values of both Kafkas. All of them are compared, so a change on any side shows.
@@ -28,7 +28,7 @@ Values = dict[str, Any]
 
 
 class Difference(NamedTuple):
-    """Places where a Kafka answers something else than minibroker, in versions `since` … `until`.
+    """Places where a Kafka answers differently from minibroker, in versions `since` … `until`.
 
     One line names several places when the reason and all values are the same.
     """
@@ -48,7 +48,7 @@ class Difference(NamedTuple):
         return place in self.places
 
     def fault_of(self, values: Values) -> str | None:
-        """Return how `values` are not what this line says; None when they are."""
+        """Return how `values` contradict this line, None if they do not."""
         stated = {MINIBROKER: self.ours, KAFKA_39: self.kafka_39, KAFKA_44: self.kafka_44}
         expected = {
             broker: self.ours if stated[broker] == AS_OURS else stated[broker] for broker in values
@@ -57,14 +57,14 @@ class Difference(NamedTuple):
 
 
 class Lacking(NamedTuple):
-    """Structs that one Kafka's answer lacks, whole, in versions `since` … `until`.
+    """Structs that one Kafka's answer lacks entirely, in versions `since` … `until`.
 
-    minibroker's answer is that of the Kafka it follows, leaf for leaf: what it has, or nothing.
+    minibroker's answer equals that of the Kafka that it follows, leaf for leaf.
     """
 
     scenario: str
     places: tuple[str, ...]
-    """Where the structs begin in the transcript: `all.results[0].configs.retention.ms`."""
+    """Paths of the structs in the transcript: `all.results[0].configs.retention.ms`."""
     reason: str
     lacked_by: str
     followed: str
@@ -76,7 +76,7 @@ class Lacking(NamedTuple):
         return any(place.startswith((f"{struct}.", f"{struct}[")) for struct in self.places)
 
     def fault_of(self, values: Values) -> str | None:
-        """Return how `values` are not what this line says; None when they are."""
+        """Return how `values` contradict this line, None if they do not."""
         if values[self.lacked_by] != ABSENT:
             return f"known to be absent at {self.lacked_by}"
         if values[MINIBROKER] != values[self.followed]:
@@ -111,7 +111,7 @@ def complaints_about(answers: Mapping[str, Mapping[str, Any]], known: Sequence[K
 
 
 def differences_in(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Values]:
-    """Return place → values, of the places where the brokers do not agree."""
+    """Return place → values of the places where the brokers do not agree."""
     found = {}
     places = dict.fromkeys(place for answer in answers.values() for place in answer)
     for place in places:

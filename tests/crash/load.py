@@ -1,11 +1,13 @@
-"""The load under which brokers are killed and lose power, and what must be there afterwards.
+"""The load under which brokers are killed and lose power, and the checks afterwards.
 
-Two partitions: `t` is cut by retention and takes transactions, committed and aborted; `c` is keyed
-and compacted. Every record says its own offset, so that one look tells whether it is there once,
-whole and in its place. In between: rolls, flushes, checkpoints, leader epochs.
+There are two partitions: `t` is cut by retention and has transactions, committed and aborted; `c`
+is keyed and compacted. Every record holds its own offset, so that a reader sees whether it is there
+once, whole and in its place. The load also rolls, flushes, writes checkpoints and begins leader
+epochs.
 
-As a program it is a nursery: each line `PATH SEED FLUSH` on stdin is answered by a forked child
-that works until it is killed (reports `TOPIC OFFSET`: everything below is written), and by `gone`.
+As a program it is a nursery: for each line `PATH SEED FLUSH` on stdin it forks a child that works
+until it is killed. The child reports `TOPIC OFFSET` (everything below is written); the nursery
+reports `gone`.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ def open_logs(path: str, files: Files | None = None) -> tuple[LogManager, dict[s
 
 
 class Load:
-    """Random work. `written` and `durable`: offsets below which a kill, a power cut takes nothing.
+    """Random work.
+
+    A kill must not remove offsets below `written`, a power cut none below `durable`.
 
     With `flushes` every append is on the disk before it counts, as with flush.messages=1.
     """
@@ -94,12 +98,12 @@ class Load:
             log.begin_leader_epoch(self.epoch)
 
     def turn(self, report: Callable[[str, int], None]) -> None:
-        """A few appends to both partitions, then some other work."""
+        """Append a few batches to both partitions, then do some other work."""
         for topic, log in self.logs.items():
             for _ in range(self.chance.randrange(1, 5)):
                 self._append(topic, log)
             log.write_staged()
-            log.note_high_watermark(log.log_end_offset)
+            log.update_high_watermark(log.log_end_offset)
             self.written[topic] = log.log_end_offset
             if self.flushes:
                 log.flush()
@@ -112,7 +116,7 @@ class Load:
         is_transaction = topic == "t" and chance.random() < 0.2
         producer = TRANSACTIONAL if is_transaction else chance.choice([-1, PLAIN])
         count = chance.randrange(1, 6)
-        first = log._next_offset
+        first = log._tail.next_offset
         records = [
             Record(0, NOW_MS + offset, key_at(offset), value_at(offset))
             for offset in range(first, first + count)
@@ -125,7 +129,7 @@ class Load:
         sent = build_batch(
             records, codec=chance.choice(CODECS), is_transactional=is_transaction, **given
         )
-        log.append(memoryview(sent), self.epoch, NOW_MS)
+        log.append_as_leader(memoryview(sent), self.epoch, NOW_MS)
         if is_transaction:
             self._mark(log, is_commit=chance.random() < 0.5)
 
@@ -136,7 +140,7 @@ class Load:
             producer_epoch=0,
             timestamp_ms=NOW_MS,
         )
-        log.append(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+        log.append_as_leader(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
 
     def _do_something(self) -> None:
         chance = self.chance.random()
@@ -168,10 +172,10 @@ def assert_all_there(
     *,
     gaps: Mapping[str, set[int]] | None = None,
 ) -> None:
-    """What was promised is there, once, in order; whatever else is there is right as well.
+    """Check that promised records are there once and in order, and that all others are right.
 
-    `gaps`: by topic what earlier power cuts took between two segments; what the last one took there
-    is added. None where the power never went.
+    `gaps`: topic → offsets that earlier power cuts removed between two segments; those of the last
+    cut are added. None if there was no power cut.
     """
     for topic, log in logs.items():
         start, end = log.log_start_offset, log.log_end_offset
@@ -194,10 +198,10 @@ def assert_all_there(
 
 
 def lost_between_segments(log: PartitionLog, promised: int) -> set[int]:
-    """Offsets from `promised` on that are missing at the end of a segment.
+    """Return the offsets from `promised` on that are missing at the end of a segment.
 
-    As with Kafka: the power cut took the unsynced end of a closed segment, and not the name of the
-    next one, and recovery goes on with that.
+    As with Kafka, a power cut may remove the unsynced end of a closed segment while the next
+    segment stays, and recovery goes on with it.
     """
     lost: set[int] = set()
     segments = list(log.segments)
@@ -208,7 +212,7 @@ def lost_between_segments(log: PartitionLog, promised: int) -> set[int]:
 
 
 def batches_of(log: PartitionLog) -> Iterator[tuple[BatchHeader, list[Record]]]:
-    """Every batch, in the order in which a consumer reads them; its leader epoch is known."""
+    """Yield every batch in a consumer's order; check that its leader epoch is known."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         read = log.read(offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
@@ -221,7 +225,7 @@ def batches_of(log: PartitionLog) -> Iterator[tuple[BatchHeader, list[Record]]]:
 
 
 def _offsets_in(log: PartitionLog) -> tuple[list[int], list[int]]:
-    """Offsets of the records, and of the markers, in the order in which they are read."""
+    """Return offsets of records and of markers, in a consumer's order."""
     found: list[int] = []
     markers: list[int] = []
     for header, records in batches_of(log):
@@ -233,11 +237,11 @@ def _offsets_in(log: PartitionLog) -> tuple[list[int], list[int]]:
             assert record.key == key_at(record.offset)
             if record.offset >= log.log_start_offset:
                 found.append(record.offset)
-    return found, [one for one in markers if one >= log.log_start_offset]
+    return found, [offset for offset in markers if offset >= log.log_start_offset]
 
 
 def _work(path: str, seed: int, flushes: bool) -> None:
-    """A child: works until it is killed."""
+    """Work in a child until it is killed."""
 
     def report(topic: str, offset: int) -> None:
         os.write(1, b"%s %d\n" % (topic.encode(), offset))
@@ -248,7 +252,7 @@ def _work(path: str, seed: int, flushes: bool) -> None:
 
 
 def _nursery() -> None:
-    """Fork a child for every line; the parent tells its number first and its end last."""
+    """Fork a child for every line; report its number first and its end last."""
     for line in sys.stdin:
         path, seed, flushes = line.split()
         child = os.fork()

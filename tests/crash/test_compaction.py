@@ -1,4 +1,4 @@
-"""A crash at every file operation of a compaction: no key loses its value, the directory recovers.
+"""A crash at every file operation of a compaction: every key keeps its value, the log recovers.
 
 A scripted life (append, roll, flush, compact, append on, compact again) runs on `FaultyFiles` and
 is stopped at call 1, 2, 3, … of its compaction. Once as by kill -9: the files are as they are at
@@ -41,19 +41,19 @@ MARKERS = b"\0\0\0\0", b"\0\0\0\1"
 
 
 class QuickFiles(Files):
-    """Files that are read after the crash; no power goes any more, so nothing is synced."""
+    """Files that are read after the crash; they never sync, because no second crash follows."""
 
     __slots__ = ()
 
     def sync(self, fd: int) -> None:  # type: ignore[override]
-        """The file is as it is."""
+        """Do nothing."""
 
     def sync_directory(self, path: str) -> None:
-        """The names are as they are."""
+        """Do nothing."""
 
 
 class Life:
-    """What the script has put, and in which calls of the files it compacted."""
+    """The records that the script has put, and the calls of the files during its compactions."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -110,13 +110,13 @@ class Life:
 
 def aborted_offsets(log: PartitionLog) -> set[int]:
     found = set()
-    for one in log.aborted_transactions(0, log.log_end_offset):
-        found |= set(range(one.first_offset, one.last_offset + 1))
+    for transaction in log.aborted_transactions(0, log.log_end_offset):
+        found |= set(range(transaction.first_offset, transaction.last_offset + 1))
     return found
 
 
 def last_values(log: PartitionLog) -> dict[bytes, bytes]:
-    """What a reader of committed records has when it is through."""
+    """Return the last value of each key for a reader of committed records."""
     skipped = aborted_offsets(log)
     values: dict[bytes, bytes] = {}
     for record in records_of(log):
@@ -130,7 +130,7 @@ def last_values(log: PartitionLog) -> dict[bytes, bytes]:
 
 
 def check(life: Life) -> None:
-    """The log is whole, and says what it said before."""
+    """Check that the log is whole and has the same values as before."""
     manager = open_manager(str(life.path), files=QuickFiles(), topic=SETTINGS, clock=ManualClock())
     log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
     left = {name.rpartition(".")[2] for name in Files().list_files(log.directory)}
@@ -155,7 +155,7 @@ def check(life: Life) -> None:
 
 
 def crashes(path: Path, step: int) -> Iterator[Life]:
-    """One life for every `step`th call of a compaction, stopped there."""
+    """Yield one life for every `step`th call of a compaction, stopped there."""
     whole = Life(path / "whole")
     whole.run()
     whole.stop()
@@ -180,7 +180,7 @@ def test_a_kill_at_every_call(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("survival", ["nothing", "everything", "names"])
 def test_a_power_cut_at_every_call(tmp_path: Path, survival: str) -> None:
-    """Everything that was put had been flushed before the compaction began."""
+    """Every record was flushed before the compaction began."""
     keep = keep_everything if survival == "everything" else keep_nothing
     keep_names = keep_nothing if survival == "nothing" else keep_everything
     for life in crashes(tmp_path, 3 if survival == "everything" else 1):

@@ -1,4 +1,4 @@
-"""kill -9 while offsets are committed: what was answered does not go back, nothing is invented."""
+"""kill -9 during commits of offsets: an answered commit does not go back, and none is invented."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS = {"offsets.topic.num.partitions": "3"}
 
 
 def commit(offset: int) -> dict[str, object]:
-    """The fields of an OffsetCommit of one partition."""
+    """Return the fields of an OffsetCommit of one partition."""
     part = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
     return {
         "group_id": GROUP,
@@ -35,17 +35,21 @@ def commit(offset: int) -> dict[str, object]:
 
 
 def committed_offset(client: WireClient) -> int:
-    """What the group has, once its partition is loaded; -1: nothing."""
+    """Return the group's offset once its partition is loaded, -1 without one."""
     answer: Answer = {"error_code": LOAD_IN_PROGRESS}
     while answer["error_code"] == LOAD_IN_PROGRESS:
         answer = client.call("offset_fetch", 5, group_id=GROUP, topics=None)
     assert answer["error_code"] == 0
-    found = [one["committed_offset"] for topic in answer["topics"] for one in topic["partitions"]]
+    found = [
+        partition["committed_offset"]
+        for topic in answer["topics"]
+        for partition in topic["partitions"]
+    ]
     return found[0] if found else -1
 
 
 def test_no_answered_commit_goes_back(new_broker: Callable[..., Minibroker]) -> None:
-    """The broker dies with commits on their way; the next one continues in the same directory."""
+    """The broker dies with commits in flight; the next one continues in the same directory."""
     random = Random(8)
     broker = new_broker(settings=SETTINGS)
     with WireClient(broker.host, broker.port) as client:

@@ -1,4 +1,4 @@
-"""The power goes: what was flushed is there once, in order, and the log goes on.
+"""A power cut: flushed records are there once, in order, and the log goes on.
 
 At every call of a scripted life, and at random calls of random ones (`load`), half of which flush
 every append, as with flush.messages=1. `MINIBROKER_CRASHES=500` (`make crash`) makes it 500 of
@@ -59,7 +59,7 @@ SURVIVALS = ["nothing", "a part", "everything", "names"]
 
 
 class Life:
-    """What the script has appended, and how much of it must survive."""
+    """The appended records, and how many of them must survive."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -114,7 +114,7 @@ class Outcome(NamedTuple):
 
 
 def check(life: Life) -> Outcome:
-    """Everything durable is there once, what follows it was appended, and the log takes more."""
+    """Check that durable records are there once, later ones were appended, and the log goes on."""
     manager = open_manager(str(life.path), files=Files(), topic=SETTINGS, clock=ManualClock())
     log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
     found = [record for _, records in batches_of(log) for record in records]
@@ -143,7 +143,7 @@ def check(life: Life) -> Outcome:
 def survivors(
     survival: str, chance: random.Random
 ) -> tuple[Callable[[int], int], Callable[[int], int]]:
-    """How many unsynced bytes of a file, and how many unsynced names, a cut leaves."""
+    """Return how many unsynced bytes of a file, and how many unsynced names, a cut leaves."""
 
     def a_part(unsynced: int) -> int:
         return chance.randrange(unsynced + 1)
@@ -159,7 +159,7 @@ def survivors(
 def live_and_cut(
     path: Path, call: int, keep: Callable[[int], int], keep_names: Callable[[int], int]
 ) -> Outcome | None:
-    """One life with the power cut at `call`; None if it ended before."""
+    """Run one life with a power cut at `call`; return None if it ended before."""
     life = Life(path)
     life.files.cut_at = call
     try:
@@ -175,7 +175,7 @@ def live_and_cut(
 
 
 def random_life_and_cut(path: Path, seed: int, gaps: Mapping[str, set[int]]) -> bool:
-    """One life on a directory that may have seen others; False if it ended before the cut.
+    """Run one life on a directory of earlier lives; return False if it ended before the cut.
 
     `gaps` as `assert_all_there` takes it.
     """
@@ -218,7 +218,7 @@ def random_life_and_cut(path: Path, seed: int, gaps: Mapping[str, set[int]]) -> 
 
 @pytest.mark.parametrize("seed", range(CUTS // CUTS_A_DIRECTORY))
 def test_power_cuts_under_load(tmp_path: Path, seed: int) -> None:
-    """Several cuts on one directory, each with what the one before left."""
+    """Several cuts of one directory; each life begins with the remains of the last one."""
     cuts = 0
     gaps: dict[str, set[int]] = {"t": set(), "c": set()}
     for turn in range(3 * CUTS_A_DIRECTORY):
@@ -229,7 +229,7 @@ def test_power_cuts_under_load(tmp_path: Path, seed: int) -> None:
 
 
 def _release(path: Path) -> None:
-    """A process that died holds no lock."""
+    """Release the lock, as the death of a process does."""
     from minibroker.storage.log_directory import LogDirectory  # noqa: PLC0415
 
     LogDirectory.held.discard(str(path))
@@ -247,11 +247,11 @@ def test_a_power_cut_at_every_call(tmp_path: Path, survival: str) -> None:
         call += step
     assert call > 100
     # The cuts took something: a disk that keeps what nobody synced would show nothing here.
-    lost = [one for one in outcomes if one.survived < one.appended - 1]
+    lost = [outcome for outcome in outcomes if outcome.survived < outcome.appended - 1]
     if survival == "everything":
         assert lost == []
     elif survival != "a part":
-        assert any(one.survived == one.durable for one in lost)
+        assert any(outcome.survived == outcome.durable for outcome in lost)
 
 
 APPENDS = 12
@@ -263,8 +263,9 @@ PRODUCED = {"flush.messages": "1", "segment.bytes": "600", "index.interval.bytes
 async def _produce_and_cut(
     world: World, settings: dict[str, str], call: int, survival: str, chance: random.Random
 ) -> int | None:
-    """Append through the partitions as producers do, with the power cut `call` calls from now; how
-    many were answered well, None if the script ended before the cut.
+    """Append through the partitions like producers, and cut the power after `call` calls.
+
+    Return how many appends were acknowledged, None if the script ended before the cut.
     """
     answered = 0
     world.dynamic.set_topic("t", settings)
@@ -274,9 +275,9 @@ async def _produce_and_cut(
         for number in range(APPENDS):
             claim = world.append(b"%d" % number * 20)
             world.manager.commit()
-            assert world.manager.flushing is not None
-            assert world.manager.flushing.future.done()
-            world.manager.flushing = None
+            assert world.manager.appends.flushing is not None
+            assert world.manager.appends.flushing.future.done()
+            world.manager.appends.flushing = None
             assert claim.error_code == 0
             answered += 1
     except PowerCut:
@@ -308,7 +309,7 @@ async def test_with_flush_messages_of_one_no_answer_is_broken(
             break
         seen.add(answered)
         manager = LogManager(
-            [one.path for one in world.logs.directories],
+            [directory.path for directory in world.logs.directories],
             clock=ManualClock(),
             config_of=lambda _: topic,
         )

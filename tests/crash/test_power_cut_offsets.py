@@ -1,8 +1,8 @@
-"""The power goes while offsets are committed with `log.flush.interval.messages=1`.
+"""A power cut during commits of offsets with `log.flush.interval.messages=1`.
 
-Whatever was answered is what the group has after it, or a later commit that was on its way. The
-directory of the one partition of `__consumer_offsets` is brought back to what had been synced, of
-the rest nothing or a part; the next broker goes on there.
+Afterwards the group has the answered offset or a later one that was in flight. The directory of the
+one partition of `__consumer_offsets` gets back its synced state, with none or a part of the rest;
+the next broker goes on there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SETTINGS = {
 
 
 class MortalBroker(InProcessBroker):
-    """A broker on a disk that forgets what was not synced when the power goes."""
+    """A broker on a disk that loses unsynced bytes and names in a power cut."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str], files: FaultyFiles) -> None:
         super().__init__(directory, settings)
@@ -55,9 +55,7 @@ class MortalBroker(InProcessBroker):
         return self
 
     async def lose_power(self, chance: Random) -> None:
-        """The broker is gone; of unsynced bytes nothing or a part survives, of unsynced names
-        nothing, all or a part.
-        """
+        """Stop the broker and drop unsynced bytes and names: all or a part of them."""
         self.is_running = False
         await self.broker.abandon()
         self.files.power_cut(
@@ -68,7 +66,7 @@ class MortalBroker(InProcessBroker):
 
 
 def commit(offset: int, chance: Random) -> OffsetCommitRequest:
-    """Both ways through the handler: with metadata it is the general one."""
+    """Return a commit for either way through the handler: metadata needs the general one."""
     partition = OffsetCommitRequestPartition(
         partition_index=0,
         committed_offset=offset,
@@ -79,13 +77,15 @@ def commit(offset: int, chance: Random) -> OffsetCommitRequest:
 
 
 async def committed(client: RawClient) -> int:
-    """What the group has, once its partition is loaded; -1: nothing."""
+    """Return the group's offset once its partition is loaded, -1 without one."""
     request = OffsetFetchRequest(group_id="g", topics=None)
     answer = await client.call(request, 5)
     while answer.error_code == LOAD_IN_PROGRESS:
         answer = await client.call(request, 5)
     assert answer.error_code == 0
-    found = [one.committed_offset for topic in answer.topics for one in topic.partitions]
+    found = [
+        partition.committed_offset for topic in answer.topics for partition in topic.partitions
+    ]
     return found[0] if found else -1
 
 

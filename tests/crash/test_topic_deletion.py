@@ -1,16 +1,14 @@
-"""kill -9 at any step while topics are made, filled, deleted and made again under their names.
+"""kill -9 at any step while topics are created, filled, deleted and created again.
 
-After each kill a broker starts on the same directories. Every topic that was answered is there and
-has what was answered, every deleted one is gone, a name that is free serves at once, and no log is
-left without a topic. `MINIBROKER_CRASHES=300` makes it 300 rounds.
+After each kill a broker starts on the same directories. Every acknowledged topic is there with its
+acknowledged records, every deleted one is gone, a free name can be used at once, and no log is left
+without a topic. `MINIBROKER_CRASHES=300` runs 300 rounds.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +18,7 @@ import pytest
 from minibroker.app import Broker
 from minibroker.config.broker import BrokerConfig
 from minibroker.storage import names
+from tests.crash.nursery import Nursery
 from tests.crash.topic_load import KEPT, NAMES, produce, settings_of, value_of
 from tests.support.in_process import InProcessBroker
 from tests.support.logs import values_of
@@ -30,14 +29,13 @@ if TYPE_CHECKING:
     from tests.support.in_process import RawClient
     from tests.support.peers import ZooKeeper
 
-ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = int(os.environ.get("MINIBROKER_CRASHES", "30"))
 ROUNDS_OF_ZOOKEEPER = max(4, ROUNDS // 10)
 
 
 @dataclass
 class Topic:
-    """What was asked of one topic, and answered."""
+    """Requests about one topic, and their answers."""
 
     partitions: int
     sent: dict[int, list[bytes]] = field(default_factory=dict)
@@ -47,13 +45,13 @@ class Topic:
 
 
 class World:
-    """Which topics there must be, from what the brokers reported."""
+    """The topics that must exist, from the reports of the brokers."""
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
 
-    def note(self, line: str) -> None:
-        moment, action, name, life, *rest = line.split()
+    def note(self, words: list[str]) -> None:
+        moment, action, name, life, *rest = words
         is_done = moment == "done"
         if action == "create":
             if is_done:
@@ -73,42 +71,22 @@ class World:
                 sent.append(value_of(int(life), int(rest[1])))
 
 
-class Nursery:
-    """Where the brokers come from: forked, so that a kill costs no start of Python."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.topic_load"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            text=True,
-        )
-
-    def live_and_die(self, world: World, directory: Path, seed: int, zookeeper: str) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{directory} {seed} {zookeeper}\n")
-        self._process.stdin.flush()
-        for line in self._process.stdout:
-            if line.startswith("gone"):
-                assert line == "gone 1\n", "the broker ended by itself"
-                return
-            world.note(line)
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(30)
-        self._process.stdout.close()
+def live_and_die(
+    nursery: Nursery, world: World, directory: Path, seed: int, zookeeper: str
+) -> None:
+    """Let a broker work on `directory` until it kills itself; record its reports."""
+    nursery.fork(directory, seed, zookeeper)
+    while words := nursery.report():
+        if words[0] == "gone":
+            assert words == ["gone", "1"], "the broker ended by itself"
+            return
+        world.note(words)
 
 
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    with Nursery("tests.crash.topic_load") as started:
+        yield started
 
 
 class Restarted(InProcessBroker):
@@ -129,7 +107,7 @@ class Restarted(InProcessBroker):
 
 
 def check_topics(world: World, broker: Broker) -> None:
-    """What was answered is there; nothing else is, but for what was under way."""
+    """Check that acknowledged topics exist, and no others but those of requests in flight."""
     image = broker.cluster.image
     for name in NAMES:
         topic = world.topics.get(name)
@@ -150,7 +128,7 @@ def check_topics(world: World, broker: Broker) -> None:
 
 
 async def make_what_is_free(world: World, broker: Restarted, client: RawClient) -> None:
-    """Every name serves at once, and a new topic has nothing but what is sent to it."""
+    """Create a topic of every free name; it has only the records that are sent to it."""
     for name in NAMES:
         if name not in world.topics:
             await broker.create_topic(name, 2)
@@ -164,7 +142,7 @@ async def make_what_is_free(world: World, broker: Restarted, client: RawClient) 
 
 
 def check_directories(world: World, directory: Path) -> None:
-    """Every log has a topic, every partition one log, and nothing is on its way out."""
+    """Check that every log has a topic, every partition one log, and none is marked deleted."""
     found = [
         name
         for log_directory in ("one", "two")
@@ -186,7 +164,7 @@ async def rounds(
     chance = random.Random(seed)
     world = World()
     for _ in range(count):
-        nursery.live_and_die(world, directory, chance.randrange(1 << 30), zookeeper or "-")
+        live_and_die(nursery, world, directory, chance.randrange(1 << 30), zookeeper or "-")
         async with Restarted(directory, zookeeper) as broker:
             check_topics(world, broker.broker)
             async with await broker.connect() as client:

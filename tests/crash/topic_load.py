@@ -1,4 +1,4 @@
-"""A broker that makes, fills and deletes topics until it is killed at one of its own steps.
+"""A broker that creates, fills and deletes topics until it kills itself at one of its steps.
 
 A step is a call that changes a file or the metadata tree. The broker kills itself before one of
 them: some steps after its start, or after it began to create, fill or delete a topic. So each step
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 KEPT = "kept"
 NAMES = ["a", "b", KEPT]
 WIDE_PARTITIONS = 260
-"""So many do not leave the tree in one transaction."""
+"""More partitions than one transaction of the tree deletes."""
 ACTIONS_MAX = 14
 STEPS = {"start": 60, "create": 40, "produce": 12, "delete": 20}
 WIDE_STEPS = 1_200
@@ -62,7 +62,7 @@ CHANGES = (
 
 
 def settings_of(directory: str | Path, zookeeper: str | None) -> dict[str, str]:
-    """Settings of the brokers, of the killed ones and of those that look afterwards."""
+    """Return settings for the brokers that are killed and for the one that checks afterwards."""
     settings = {
         "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": f"{directory}/one,{directory}/two",
@@ -78,7 +78,7 @@ def value_of(life: int, number: int) -> bytes:
 
 
 class Mortal:
-    """Counts steps; kills the process at one."""
+    """Counts steps and kills the process at one of them."""
 
     def __init__(self) -> None:
         self._steps = count(1)
@@ -91,11 +91,11 @@ class Mortal:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def arm(self, steps: int) -> None:
-        """Die so many steps from now."""
+        """Kill the process after this many steps."""
         self.dies_at = self._last + steps
 
     def watch(self, kind: type, names: tuple[str, ...]) -> None:
-        """Let every call of these methods be a step."""
+        """Count every call of these methods as a step."""
         for name in names:
             stepping = self._stepping(getattr(kind, name))
             is_static = isinstance(getattr_static(kind, name), staticmethod)
@@ -143,16 +143,16 @@ class Life:
         self.report("begin", "create", name, life, partitions)
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
         answer = await self.client.call(CreateTopicsRequest(topics=[topic]), 4)
-        assert [one.error_code for one in answer.topics] == [0]
+        assert [topic.error_code for topic in answer.topics] == [0]
         self.report("done", "create", name, life, partitions)
         self.partitions[name] = partitions
-        self.numbers = {key: one for key, one in self.numbers.items() if key[0] != name}
+        self.numbers = {key: number for key, number in self.numbers.items() if key[0] != name}
 
     async def _delete(self, name: str) -> None:
         self.report("begin", "delete", name, self.lives[name], 0)
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
         answer = await self.client.call(request, 4)
-        assert [one.error_code for one in answer.responses] == [0]
+        assert [response.error_code for response in answer.responses] == [0]
         self.report("done", "delete", name, self.lives[name], 0)
         del self.partitions[name]
 
@@ -166,7 +166,7 @@ class Life:
 
 
 async def produce(client: RawClient, name: str, index: int, value: bytes) -> None:
-    """One record with acks=all; it must be taken."""
+    """Send one record with acks=all; it must be accepted."""
     data = PartitionProduceData(index=index, records=memoryview(batch_of(value)))
     topics = [TopicProduceData(name=name, partition_data=[data])]
     answer = await client.call(ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=topics), 7)
@@ -174,7 +174,7 @@ async def produce(client: RawClient, name: str, index: int, value: bytes) -> Non
 
 
 async def _live(directory: str, seed: int, zookeeper: str | None) -> None:
-    """Work until the killing step; a broker that never comes to it is killed at the end."""
+    """Work until the killing step; kill a broker that never reaches it at the end."""
     chance = random.Random(seed)
     mortal = Mortal()
     mortal.watch(MortalFiles, CHANGES)

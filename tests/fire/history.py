@@ -1,8 +1,8 @@
-"""What the clients of the exactly-once test said they did, and what of it cannot be.
+"""Histories of the clients of the exactly-once test, and the check for impossible ones.
 
-A history is the lines of every client (`tests/support/java/Fire.java`) and what readers of
-committed records find in the end. The checks are those of Jepsen's Kafka workload that make sense
-for unique values that were written in transactions:
+A history is the lines of every client (`tests/support/java/Fire.java`) and the committed records in
+the end. The checks are those of Jepsen's Kafka workload that make sense for unique values that were
+written in transactions:
 
 | found        | meaning                                                              |
 |--------------|----------------------------------------------------------------------|
@@ -25,7 +25,7 @@ Read = list[list[tuple[int, int]]]
 
 
 class Transaction(NamedTuple):
-    """One that a client was about to end; `outcome` is commit, abort or unknown."""
+    """A transaction that a client was about to end; `outcome` is commit, abort or unknown."""
 
     values: tuple[tuple[int, int], ...]
     """(partition, value)."""
@@ -42,17 +42,17 @@ class History:
         self.errors: list[str] = []
 
     def add(self, line: str) -> None:
-        """One line as Fire.java prints it; a last one may be cut where the client was killed."""
+        """Add a line of Fire.java; the last line may be cut where the client was killed."""
         word, *rest = line.split()
         if word == "txn":
-            values = tuple(_numbers(one) for one in rest[1:])
+            values = tuple(_numbers(word) for word in rest[1:])
             # Without another word it may have been committed.
             self.transactions[int(rest[0])] = Transaction(values, "unknown")  # type: ignore[arg-type]
         elif word in {"commit", "abort", "unknown"}:
             number = int(rest[0])
             self.transactions[number] = self.transactions[number]._replace(outcome=word)
         elif word == "poll":
-            self.polled += [_numbers(one) for one in rest]  # type: ignore[misc]
+            self.polled += [_numbers(word) for word in rest]  # type: ignore[misc]
         elif word == "error":
             self.errors.append(line)
 
@@ -62,7 +62,7 @@ def _numbers(word: str) -> tuple[int, ...]:
 
 
 def check_writers(writers: list[History], read: Read) -> list[str]:
-    """What is wrong with the topic that `writers` wrote."""
+    """Return the faults of the topic that `writers` wrote."""
     wrong = _check_topic("input", read)
     there = {value for partition in read for _, value in partition}
     known: set[int] = set()
@@ -80,7 +80,7 @@ def check_writers(writers: list[History], read: Read) -> list[str]:
             wrong += [
                 f"misplaced: {value} is not in partition {partition}"
                 for partition, value in transaction.values
-                if value in found and value not in {one for _, one in read[partition]}
+                if value in found and value not in {read_value for _, read_value in read[partition]}
             ]
     if there - known:
         wrong.append(f"aborted read: {sorted(there - known)} belong to no ended transaction")
@@ -88,7 +88,7 @@ def check_writers(writers: list[History], read: Read) -> list[str]:
 
 
 def check_movers(movers: list[History], source: Read, target: Read) -> list[str]:
-    """What is wrong with what went from the input to the output."""
+    """Return the faults of the records that went from the input to the output."""
     wrong = _check_topic("output", target)
     for index, (given, taken) in enumerate(zip(source, target, strict=True)):
         values = [value for _, value in given]
@@ -112,7 +112,7 @@ def check_movers(movers: list[History], source: Read, target: Read) -> list[str]
 
 
 def _check_topic(name: str, read: Read) -> list[str]:
-    """Values once, and those of one writer (its values grow) in its order."""
+    """Return repeated values, and values of a writer (they grow) out of order."""
     wrong = []
     seen: set[int] = set()
     for index, partition in enumerate(read):

@@ -3,15 +3,14 @@
 Two writers fill a topic of 8 partitions in transactions, two movers carry what is committed to
 another topic, offsets in the same transactions; one of each is Kafka's client 3.9.1, the other is
 4.4.0. Meanwhile the broker is killed (-9) and started again after some random number of
-transactions, and every now and then a client is. Then everybody comes to rest, and the checker
-(`history`) looks at all that was said and all that is there.
+transactions, and every now and then a client is. Then all clients stop, and the checker (`history`)
+compares their lines with the topics.
 
 `make fire` (MINIBROKER_FIRE_KILLS=50) does it at length.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import threading
@@ -22,6 +21,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.fire.history import VALUES_PER_WRITER, History, Read, check_movers, check_writers
+from tests.fire.plan import KILLS, SEED, SETTINGS
 from tests.support import java
 
 if TYPE_CHECKING:
@@ -30,24 +30,15 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Minibroker
 
-KILLS = int(os.environ.get("MINIBROKER_FIRE_KILLS", "3"))
-SEED = int(os.environ.get("MINIBROKER_FIRE_SEED", "1"))
 PARTITIONS = 8
 TRANSACTIONS_MIN, TRANSACTIONS_MAX = 3, 25
-"""Between two kills."""
+"""Transactions between two kills."""
 CLIENT_KILL_EVERY = 3
 WAIT_S = 90.0
-SETTINGS = {
-    "transaction.state.log.num.partitions": "4",
-    "offsets.topic.num.partitions": "4",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    "group.initial.rebalance.delay.ms": "0",
-    "log.segment.bytes": "200000",
-}
 
 
 class Client:
-    """One JVM and what it says."""
+    """One JVM and its output."""
 
     def __init__(
         self, progress: threading.Condition, log: Path, jars: Path, *arguments: str
@@ -82,12 +73,12 @@ class Client:
                 self._progress.notify_all()
 
     def kill(self) -> None:
-        """-9."""
+        """Kill the JVM with -9."""
         self._process.kill()
         self._end()
 
     def stop(self) -> None:
-        """After the transaction in hand."""
+        """Stop after the current transaction."""
         assert self._process.stdin is not None
         if self._process.poll() is None:
             self._process.stdin.write("stop\n")
@@ -104,7 +95,7 @@ class Client:
 
 
 class Fire:
-    """The clients, those that were killed included."""
+    """The clients, including the killed ones."""
 
     def __init__(self, broker: Minibroker, directory: Path) -> None:
         self.broker = broker
@@ -115,7 +106,7 @@ class Fire:
         self.movers: list[Client] = []
 
     def start_writer(self, name: str) -> None:
-        """Every one, also a successor of the same name, writes values of its own."""
+        """Start a writer; each writes values of its own, also a successor of the same name."""
         first = str((len(self.writers) + 1) * VALUES_PER_WRITER)
         self.writers.append(self._start(name, "write", "input", str(PARTITIONS), name, first))
 
@@ -131,7 +122,7 @@ class Fire:
         return client
 
     def replace(self, name: str) -> None:
-        """Kill a client and start its successor, which has its transactional id."""
+        """Kill a client and start its successor with the same transactional id."""
         self.running.pop(name).kill()
         if name.startswith("writer"):
             self.start_writer(name)
@@ -163,7 +154,7 @@ def fire(new_broker: Callable[..., Minibroker], tmp_path: Path) -> Iterator[Fire
 
 @pytest.mark.java
 @pytest.mark.timeout(120 + 30 * KILLS)
-def test_P7_exactly_once_under_fire(fire: Fire) -> None:
+def test_transactions_are_exactly_once_under_kills(fire: Fire) -> None:
     dice = random.Random(SEED)
     for number in (1, 2):
         fire.start_writer(f"writer-{number}")
@@ -200,7 +191,7 @@ def test_P7_exactly_once_under_fire(fire: Fire) -> None:
 
 
 def settled(address: str, topic: str) -> Read:
-    """Everything committed, once no transaction is open in any partition."""
+    """Return every committed record, once no transaction is open in any partition."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": address,

@@ -1,4 +1,4 @@
-"""The checker finds what it is there to find."""
+"""The checker finds every kind of fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def history(*lines: str) -> History:
     ],
     ids=["unknown is there", "unknown is not there", "the last was not told"],
 )
-def test_what_may_be(read: Read) -> None:
+def test_possible_histories(read: Read) -> None:
     assert check_writers([history(*LINES)], read) == []
 
 
@@ -51,7 +51,7 @@ def test_what_may_be(read: Read) -> None:
         ([[(0, 1), (9, 99)], [(0, 2)]], "aborted read"),
     ],
 )
-def test_what_may_not_be_in_the_input(read: Read, what: str) -> None:
+def test_impossible_inputs(read: Read, what: str) -> None:
     wrong = check_writers([history(*LINES)], read)
     assert any(line.startswith(what) for line in wrong), wrong
 
@@ -65,12 +65,12 @@ def test_what_may_not_be_in_the_input(read: Read, what: str) -> None:
         ([[(0, 1), (1, 5), (2, 3)], [(0, 2), (1, 6)]], "aborted read"),
     ],
 )
-def test_what_may_not_be_in_the_output(target: Read, what: str) -> None:
+def test_impossible_outputs(target: Read, what: str) -> None:
     wrong = check_movers([], GOOD, target)
     assert any(line.startswith(what) for line in wrong), wrong
 
 
-def test_what_readers_saw_must_be_what_is_there() -> None:
+def test_records_seen_by_readers_must_exist() -> None:
     target: Read = [[(7, 1), (8, 5)], [(9, 2), (11, 6)]]
     assert check_movers([history("poll 0:0:1 1:2:6")], GOOD, target) == []
     wrong = check_movers([history("poll 0:1:3")], GOOD, target)

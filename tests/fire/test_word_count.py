@@ -16,7 +16,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.fire.test_exactly_once import KILLS, SEED, SETTINGS
+from tests.fire.plan import KILLS, SEED, SETTINGS
 from tests.support import java
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Application:
         assert self._running.wait(WAIT_S), "Kafka Streams did not begin to run"
 
     def kill(self) -> None:
-        """-9; also where it has ended."""
+        """Kill the JVM with -9, if it runs."""
         self._process.kill()
         self._process.wait(WAIT_S)
         self._reader.join(WAIT_S)
@@ -74,7 +74,7 @@ class Application:
 
 
 class Counts:
-    """What a reader of committed records has of `counts`: word → its counts in their order."""
+    """The committed records of `counts`: word → its counts in order."""
 
     def __init__(self, address: str) -> None:
         self.found: dict[str, list[int]] = {word: [] for word in WORDS}
@@ -99,7 +99,7 @@ class Counts:
         return sum(map(len, self.found.values()))
 
     def read_until(self, total: int) -> None:
-        """Read on until so many changes were seen."""
+        """Read until this many changes were seen."""
         while self.total < total:
             message = self._consumer.poll(WAIT_S)
             assert message is not None, f"{self.total} of {total} changes in {WAIT_S} s"
@@ -123,7 +123,7 @@ def broker(new_broker: Callable[..., Minibroker]) -> Iterator[Minibroker]:
 
 @pytest.mark.java
 @pytest.mark.timeout(120 + 30 * KILLS)
-def test_P7_kafka_streams_counts_exactly_once(broker: Minibroker, tmp_path: Path) -> None:
+def test_kafka_streams_counts_exactly_once(broker: Minibroker, tmp_path: Path) -> None:
     dice = random.Random(SEED)
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": broker.address, "enable.idempotence": True, "linger.ms": 1}

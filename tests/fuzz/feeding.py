@@ -1,8 +1,8 @@
 """Feeds frames to a broker over several connections, and watches that each one ends.
 
 A connection has one frame in flight. A frame ends with an answer or with the end of the connection.
-One that may rightly wait (a long poll, a join, acks=0, a length that promises more) gets no answer
-for QUIET_S: then our side is closed, and the broker must close its own within the bound.
+A frame that may wait (a long poll, a join, acks=0, a length beyond its bytes) gets no answer for
+QUIET_S. Then our side is closed, and the broker must close its own within the bound.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class StandstillError(AssertionError):
 
 
 class WrongAnswerError(AssertionError):
-    """An answer to something else than the frame."""
+    """An answer to another frame."""
 
 
 class Connection:
@@ -87,7 +87,7 @@ class Connection:
 
 
 class Feeder:
-    """Feeds one broker; counts what became of the frames."""
+    """Feeds one broker; counts the outcomes of the frames."""
 
     def __init__(
         self, address: tuple[str, int], *, bound_s: float, quiet_s: float = QUIET_S
@@ -106,7 +106,7 @@ class Feeder:
 
     @property
     def fed(self) -> int:
-        """Frames that have ended."""
+        """Return the number of frames that have ended."""
         return self.answered.total() + self.closed.total()
 
     def feed(self, frames: Iterator[Frame]) -> None:
@@ -125,7 +125,7 @@ class Feeder:
                 self._look()
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open connections."""
         for key in list((self._selector.get_map() or {}).values()):
             key.data.socket.close()
         self._selector.close()
@@ -165,7 +165,7 @@ class Feeder:
             self._begin(frames, None)
 
     def _look(self) -> None:
-        """Close our side of what waits; raise StandstillError for what goes on after that."""
+        """Close our side of waiting frames; raise StandstillError for those that go on after it."""
         now_s = time.perf_counter()
         for key in list(self._selector.get_map().values()):
             connection: Connection = key.data
@@ -195,7 +195,7 @@ class Feeder:
 
 
 def describe(frame: Frame | None) -> str:
-    """Return a frame as a failure shows it: whole, so that it can be sent again."""
+    """Return a frame for the text of a failure: whole, so that it can be sent again."""
     if frame is None:
         return "no frame"
     return f"key {frame.api_key} version {frame.version}: {frame.raw.hex()}"

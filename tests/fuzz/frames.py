@@ -146,9 +146,9 @@ class Frame(NamedTuple):
     api_key: int
     version: int
     raw: bytes
-    """With the length in front."""
+    """The frame with its length in front."""
     correlation_id: int | None
-    """What its answer must carry; None for a damaged frame, which may say something else."""
+    """The id that its answer must have; None for a damaged frame, which may have another."""
     is_torn: bool
     """The length in front is not the frame's: the broker may wait for more."""
 
@@ -282,7 +282,7 @@ class FrameMaker:
 
 
 _NEVER_WILD: Final = frozenset({CREATE_TOPICS, DELETE_TOPICS, 33, 44, 49, CREATE_PARTITIONS})
-"""A random one could delete the topic, limit the fuzzing's own client, or ask for hours of work."""
+"""Requests whose random values could delete the topic, limit our client, or take hours."""
 
 
 def _wound(raw: bytearray, rng: Random) -> None:

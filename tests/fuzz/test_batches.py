@@ -1,9 +1,8 @@
-"""Any bytes where batches are expected: an error of ours or a value, never anything else, never a
-hang.
+"""Random bytes in the place of batches: an error of ours or a value, never another error or a hang.
 
 Bytes come from nowhere, or from a good batch with bits flipped, parts cut or fields set to
-extremes; half of those get a CRC that fits, so that the checks behind it are reached too. Examples
-that once went wrong, or that reach a rare branch, stand at the tests.
+extremes. Half of these get a CRC that fits, so that the later checks run too. Examples that once
+failed, or that reach a rare branch, are at the tests.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from minibroker.records.batch import (
     crc_is_valid,
     iterate_headers,
     read_header,
+    read_produced_header,
 )
 from minibroker.records.builder import build_batch
 from minibroker.records.compression import CODEC_NAMES, NONE, decompress
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 NOW = 1_700_000_000_000
 LIMIT = 1_000_000
 EXAMPLES = int(os.environ.get("MINIBROKER_FUZZ_EXAMPLES", "200"))
-"""Of each test; `make fuzz` has more, and new ones each time."""
+"""Examples of each test; `make fuzz` has more, and new ones each time."""
 
 SEEDS = [
     bytes(
@@ -70,7 +70,7 @@ EXTREMES = [0, 1, -1, 13, 14, 48, 49, 2**31 - 1, -(2**31), 0x7F, -128]
 
 @st.composite
 def broken_batches(draw: st.DrawFn) -> bytes:
-    """A good batch, made worse in up to four places."""
+    """Return a good batch, damaged in up to four places."""
     data = bytearray(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(0, 4))):
         position = draw(st.integers(0, max(len(data) - 1, 0)))
@@ -132,7 +132,7 @@ RULES = [
 @example(data=batch(b"x", timestamp_ms=2**63 - 1), applied=RULES[5])
 @example(data=batch(payload=b"\x80" * 20, count=1, last_offset_delta=0), applied=RULES[0])
 @example(data=batch(b"x", attributes=4, payload=b"\x28\xb5\x2f\xfd"), applied=RULES[2])
-def test_what_the_validator_lets_through_is_a_batch(data: bytes, applied: AppendRules) -> None:
+def test_an_accepted_batch_is_sound(data: bytes, applied: AppendRules) -> None:
     try:
         records, header = validate(memoryview(bytearray(data)), applied, 2**40, 7, NOW, "topic-0")
     except KafkaError:
@@ -171,7 +171,8 @@ def test_readers_of_batches(data: bytes) -> None:
 @given(BYTES, st.integers(0, 13))
 def test_the_rules_of_produce_versions(data: bytes, version: int) -> None:
     try:
-        check_produce_version(memoryview(data), version)
+        view = memoryview(data)
+        check_produce_version(view, read_produced_header(view), version)
     except KafkaError:
         return
     assert version < 3 or data[16] == 2

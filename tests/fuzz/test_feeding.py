@@ -1,4 +1,4 @@
-"""The feeder notices a broker that stands still, and one that answers something else."""
+"""The feeder detects a broker that hangs, and one that answers another frame."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RAW = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 @contextmanager
 def peer(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
-    """A listener whose first connection `serve` gets."""
+    """Yield a listener; `serve` gets its first connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:

@@ -42,17 +42,17 @@ FRAMES = int(os.environ.get("MINIBROKER_FUZZ_FRAMES", "0"))
 IS_EXPLORING = FRAMES > 0
 SEED = int(os.environ.get("MINIBROKER_FUZZ_SEED", SystemRandom().getrandbits(32)))
 BOUND_S = 2.0 if IS_EXPLORING else 60.0
-"""When nobody explores, the machine may be busy: then only a standstill counts."""
+"""Bound in a usual run, where the machine may be busy: then only a standstill counts."""
 GROWTH_BYTES_MAX = 120_000_000
 PARTITIONS_MAX = 40
-"""What a frame may ask for beyond this is work that Kafka does too, and takes its time."""
+"""Requests for more partitions than this take their time, as in Kafka."""
 QUESTIONS = frozenset(
     {
         *(1, 2, 3, 9, 10, 15, 16, 18, 23, 29, 32, 35, 41, 46),
         *(48, 50, 55, 60, 61, 65, 66, 69, 74, 75),
     }
 )
-"""APIs that only ask: whatever they name, nothing is made for it."""
+"""APIs that only read: none of their names makes anything."""
 INTERNAL = {"__consumer_offsets", "__transaction_state"}
 SETTINGS = {
     "auto.create.topics.enable": "false",
@@ -63,7 +63,7 @@ SETTINGS = {
 
 
 class Fuzzed:
-    """A broker of its own, so that what it grows by is the fuzzing's."""
+    """A broker of its own, so that only the fuzzing makes it grow."""
 
     def __init__(self, directory: Path) -> None:
         self.broker = Minibroker(
@@ -76,7 +76,7 @@ class Fuzzed:
             answer = client.call("metadata", 12, topics=[{"name": TOPIC}])
         self.topic_id: bytes = answer["topics"][0]["topic_id"]
         self.asked = {TOPIC, *INTERNAL}
-        """Topics that some frame may have created, and those of the start."""
+        """Topics that frames may have created, and those of the start."""
 
     def client(self) -> WireClient:
         return WireClient(self.broker.host, self.broker.port)
@@ -115,7 +115,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 
 def read_creation(frame: Frame) -> Any:
-    """Return the CreateTopics or CreatePartitions that a frame is, None where it is none."""
+    """Return the CreateTopics or CreatePartitions request of a frame, None for another API."""
     view = memoryview(frame.raw)[4:]
     try:
         api_key, version, _, _, position = parse_request_header(view)
@@ -128,7 +128,7 @@ def read_creation(frame: Frame) -> Any:
 
 
 def asks_for_much(request: Any) -> bool:
-    """Return whether a request is for so many partitions that it rightly takes its time."""
+    """Return whether a request asks for so many partitions that it may take its time."""
     if request.validate_only:
         return False
     if request.API_KEY == CREATE_PARTITIONS:
@@ -139,7 +139,7 @@ def asks_for_much(request: Any) -> bool:
 
 
 def watched(frames: Iterator[Frame], asked: set[str]) -> Iterator[Frame]:
-    """Yield the frames, and note in `asked` the topics that they may create."""
+    """Yield the frames, and add to `asked` the topics that they may create."""
     for frame in frames:
         if frame.api_key in (CREATE_TOPICS, CREATE_PARTITIONS) or frame.correlation_id is None:
             request = read_creation(frame)
@@ -170,7 +170,7 @@ def test_no_served_api_is_left_out() -> None:
 
 
 def test_questions_make_nothing(fuzzed: Fuzzed) -> None:
-    """Unknown topics, groups, transactions: no name of a question becomes anything."""
+    """Questions about unknown topics, groups and transactions make none of them."""
     before = fuzzed.topics(), fuzzed.groups(), fuzzed.topics_on_disk()
     maker = FrameMaker(Random(1), fuzzed.topic_id)
     maker.served = [(key, version) for key, version in maker.served if key in QUESTIONS]
@@ -184,7 +184,7 @@ def test_questions_make_nothing(fuzzed: Fuzzed) -> None:
 
 
 def test_the_good_frames_are_good(fuzzed: Fuzzed) -> None:
-    """Undamaged, each is answered: otherwise the damage would show nothing."""
+    """Every undamaged frame is answered: otherwise the damage would show nothing."""
     maker = FrameMaker(Random(0), fuzzed.topic_id)
     feeder = Feeder(fuzzed.address, bound_s=60.0, quiet_s=60.0)
     try:
@@ -228,7 +228,7 @@ def test_every_frame_ends_and_leaves_nothing(
 
 
 def test_the_fuzzed_broker_is_as_good_as_new(fuzzed: Fuzzed) -> None:
-    """After all of that it answers, and its log has no traceback."""
+    """Afterwards the broker answers, and its log has no traceback."""
     assert answers_metadata(*fuzzed.address)
     log = fuzzed.broker.log_path.read_text(errors="replace")
     assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:5_000]

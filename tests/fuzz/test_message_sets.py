@@ -1,4 +1,4 @@
-"""Any bytes where message sets are expected: an error of ours or a value, never anything else."""
+"""Random bytes in the place of message sets: an error of ours or a value, never another error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RULES = [
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """A good set with bytes replaced or cut, most often with a first CRC that fits again."""
+    """Return a good set with bytes replaced or cut, most often with a first CRC that fits again."""
     data = bytearray(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(data) - 1))
@@ -65,10 +65,10 @@ def test_appending_refuses_or_stores_a_sound_set(data: bytes, rules: AppendRules
     except KafkaError:
         return
     found = []
-    for position, one in iterate_headers(stored):
-        assert one.magic == rules.magic
-        if one.magic < 2:
-            found += decode_message(stored, position, header=one, check_inner_crc=True)
+    for position, outer in iterate_headers(stored):
+        assert outer.magic == rules.magic
+        if outer.magic < 2:
+            found += decode_message(stored, position, header=outer, check_inner_crc=True)
     if rules.magic < 2:
         assert [record.offset for record in found] == list(range(100, header.last_offset + 1))
 

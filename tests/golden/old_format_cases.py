@@ -1,4 +1,4 @@
-"""What is sent for the golden files of the old formats: every kind of message set, to every kind of
+"""Requests for the golden files of the old formats: every kind of message set, to every kind of
 topic.
 """
 
@@ -33,7 +33,7 @@ VARIANTS: dict[str, dict[str, str]] = {
 
 
 def topics() -> dict[str, dict[str, str]]:
-    """Topic name → its configuration."""
+    """Return topic name → its configuration."""
     return {
         f"{name}-{variant}": {"message.format.version": version, **settings}
         for name, version in FORMATS.items()
@@ -42,9 +42,7 @@ def topics() -> dict[str, dict[str, str]]:
 
 
 def sets(topic: str) -> dict[str, tuple[int, bytes]]:
-    """What is sent to a topic, by name: (Produce version, records); each to a partition of its
-    own.
-    """
+    """Return name → (Produce version, records) for a topic; each goes to a partition of its own."""
     good = _good_sets()
     if topic.endswith("-plain"):
         return {**good, **_odd_sets(), **_bad_sets()}

@@ -1,4 +1,4 @@
-"""Records `tests/golden/old_formats.json`: what Apache Kafka 3.9.1 answers to old clients.
+"""Records `tests/golden/old_formats.json`: the answers of Apache Kafka 3.9.1 to old clients.
 
     python -m tests.golden.record_old_formats
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def record(client: WireClient) -> list[dict[str, Any]]:
-    """One row per set and topic."""
+    """Return one row for each set and topic."""
     create_topics(client, topics())
     rows = []
     for topic in topics():
@@ -61,7 +61,7 @@ def record(client: WireClient) -> list[dict[str, Any]]:
 
 
 def create_topics(client: WireClient, names: Iterable[str]) -> None:
-    """Some of the topics, and wait until each partition has a leader that answers."""
+    """Create some of the topics, and wait until each partition has a leader that answers."""
     names = list(names)
     answer = client.call(
         "create_topics",
@@ -117,7 +117,7 @@ def exchange(  # noqa: PLR0917
 
 
 def fetch(client: WireClient, topic: str, partition: int, version: int, offset: int) -> list[Any]:
-    """[error code, records in hexadecimal]."""
+    """Return [error code, records in hexadecimal]."""
     answer = client.call(
         "fetch",
         version,
@@ -143,7 +143,7 @@ def fetch(client: WireClient, topic: str, partition: int, version: int, offset: 
 
 
 def list_offset(client: WireClient, topic: str, partition: int, time: int) -> list[int]:
-    """[error code, timestamp, offset] for a time."""
+    """Return [error code, timestamp, offset] for a time."""
     answer = client.call(
         "list_offsets",
         1,

@@ -1,5 +1,4 @@
-"""Records the golden files of `tests/golden/records`: what Apache Kafka 3.9.1 stored for real
-producers.
+"""Records the golden files of `tests/golden/records`: the files of Kafka 3.9.1 for real producers.
 
     python -m tests.golden.record_records
 
@@ -27,7 +26,7 @@ from tests.support.peers import KafkaPeer, ZooKeeper
 TARGET = Path(__file__).parent / "records"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 KAFKA_PYTHON_CODECS = ("none", "gzip")
-"""The rest needs libraries that nothing else here uses."""
+"""Codecs of kafka-python; the rest needs further libraries."""
 
 
 def main() -> None:
@@ -49,7 +48,7 @@ def main() -> None:
 
 
 def _produce(address: str) -> list[str]:
-    """Every client with every codec; the topics that it made."""
+    """Produce with every client and every codec; return the topics."""
     topics = [
         f"{client}-{codec}" for client in ("librdkafka", "aiokafka", "java") for codec in CODECS
     ]
@@ -126,7 +125,7 @@ def _kafka_python(address: str, codec: str) -> None:
 
 
 def _java(address: str, codec: str) -> None:
-    """The console producer: text only, no null headers, timestamps of its own."""
+    """Produce with the console producer: text only, no null headers, timestamps of its own."""
     lines = [
         "\t".join(
             (
@@ -159,8 +158,11 @@ def _java(address: str, codec: str) -> None:
 
 
 def _transactions(address: str) -> None:
-    """One committed transaction, one aborted, one left open; markers carry the wall clock's time,
-    and so do the records: else Kafka would roll the segment between them."""
+    """Write one committed transaction, one aborted, one left open.
+
+    Markers have the wall clock's time, and so have the records: else Kafka would roll the segment
+    between them.
+    """
     producer = Producer({"bootstrap.servers": address, "transactional.id": "golden"})
     producer.init_transactions(60)
     for end in (producer.commit_transaction, producer.abort_transaction, None):
@@ -172,7 +174,7 @@ def _transactions(address: str) -> None:
 
 
 def _several_producers(address: str) -> None:
-    """Three producers in one partition, the second one with two batches."""
+    """Write with three producers into one partition, the second one with two batches."""
     producers = [
         Producer({"bootstrap.servers": address, "enable.idempotence": True}) for _ in range(3)
     ]

@@ -1,4 +1,4 @@
-"""Records the golden files of `tests/golden/wire`: what Apache Kafka and real clients send.
+"""Records the golden files of `tests/golden/wire`: frames of Apache Kafka and real clients.
 
     python -m tests.golden.record_wire
 
@@ -26,8 +26,8 @@ from minibroker.protocol.primitives import Reader, Writer
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
 from tests.support.codec import codec_of
+from tests.support.connection import receive_exactly
 from tests.support.peers import KafkaPeer, ZooKeeper
-from tests.support.probe import receive_exactly
 from tests.support.recording_proxy import Recorded, RecordingProxy
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ UNKNOWN_VERSION = 99
 
 RECORDS = build_batch([Record(0, 1_700_000_000_000, b"key", b"value", (("header", b"text"),))])
 NOT_ASKED = {"produce", "fetch", "sasl_authenticate"}
-"""Produce and Fetch come in a fixed order; SaslAuthenticate closes a plaintext connection."""
+"""APIs left out:
+
+Produce and Fetch come in a fixed order; SaslAuthenticate closes the connection.
+"""
 
 FIELDS: dict[str, dict[str, Any]] = {
     "metadata": {"topics": [{"name": TOPIC}]},
@@ -117,7 +120,7 @@ def _record(version: str, directory: Path, zookeeper: str | None) -> None:
 
 
 def _needs_answer(frame: bytes) -> bool:
-    """Produce with acks = 0 is the one request without an answer."""
+    """Return whether a request has an answer: only Produce with acks = 0 has none."""
     key, version = struct.unpack_from(">hh", frame)
     if key != PRODUCE:
         return True
@@ -126,7 +129,7 @@ def _needs_answer(frame: bytes) -> bool:
 
 
 def _ask_everything(port: int) -> Iterator[Recorded]:
-    """Every advertised API in every version, each on a connection of its own."""
+    """Yield every advertised API in every version, each on a connection of its own."""
     first = _ask(port, "api_versions", 3, FIELDS["api_versions"])
     assert first is not None
     assert first.answer is not None
@@ -165,7 +168,7 @@ def _ask(port: int, name: str, version: int, fields: dict[str, Any]) -> Recorded
 
 
 def _exchange(port: int, request: bytes) -> Recorded | None:
-    """None when the broker closed the connection, or kept silent."""
+    """Send a request; return None when the broker closed the connection, or kept silent."""
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         try:
@@ -230,7 +233,7 @@ def _kafka_python(address: str) -> None:
 
 
 def _few_of_each(exchanges: list[Recorded]) -> Iterator[Recorded]:
-    """Two of every API and version; requests between brokers are none of ours."""
+    """Yield two of every API and version, without requests between brokers."""
     seen: dict[bytes, int] = {}
     for exchange in exchanges:
         kind = exchange.request[:4]

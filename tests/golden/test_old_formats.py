@@ -1,4 +1,4 @@
-"""Old clients get from minibroker what Apache Kafka 3.9.1 gave them (`record_old_formats`)."""
+"""Old clients get the same answers from minibroker as from Kafka 3.9.1 (`record_old_formats`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_set_was_recorded() -> None:
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-async def test_T1_T2_O2_O3_O5_O6_same_answers_as_kafka(topic: str, tmp_path: Path) -> None:
+async def test_old_formats_get_the_same_answers_as_kafka(topic: str, tmp_path: Path) -> None:
     clock = ManualClock()
     settings = {"num.partitions": "1"}
     async with InProcessBroker(tmp_path, settings, clock=clock) as running:
@@ -41,7 +41,7 @@ async def test_T1_T2_O2_O3_O5_O6_same_answers_as_kafka(topic: str, tmp_path: Pat
 
 
 def _replay(host: str, port: int, clock: ManualClock, rows: list[dict[str, Any]]) -> list[str]:
-    """What is not as recorded."""
+    """Return the differences from the recorded answers."""
     problems = []
     topic = rows[0]["topic"]
     with WireClient(host, port) as client:
@@ -65,7 +65,7 @@ RECORDED_MS = max(row["produced"][2] for row in ROWS)
 
 
 def _comparable(value: Any) -> Any:
-    """Records taken apart, so that two compressors of one kind are the same."""
+    """Return decoded records, so that different compressors give the same."""
     if isinstance(value, dict):
         return {key: [code, _contents(bytes.fromhex(data))] for key, (code, data) in value.items()}
     return value
@@ -92,4 +92,4 @@ def _unfolded(message: Message) -> Any:
         return tuple(message)
     assert message.value is not None
     inner = parse(unpack(codec, message.value, message.magic))
-    return (*message[:-1], [tuple(one) for one in inner])
+    return (*message[:-1], [tuple(item) for item in inner])

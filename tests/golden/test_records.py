@@ -33,7 +33,7 @@ def test_every_client_and_codec_was_recorded() -> None:
 
 
 @pytest.mark.parametrize("path", SAME_RECORDS, ids=name_of)
-def test_F1_records_of_every_client_and_codec(path: Path) -> None:
+def test_records_of_every_client_and_codec(path: Path) -> None:
     data = path.read_bytes()
     client, codec = path.stem.rsplit("-", 1)
     [(position, header)] = iterate_headers(data)
@@ -51,7 +51,7 @@ def test_F1_records_of_every_client_and_codec(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [p for p in SAME_RECORDS if p.stem.endswith("-none")], ids=name_of)
 def test_built_batches_equal_recorded_ones(path: Path) -> None:
-    """Every client codes records in one way only, so ours must be the same bytes."""
+    """Every client encodes records in one way only, so ours must be the same bytes."""
     data = path.read_bytes()
     [(_, header)] = iterate_headers(data)
     built = build_batch(
@@ -65,7 +65,9 @@ def test_built_batches_equal_recorded_ones(path: Path) -> None:
 
 
 def replay(path: Path) -> tuple[ProducerState, list[tuple[int, bool]]]:
-    """Producer state as recovery builds it; (marker's offset, is aborted) of ended transactions."""
+    """Return the producer state as recovery builds it, and (marker's offset, is aborted) of
+    transactions.
+    """
     data = path.read_bytes()
     state = ProducerState(path.stem)
     ended = []
@@ -83,7 +85,7 @@ def replay(path: Path) -> tuple[ProducerState, list[tuple[int, bool]]]:
 
 
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
-def test_P4_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
+def test_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
     state, _ = replay(path)
     written = path.with_suffix(".snapshot").read_bytes()
     assert state.to_snapshot() == written
@@ -93,7 +95,7 @@ def test_P4_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
     assert loaded.first_unstable_offset == (4 if path.stem.endswith("transactions") else None)
 
 
-def test_P6_transactions_of_a_real_producer() -> None:
+def test_transactions_of_a_real_producer_are_read() -> None:
     state, ended = replay(DIRECTORY / "librdkafka-transactions.log")
     assert ended == [(1, False), (3, True)]
     assert state.first_unstable_offset == 0

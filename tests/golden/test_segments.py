@@ -35,7 +35,9 @@ def serve(path: Path, clock: ManualClock | None = None) -> LogManager:
 
 def expected_records() -> list[tuple[int, int, str, str]]:
     found = json.loads((RECORDED / "expected.json").read_text())
-    return [(one["offset"], one["timestamp"], one["key"], one["value"]) for one in found]
+    return [
+        (record["offset"], record["timestamp"], record["key"], record["value"]) for record in found
+    ]
 
 
 @pytest.mark.parametrize("state", ["clean", "killed", "without indexes"])
@@ -49,13 +51,18 @@ def test_every_record_kafka_wrote_is_read(kafka_directory: Path, state: str) -> 
     log = manager.get("golden", 0)
     assert log is not None
     read = [
-        (one.offset, one.timestamp, (one.key or b"").decode(), (one.value or b"").decode())
-        for one in records_of(log)
+        (
+            record.offset,
+            record.timestamp,
+            (record.key or b"").decode(),
+            (record.value or b"").decode(),
+        )
+        for record in records_of(log)
     ]
     assert read == expected_records()
     assert log.end_offset_for_epoch(0) == (0, 240)
     assert manager.high_watermarks == {log.name: 240}
-    assert len(topic_id_to_text(log.topic_id)) == 22
+    assert len(topic_id_to_text(log.place.topic_id)) == 22
     manager.close()
 
 
@@ -73,8 +80,10 @@ def test_indexes_made_again_are_kafka_s_bytes(kafka_directory: Path) -> None:
 
 
 def test_files_beside_the_log_are_written_as_kafka_writes_them(kafka_directory: Path) -> None:
-    """A clean start and stop without a change leaves every byte as it was, our start after a kill
-    writes the same checkpoints again."""
+    """A clean start and stop without a change leaves every byte as it was.
+
+    A start after a kill writes the same checkpoints again.
+    """
 
     def contents() -> dict[str, bytes]:
         paths = [path for path in kafka_directory.rglob("*") if path.is_file()]

@@ -1,7 +1,7 @@
 """Guard: requests of real clients and answers of Apache Kafka, byte for byte.
 
 Each recorded frame is read with our headers and messages and written again: the bytes must be the
-same. What some of them say is checked against facts known without any codec.
+same. Some fields are checked against facts known without any codec.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Exchange(NamedTuple):
 
     @property
     def answer_version(self) -> int:
-        """The version the answer is in: 0 where the broker did not know the one asked for."""
+        """Return the version of the answer: 0 if the broker did not know the requested one."""
         return 0 if self.version == UNKNOWN_VERSION else self.version
 
 
 def recorded() -> list[Exchange]:
-    """All exchanges of all files."""
+    """Return all exchanges of all files."""
     return [
         Exchange(
             broker,
@@ -63,7 +63,7 @@ EXCHANGES = recorded()
 
 
 def read_request(exchange: Exchange) -> Any:
-    """The request as a message."""
+    """Return the request as a message."""
     key, version, _, _, position = parse_request_header(exchange.request)
     reader = Reader(exchange.request, position)
     request = load_messages(key)[0].read(reader, version)
@@ -72,7 +72,7 @@ def read_request(exchange: Exchange) -> Any:
 
 
 def read_answer(exchange: Exchange) -> Any:
-    """The answer as a message."""
+    """Return the answer as a message."""
     assert exchange.answer is not None
     key = parse_request_header(exchange.request)[0]
     position = 5 if response_header_version(key, exchange.version) else 4
@@ -83,7 +83,7 @@ def read_answer(exchange: Exchange) -> Any:
 
 
 def only(api: str, version: int, broker: str, client: str = "raw") -> Exchange:
-    """The first exchange of a kind."""
+    """Return the first exchange of a kind."""
     wanted = (broker, client, api, version)
     return next(exchange for exchange in EXCHANGES if exchange[:4] == wanted)
 

@@ -46,13 +46,13 @@ TOOLS = "org.apache.kafka.tools"
 
 @pytest.fixture
 def confluent(kafka: Broker) -> AdminClient:
-    """confluent-kafka's admin client (librdkafka)."""
+    """Return confluent-kafka's admin client (librdkafka)."""
     return AdminClient({"bootstrap.servers": kafka.bootstrap})
 
 
 @pytest.fixture
 def kafka_python(kafka: Broker) -> Iterator[Any]:
-    """kafka-python's admin client."""
+    """Yield kafka-python's admin client."""
     from kafka import KafkaAdminClient  # noqa: PLC0415  it warns while it is imported
 
     client = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
@@ -149,7 +149,7 @@ def test_kafkas_tools_move_elect_and_set_levels(minibroker: Minibroker, tmp_path
         (*features, "disable", "--feature", elr),
     )
     outcomes = (started, listed, verified, elected, lower, higher, enabled, described, off)
-    assert [one.failure for one in outcomes] == [None] * len(outcomes)
+    assert [outcome.failure for outcome in outcomes] == [None] * len(outcomes)
     assert "inter-broker throttle limit was set to 1000000 B/s" in started.text
     assert "Successfully started partition reassignments" in started.text
     assert "No partition reassignments found" in listed.text
@@ -179,7 +179,7 @@ def test_kafkas_tools_move_elect_and_set_levels(minibroker: Minibroker, tmp_path
 def test_kafka_3_9_starts_where_levels_were_changed(
     zookeeper: ZooKeeper, new_broker: Callable[..., Minibroker], tmp_path: Path
 ) -> None:
-    """A feature in Kafka's own place would end it: with ZooKeeper it knows none."""
+    """Features in Kafka's own znode would end it: with ZooKeeper it has none."""
     connect = f"{zookeeper.connect}/levels"
     ours = new_broker(zookeeper=connect)
     with WireClient(ours.host, ours.port) as client:

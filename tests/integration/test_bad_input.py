@@ -34,12 +34,12 @@ KAFKA_STORAGE_ERROR = 56
 
 
 def header(key: int, version: int, *, flexible: bool = False) -> bytes:
-    """A request header from a client called `bad`."""
+    """Return a request header from a client called `bad`."""
     return request_header(key, version, 1, "bad", flexible)
 
 
 def framed(body: bytes) -> bytes:
-    """`body` behind its length."""
+    """Return `body` behind its length."""
     return struct.pack(">i", len(body)) + body
 
 
@@ -131,7 +131,7 @@ def test_bad_bytes_are_logged_once_with_the_client(new_broker: Callable[..., Min
 
 
 def test_a_silent_client_does_not_stop_the_others(minibroker: Minibroker) -> None:
-    """Announces 100 MB, sends a little, waits: its neighbours are served, and memory stays."""
+    """It announces 100 MB, sends a little, waits: others are served, and memory does not grow."""
     process = psutil.Process(minibroker.pid)
     before = process.memory_info().rss
     silent = [WireClient(minibroker.host, minibroker.port) for _ in range(20)]
@@ -195,7 +195,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(
 
 
 def produce(client: WireClient, value: bytes) -> tuple[int, int]:
-    """One record to topic `disk`, made by the first request; (error, base offset)."""
+    """Send one record to topic `disk`, which the first request makes; return (error, offset)."""
     client.call("metadata", 4, topics=[{"name": "disk"}], allow_auto_topic_creation=True)
     answer = client.call(
         "produce",
@@ -212,7 +212,7 @@ def produce(client: WireClient, value: bytes) -> tuple[int, int]:
 
 
 def serve(*arguments: str) -> tuple[int, str]:
-    """Run `minibroker serve` where it must not start; (exit code, stderr)."""
+    """Run `minibroker serve` where it must not start; return (exit code, stderr)."""
     done = subprocess.run(
         [sys.executable, "-m", "minibroker", "serve", *arguments],
         capture_output=True,
@@ -225,7 +225,7 @@ def serve(*arguments: str) -> tuple[int, str]:
 
 
 def one_sentence(stderr: str) -> str:
-    """The only line of stderr that is not logging."""
+    """Return the only line of stderr that is no log line."""
     assert "Traceback" not in stderr, stderr
     lines = [line for line in stderr.splitlines() if line.startswith("minibroker")]
     assert len(lines) == 1, stderr
@@ -260,7 +260,7 @@ def test_data_directory_is_a_file(tmp_path: Path) -> None:
 
 
 def test_data_directory_without_permission() -> None:
-    """Nobody, root included, may make a directory below /proc."""
+    """No user, not even root, may make a directory below /proc."""
     code, stderr = serve("--listen", "127.0.0.1:0", "--data-dir", "/proc/minibroker-data")
     assert code == 1
     assert "/proc/minibroker-data" in one_sentence(stderr)

@@ -1,4 +1,6 @@
-"""Real clients against a broker in a process of its own: what one writes, all read, once each."""
+"""Real clients against a broker in a process of its own: each reads all records of the others,
+once.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ EACH_CLIENT = [
 
 @pytest.fixture(autouse=True)
 def _client_is_here(request: pytest.FixtureRequest) -> None:
-    """kcat is a Debian package: where it is not installed its tests are named as not run."""
+    """Skip tests of kcat, a Debian package, where it is not installed."""
     client = (
         request.node.callspec.params.get("client") if hasattr(request.node, "callspec") else None
     )
@@ -47,7 +49,7 @@ def test_every_codec_is_read_back_by_its_writer(client: Client, minibroker: Mini
 
 @pytest.fixture(scope="session")
 def mixed_topic(minibroker: Minibroker) -> tuple[str, list[str]]:
-    """One partition, written by every Python client with a codec of its own."""
+    """Return a topic of one partition, written by every Python client with a codec of its own."""
     topic, wanted = "mixed-writers", []
     writers = [client for client in CLIENTS if not client.needs_java and client.name != "kcat"]
     for client, codec in zip(writers, ("snappy", "zstd", "lz4"), strict=True):
@@ -67,7 +69,7 @@ def test_every_client_reads_what_the_others_wrote(
 
 @pytest.mark.parametrize("stop", ["stop", "kill"])
 def test_records_survive_a_restart(stop: str, new_broker: Callable[..., Minibroker]) -> None:
-    """Written before SIGTERM or SIGKILL, read after; written again, still in order and once."""
+    """Records from before SIGTERM or SIGKILL are read afterwards, in order and once."""
     client = CLIENTS[0]
     broker = new_broker()
     client.produce(broker.address, "kept", "lz4", "before-", COUNT)
@@ -82,7 +84,7 @@ def test_records_survive_a_restart(stop: str, new_broker: Callable[..., Minibrok
 
 
 def test_an_idempotent_producer_outlives_a_kill(new_broker: Callable[..., Minibroker]) -> None:
-    """P4: one producer object keeps producing over two kill -9; every record is there once."""
+    """One producer object keeps producing over two kill -9; every record is there once."""
     from confluent_kafka import Producer  # noqa: PLC0415
 
     broker = new_broker()

@@ -1,5 +1,4 @@
-"""What real clients see when a test moves the broker's clock: what Kafka's would see when that time
-had gone by.
+"""A test moves the broker's clock: real clients see the same as when that time passes on Kafka.
 
 | what the time ends | with |
 |---|---|
@@ -21,8 +20,8 @@ from tests.support.reacting import (
     Client,
     opened_clients,
     settle,
-    wait_until,
 )
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,14 +33,14 @@ opened = pytest.fixture(opened_clients)
 
 
 def values(broker: Broker, topic: str, **how: Any) -> list[bytes | None]:
-    return [one.value for one in broker.records(topic, **how)]
+    return [record.value for record in broker.records(topic, **how)]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_retention_takes_what_is_too_old(
+def test_retention_removes_old_records(
     kafka: Broker, opened: Callable[[Client], Any], client: str
 ) -> None:
-    """A consumer that stood behind is sent to what is left."""
+    """A consumer that lags is sent to the first record that is left."""
     kafka.create_topic("short", config={"retention.ms": 60_000})
     for value in (b"old", b"older"):
         kafka.produce("short", value)
@@ -77,8 +76,10 @@ def test_a_session_ends_and_the_member_joins_again(
 def test_a_rebalance_does_not_wait_longer_than_its_time(
     kafka: Broker, opened: Callable[[Client], Any], client: str
 ) -> None:
-    """One whose user is still at work when partitions are to be given up is left behind; it is told
-    so, and joins again."""
+    """A member whose user is busy during a revocation is removed.
+
+    It gets an error, and joins again.
+    """
     kafka.create_topic("two", partitions=2)
     slow = opened(READERS[client](kafka.bootstrap, "two", "g"))
     assert settle(slow.poll_until(lambda: slow.assigned == [0, 1])) == "done"
@@ -91,7 +92,10 @@ def test_a_rebalance_does_not_wait_longer_than_its_time(
     assert settle(joined) == "done"
     slow.may_give_up.set()
     assert settle(stuck) == "done"
-    halves = [one.poll_until(lambda one=one: len(one.assigned) == 1) for one in (slow, other)]
+    halves = [
+        consumer.poll_until(lambda consumer=consumer: len(consumer.assigned) == 1)
+        for consumer in (slow, other)
+    ]
     # Each goes on until both have theirs.
     assert [settle(half) for half in halves] == ["done", "done"]
     assert sorted(slow.assigned + other.assigned) == [0, 1]
@@ -114,7 +118,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced(
 
 
 @pytest.mark.parametrize("client", ["confluent", "aiokafka"])
-def test_who_used_his_quota_up_waits(
+def test_a_client_over_its_quota_waits(
     kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
 ) -> None:
     limit = {"producer_byte_rate": "1000"}

@@ -1,7 +1,8 @@
-"""Commits that a group refuses, as users of Kafka's own client meet them: CommitFailedException.
+"""Commits that a group refuses, as users of Kafka's own client see them: CommitFailedException.
 
-G1: the consumer was too slow (`max.poll.interval.ms`) or stood still longer than its session, and
-the group went on without it. G2: a consumer that assigns commits into a group that lives.
+In one case the consumer was too slow (`max.poll.interval.ms`) or paused longer than its session,
+and the group went on without it. In the other a consumer with assign() commits into a group that
+has members.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer
 
-from tests.integration.test_consumer_groups import QUICK
 from tests.support.groups import JAVA_CLIENTS, GroupMember, java_options
 from tests.support.java import compiled, java_command
+from tests.support.read_group import QUICK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.kafka(topics=[f"t:{PARTITIONS}"], config=SETTINGS)
 
 @pytest.fixture
 def start(kafka_broker: Broker, tmp_path: Path) -> Iterator[Callable[..., GroupMember]]:
-    """Starts CommitFailed.java with a client's version and the protocols that it is to use."""
+    """Yield a function that starts CommitFailed.java with a client's version and a protocol."""
     started: list[GroupMember] = []
 
     def start(client: str, *protocols: str) -> GroupMember:
@@ -51,12 +52,12 @@ def start(kafka_broker: Broker, tmp_path: Path) -> Iterator[Callable[..., GroupM
         return started[-1]
 
     yield start
-    for one in started:
-        one.kill()
+    for process in started:
+        process.kill()
 
 
 def take_over(broker: Broker, stopped: GroupMember, protocol: str) -> None:
-    """Another member of the group gets all partitions while `stopped` stands still."""
+    """Let another member of the group get all partitions while `stopped` is paused."""
     other = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -78,7 +79,7 @@ def take_over(broker: Broker, stopped: GroupMember, protocol: str) -> None:
 
 
 def outcomes(member: GroupMember, protocol: str) -> dict[str, str]:
-    """Step → committed or the exception; an empty one for a step without."""
+    """Return step → committed or the exception; empty for a step without one."""
     return {step: outcome for step, outcome, *_ in ([*said, ""] for said in member.lines(protocol))}
 
 
@@ -87,7 +88,7 @@ def outcomes(member: GroupMember, protocol: str) -> dict[str, str]:
     ("client", "protocols"),
     [("java-3.9.1", ["classic"]), ("java-4.4.0", ["classic", "consumer"])],
 )
-def test_G1_G2_java_gets_commit_failed_exception(
+def test_java_gets_commit_failed_exception(
     kafka_broker: Broker,
     start: Callable[..., GroupMember],
     caplog: pytest.LogCaptureFixture,

@@ -1,5 +1,5 @@
-"""Compacted topics with real clients and real brokers: gaps, transactions, Apache Kafka before and
-after us on the same directory.
+"""Compacted topics with real clients and real brokers: gaps, transactions, and Apache Kafka before
+and after us on the same directory.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from tests.integration.test_kafka_takes_over import assert_dump_is_clean, wait_until_unregistered
 from tests.support.check import broken_things
 from tests.support.peers import KafkaPeer
+from tests.support.taking_over import assert_dump_is_clean, wait_until_unregistered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "4000"}
 
 
 def produce(address: str, topic: str, round_number: int, count: int = 200) -> dict[bytes, bytes]:
-    """Values for the ten keys, one batch each; key → the last one."""
+    """Write values for the ten keys, one batch each; return key → the last one."""
     producer = Producer({"bootstrap.servers": address, "linger.ms": 0, "batch.num.messages": 1})
     last = {}
     for number in range(count):
@@ -49,7 +49,7 @@ def produce(address: str, topic: str, round_number: int, count: int = 200) -> di
 
 
 def read(address: str, topic: str, offset: int = 0) -> Found:
-    """Everything from `offset` to the end that a consumer of committed records sees."""
+    """Return everything from `offset` to the end that a consumer of committed records sees."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -79,7 +79,7 @@ def last_values(found: Found) -> dict[bytes | None, bytes | None]:
 
 
 def wait_until_compacted(broker: Minibroker | KafkaPeer, data_dir: Path, offset: int) -> None:
-    """Until the cleaner's checkpoint says that topic c is compacted up to `offset`."""
+    """Wait until the cleaner's checkpoint says that topic c is compacted up to `offset`."""
     path = data_dir / "cleaner-offset-checkpoint"
 
     def is_there() -> bool:
@@ -156,12 +156,12 @@ def test_a_compacted_topic_with_transactions(broker: Minibroker) -> None:
 
 @pytest.fixture
 def kafka_settings() -> dict[str, str]:
-    """Of the Kafka that `new_kafka` starts: without what is ours alone."""
+    """Return settings for `new_kafka`, without those of minibroker only."""
     return {key: value for key, value in SETTINGS.items() if not key.startswith("mini")}
 
 
 @pytest.mark.java
-def test_kafka_goes_on_with_what_we_compacted_and_we_with_what_kafka_compacted(
+def test_each_broker_goes_on_with_a_log_that_the_other_compacted(
     zookeeper: ZooKeeper,
     new_broker: Callable[..., Minibroker],
     new_kafka: Callable[[str, Path], KafkaPeer],

@@ -1,8 +1,9 @@
-"""Apache Kafka 3.9.1's cleaner and ours over the same logs, at the same time: the same is left.
+"""Apache Kafka 3.9.1's cleaner and ours over the same logs, at the same time: the results are
+equal.
 
-Generated logs of all formats and codecs, with tombstones, keyless records, idempotent producers,
-transactions, and rounds one after the other. Of every round Kafka gets a copy of the directory as
-it was before. One JVM does all of them (`LogCleaning`, tests/support/java).
+The generated logs have all formats and codecs, tombstones, keyless records, idempotent producers,
+transactions, and several rounds. For every round Kafka gets a copy of the directory from before it.
+One JVM does all of them (`LogCleaning`, tests/support/java).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Author:
         self.now_ms = NOW_MS
 
     def write(self, count: int) -> None:
-        """Some batches, of which some begin a segment, and a last one that stays."""
+        """Write batches, of which some begin a segment, and a last one that stays."""
         for _ in range(count):
             self.now_ms += self.chance.randrange(1000)
             if self.chance.random() < 0.05 and not self.is_open:
@@ -126,7 +127,7 @@ def topic(format_version: str = "2.8", timestamp_type: str = "CreateTime") -> To
 
 
 class Compacted(NamedTuple):
-    """One round: what Kafka was given, and what we made of the same."""
+    """One round: Kafka's input, and our result for the same."""
 
     directory: Path
     command: str
@@ -135,7 +136,7 @@ class Compacted(NamedTuple):
 
 
 def contents(directory: Path) -> dict[str, bytes]:
-    """Logs and transaction indexes in service."""
+    """Return logs and transaction indexes in service."""
     return {
         path.name: path.read_bytes()
         for path in directory.iterdir()
@@ -175,7 +176,7 @@ def live(path: Path, seed: int) -> list[Compacted]:
 
 
 def ask_kafka(path: Path, commands: list[str]) -> list[list[int]]:
-    """Kafka's answers: the end of the round, the log's end, base offsets."""
+    """Return Kafka's answers: the end of the round, the log's end, base offsets."""
     (path / "commands").write_text("\n".join(commands) + "\n")
     text = java.run_java(
         java.KAFKA_39,
@@ -188,7 +189,7 @@ def ask_kafka(path: Path, commands: list[str]) -> list[list[int]]:
 
 
 def described(content: bytes) -> list[object]:
-    """Batches, record by record; bytes that a codec made are not compared, codecs differ."""
+    """Return batches, record by record; compressed bytes are not compared, since codecs differ."""
     found: list[object] = []
     for position, header in iterate_headers(content):
         whole = content[position : position + header.size_bytes]
@@ -205,23 +206,23 @@ def described(content: bytes) -> list[object]:
 
 
 def test_the_same_is_left(tmp_path: Path) -> None:
-    rounds = [one for seed in range(LOG_COUNT) for one in live(tmp_path, seed)]
-    answers = ask_kafka(tmp_path, [one.command for one in rounds])
+    rounds = [turn for seed in range(LOG_COUNT) for turn in live(tmp_path, seed)]
+    answers = ask_kafka(tmp_path, [turn.command for turn in rounds])
     assert len(answers) == len(rounds) == LOG_COUNT * ROUNDS
-    for one, (end_offset, *_) in zip(rounds, answers, strict=True):
-        assert end_offset == one.end_offset, one.command
-        kafkas = contents(one.directory)
-        assert sorted(kafkas) == sorted(one.ours), one.command
-        for name, content in one.ours.items():
+    for turn, (end_offset, *_) in zip(rounds, answers, strict=True):
+        assert end_offset == turn.end_offset, turn.command
+        kafkas = contents(turn.directory)
+        assert sorted(kafkas) == sorted(turn.ours), turn.command
+        for name, content in turn.ours.items():
             if name.endswith(names.TXN_INDEX):
-                assert content == kafkas[name], f"{one.command}: {name}"
+                assert content == kafkas[name], f"{turn.command}: {name}"
             else:
-                assert described(content) == described(kafkas[name]), f"{one.command}: {name}"
-    assert sum(len(one.ours) for one in rounds) > 2 * len(rounds)
+                assert described(content) == described(kafkas[name]), f"{turn.command}: {name}"
+    assert sum(len(turn.ours) for turn in rounds) > 2 * len(rounds)
 
 
 def test_the_directories_are_sound(tmp_path: Path) -> None:
-    """For check-log, and for Kafka's loader: it finds the same segments."""
+    """check-log finds no damage, and Kafka's loader finds the same segments."""
     for seed in range(6):
         live(tmp_path, 100 + seed)
     directories = sorted(tmp_path.glob("ours-*"))
@@ -237,7 +238,7 @@ def test_the_directories_are_sound(tmp_path: Path) -> None:
 
 
 class Leftover(NamedTuple):
-    """Names that a crash left: of which segments what was renamed already."""
+    """Files of a crash, and the segments that were renamed already."""
 
     cleaned: tuple[str, ...] = ()
     swap: tuple[str, ...] = ()
@@ -258,7 +259,7 @@ STEPS = {
 
 
 class Crashed(NamedTuple):
-    """The directory after a crash at one step, and what Kafka made of a copy of it."""
+    """The directory after a crash at one step, and Kafka's recovery of a copy of it."""
 
     directory: Path
     kafkas: Path
@@ -267,7 +268,7 @@ class Crashed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crashed]:
-    """Three segments are about to become one; step → what a crash leaves."""
+    """Return step → the directory of a crash while three segments become one."""
     path = tmp_path_factory.mktemp("leftovers")
     manager = open_manager(str(path / "data"), topic=topic(), clock=ManualClock())
     log = manager.create_log("t", 0, TOPIC_ID, topic())
@@ -294,9 +295,9 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crashed]:
 
 
 def leave(step: Leftover, before: Path, after: Path, made: Path) -> None:
-    """The directory as it stood at that step."""
+    """Restore the directory as it was at that step."""
     shutil.copytree(before, made)
-    bases = sorted(names.base_offset_of(one.name) or 0 for one in before.glob("*.log"))
+    bases = sorted(names.base_offset_of(path.name) or 0 for path in before.glob("*.log"))
     first = f"{0:020d}"
     for place in step.deleted:
         for old in made.glob(f"{bases[place]:020d}.*"):
@@ -315,14 +316,14 @@ def leave(step: Leftover, before: Path, after: Path, made: Path) -> None:
 def test_a_crash_of_kafkas_cleaner_is_recovered_as_kafka_does(
     name: str, crashed: dict[str, Crashed]
 ) -> None:
-    one = crashed[name]
-    _, end_offset, *bases = one.answer
-    manager = open_manager(str(one.directory.parent), topic=topic(), clock=ManualClock())
+    crash = crashed[name]
+    _, end_offset, *bases = crash.answer
+    manager = open_manager(str(crash.directory.parent), topic=topic(), clock=ManualClock())
     log = manager.create_log("t", 0, TOPIC_ID, topic())
     assert log.log_end_offset == end_offset == 25
     assert log.segments.base_offsets == bases
-    assert contents(one.directory) == contents(one.kafkas)
+    assert contents(crash.directory) == contents(crash.kafkas)
     assert records_of(log)[-1].value == b"last"
-    left = {path.suffix for path in one.directory.iterdir()}
+    left = {path.suffix for path in crash.directory.iterdir()}
     assert not left & {names.CLEANED, names.SWAP, names.DELETED}
     manager.close()

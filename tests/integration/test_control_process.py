@@ -1,7 +1,7 @@
-"""`minibroker serve --control` as others use it: a process, its ready file, HTTP and a client.
+"""`minibroker serve --control` in use: a process, its ready file, HTTP and a client.
 
-What the API answers in detail is tested beside it (`tests/unit/control`); here is what only a
-process shows: when it turns ready, and what a Prometheus reads from it.
+`tests/unit/control` tests the API in detail. Only a process shows the rest: the moment when it is
+ready, and the metrics that a Prometheus reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WAIT_SECONDS = 60.0
 
 
 class Served(NamedTuple):
-    """A broker with its control API; where both listen is known before it starts."""
+    """A broker with its control API, on ports that are chosen before it starts."""
 
     process: ManagedProcess
     port: int
@@ -39,7 +39,7 @@ class Served(NamedTuple):
         return f"127.0.0.1:{self.port}"
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Status and text or JSON; status 0 while nobody answers."""
+        """Return status and text or JSON; status 0 while there is no answer."""
         connection = HTTPConnection("127.0.0.1", self.control_port, timeout=WAIT_SECONDS)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
@@ -53,7 +53,7 @@ class Served(NamedTuple):
         return response.status, json.loads(text) if is_json else text
 
     def statuses_until_ready(self) -> list[int]:
-        """What an orchestrator is answered from now on, the last one is 200."""
+        """Return the statuses of the health check from now on; the last one is 200."""
         statuses: list[int] = []
 
         def ask() -> bool:
@@ -64,7 +64,7 @@ class Served(NamedTuple):
         return statuses
 
     def succeeds(self) -> bool:
-        """Whether a client would, at the first try: brokers, a controller, a coordinator."""
+        """Return whether a client works at the first try: brokers, a controller, a coordinator."""
         if not answers_metadata("127.0.0.1", self.port):
             return False
         with WireClient("127.0.0.1", self.port) as client:
@@ -74,7 +74,7 @@ class Served(NamedTuple):
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[[], Served]]:
-    """Starts `serve --control` on one data directory; waits for nothing."""
+    """Yield a function that starts `serve --control` on one data directory, without waiting."""
     processes: list[ManagedProcess] = []
 
     def serve() -> Served:
@@ -122,7 +122,7 @@ def test_a_killed_broker_is_live_and_not_ready_until_it_is_back(
     assert served.succeeds()
 
 
-def test_prometheus_reads_what_was_done(serve: Callable[[], Served]) -> None:
+def test_prometheus_reads_the_counters(serve: Callable[[], Served]) -> None:
     served = serve()
     served.statuses_until_ready()
     confluent_produce(served.address, "orders", "none", "order", 20)

@@ -1,7 +1,7 @@
-"""F5: `dump-log` and Kafka 3.9.1's DumpLogSegments print the same, for directories of either.
+"""`dump-log` and Kafka 3.9.1's DumpLogSegments print the same, for directories of either.
 
-One JVM for all of it. What is compared: every line of output, whether the run fails, and (where it
-does not) the reports at the end. How a damaged file is described is each tool's own.
+One JVM does all runs. The test compares every line of output, whether the run fails, and (if it
+does not) the reports at the end. Texts about a damaged file may differ.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def tool() -> Iterator[LogTool]:
 
 @pytest.fixture(scope="module")
 def logs(tool: LogTool, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Directories of partitions: this broker's first, then Kafka's."""
+    """Return directories of partitions: minibroker's first, then Kafka's."""
     root = tmp_path_factory.mktemp("logs")
     made = write_logs(root, OURS)
     for seed in THEIRS:
@@ -115,7 +115,7 @@ def files_of(directory: Path) -> str:
     return ",".join(sorted(str(path) for path in directory.iterdir() if path.suffix in suffixes))
 
 
-def test_F5_sound_logs_of_both_brokers(tool: LogTool, logs: list[Path]) -> None:
+def test_sound_logs_print_the_same(tool: LogTool, logs: list[Path]) -> None:
     """More than 200 logs, each with contents and with another of the flags."""
     assert len(logs) > 200
     seen = ""
@@ -130,7 +130,7 @@ def test_F5_sound_logs_of_both_brokers(tool: LogTool, logs: list[Path]) -> None:
         assert word in seen
 
 
-def test_F5_damaged_files(tool: LogTool, logs: list[Path], tmp_path: Path) -> None:
+def test_damaged_files_print_the_same(tool: LogTool, logs: list[Path], tmp_path: Path) -> None:
     """Torn tails, odd bytes, flipped bits: in logs and in what stands beside them."""
     chance = random.Random(3)
     complained = set()
@@ -148,7 +148,7 @@ def test_F5_damaged_files(tool: LogTool, logs: list[Path], tmp_path: Path) -> No
     assert "Found timestamp mismatch in" in complained or "Index timestamp" in complained
 
 
-def test_F5_offsets_decoder(tool: LogTool, tmp_path: Path) -> None:
+def test_offsets_decoder(tool: LogTool, tmp_path: Path) -> None:
     subscription = ConsumerProtocolSubscription(topics=["a", "b"], user_data=b"\x00\xff")
     assignment = ConsumerProtocolAssignment(user_data=None)
     member = MemberMetadata(
@@ -217,7 +217,7 @@ def test_F5_offsets_decoder(tool: LogTool, tmp_path: Path) -> None:
     assert "key: Error at offset 0" in ours("--offsets-decoder", str(torn)).output
 
 
-def test_F5_transaction_log_decoder(tool: LogTool, tmp_path: Path) -> None:
+def test_transaction_log_decoder(tool: LogTool, tmp_path: Path) -> None:
     records = []
     for state in range(8):
         partitions = [PartitionsSchema(topic="t", partition_ids=[4])] if state else None
@@ -246,7 +246,7 @@ def write_batch(directory: Path, records: list[Record]) -> Path:
     return path
 
 
-def test_F5_numbers_gaps_and_names(tool: LogTool, tmp_path: Path) -> None:
+def test_numbers_gaps_and_names(tool: LogTool, tmp_path: Path) -> None:
     """Decoders by class, a compacted log, a name that says nothing, a metadata snapshot."""
     records = [Record(n, 0, n.to_bytes(4, "big"), n.to_bytes(8, "big")) for n in range(3)]
     path = tmp_path / "00000000000000000005.log"
@@ -259,7 +259,7 @@ def test_F5_numbers_gaps_and_names(tool: LogTool, tmp_path: Path) -> None:
     said = assert_same(tool, *decoders, "--files", str(path))
     assert "key: 2 payload: 2" in said.output
     assert "  7 is followed by 11" in said.errors
-    others = sorted(str(one) for one in tmp_path.iterdir() if one != path)
+    others = sorted(str(other) for other in tmp_path.iterdir() if other != path)
     said = assert_same(tool, "--files", ",".join(others))
     assert "Ignoring unknown file" in said.errors
     assert "Snapshot end offset: 7, epoch: 2" in said.output

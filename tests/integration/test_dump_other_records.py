@@ -1,7 +1,7 @@
-"""F5: the records that this broker never writes, shown as Kafka's DumpLogSegments shows them.
+"""The records that this broker never writes, shown as Kafka's DumpLogSegments shows them.
 
-Every kind in every version: contents by chance, bytes by Kafka 4.3.1's generated classes, shown by
-its tool and by ours. (4.4.0 has one kind more.)
+They have every kind in every version, with random contents and bytes of Kafka 4.3.1's generated
+classes; its tool and ours show them. (4.4.0 has one kind more.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minibroker.records.record import Record
 from minibroker.tools import metadata_records, remote_records, share_records
 from minibroker.tools.dump_arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log
-from tests.support.java import SOURCES, TOOLS_43, compiled
+from tests.support.java import TOOLS_43, class_path, compiled, log_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +46,8 @@ class OtherRecords:
 
     def __init__(self) -> None:
         classes = compiled("OtherRecords", TOOLS_43)
-        log4j = f"-Dlog4j.configuration=file:{SOURCES / 'tools.log4j.properties'}"
-        path = f"{classes}:{TOOLS_43}/*"
+        log4j = log_option("tools")
+        path = class_path(TOOLS_43, classes=classes)
         self.process = subprocess.Popen(
             ["java", "-Xmx256m", "-Dfile.encoding=UTF-8", log4j, "-cp", path, "OtherRecords"],
             stdin=subprocess.PIPE,
@@ -68,7 +68,7 @@ class OtherRecords:
 
     def record(self, *words: str) -> Record:
         self._tell(*words)
-        key, value = (None if one == "-" else bytes.fromhex(one) for one in self._line().split())
+        key, value = (None if word == "-" else bytes.fromhex(word) for word in self._line().split())
         return Record(0, 1_700_000_000_000, key, value)
 
     def dump(self, *words: str) -> str:
@@ -93,7 +93,7 @@ def kafka() -> Iterator[OtherRecords]:
 
 
 def content_of(dice: random.Random, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
-    """What a record may hold; tagged fields are there every other time."""
+    """Return a random content; tagged fields are there every other time."""
     return {
         field.name: _value(dice, field, version)
         for field in fields
@@ -124,7 +124,7 @@ def _value(dice: random.Random, field: Field, version: int) -> Any:
 
 
 def write_log(directory: Path, records: list[Record], *, is_control: bool = False) -> str:
-    """One batch each: gaps and sizes are none of this test's."""
+    """Write one batch for each record: gaps and sizes do not matter here."""
     path = directory / f"{0:020d}.log"
     content = b""
     for offset, record in enumerate(records):
@@ -162,8 +162,8 @@ def framed(
     return records
 
 
-def test_F5_metadata_of_a_kraft_controller(kafka: OtherRecords, tmp_path: Path) -> None:
-    schemas = {kind: one for kind, one in metadata_records.SCHEMAS.items() if kind != NEWEST}
+def test_metadata_of_a_kraft_controller(kafka: OtherRecords, tmp_path: Path) -> None:
+    schemas = {kind: schema for kind, schema in metadata_records.SCHEMAS.items() if kind != NEWEST}
     records = framed(kafka, schemas, METADATA, {})
     assert len(records) > 30 * RUNS
     shown = assert_same(kafka, "--cluster-metadata-decoder", write_log(tmp_path, records))
@@ -171,7 +171,7 @@ def test_F5_metadata_of_a_kraft_controller(kafka: OtherRecords, tmp_path: Path) 
     assert "skipping" not in shown
 
 
-def test_F5_metadata_of_tiered_storage(kafka: OtherRecords, tmp_path: Path) -> None:
+def test_metadata_of_tiered_storage(kafka: OtherRecords, tmp_path: Path) -> None:
     states = {"remoteLogSegmentState": 1, "remotePartitionDeleteState": 2}
     records = framed(kafka, remote_records.SCHEMAS, REMOTE, states)
     shown = assert_same(kafka, "--remote-log-metadata-decoder", write_log(tmp_path, records))
@@ -179,7 +179,7 @@ def test_F5_metadata_of_tiered_storage(kafka: OtherRecords, tmp_path: Path) -> N
     assert "skipping" in shown, "some are nonsense, by chance"
 
 
-def test_F5_states_of_share_groups(kafka: OtherRecords, tmp_path: Path) -> None:
+def test_states_of_share_groups(kafka: OtherRecords, tmp_path: Path) -> None:
     dice = random.Random(7)
     records = []
     for kind, (key, value) in share_records.KINDS.items():
@@ -193,7 +193,7 @@ def test_F5_states_of_share_groups(kafka: OtherRecords, tmp_path: Path) -> None:
     assert '"stateBatches":[{"firstOffset":' in shown
 
 
-def test_F5_control_records_of_a_snapshot(kafka: OtherRecords, tmp_path: Path) -> None:
+def test_control_records_of_a_snapshot(kafka: OtherRecords, tmp_path: Path) -> None:
     dice = random.Random(7)
     classes = {3: "SnapshotHeaderRecord", 4: "SnapshotFooterRecord", 5: "KRaftVersionRecord"}
     classes[6] = "VotersRecord"

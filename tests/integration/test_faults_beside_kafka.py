@@ -1,10 +1,11 @@
-"""The same error, answered in the broker's place before minibroker and before Apache Kafka 4.4.0: a
-client does the same about both.
+"""The same error, answered by a proxy before minibroker and before Kafka 4.4.0: clients react
+alike.
 
-What the tests of faults beside this one say of minibroker alone (retries, joins, fencing) is
-so compared with Kafka: how the call ended, and which kinds of requests it took. Each row with three
-libraries. A connection that is dropped is left out: no broker says anything then, and kafka-python
-3.0 forgets to close some sockets, which pytest counts as an error of the test.
+The tests of faults beside this one show the reactions on minibroker alone (retries, joins,
+fencing). Here they are compared with Kafka: the end of the call, and the kinds of requests that it
+took. Each row runs with three libraries. A dropped connection is left out: it is no answer of a
+broker, and kafka-python 3.0 forgets to close some sockets, which pytest counts as an error of the
+test.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture
 def proxies(kafka: Broker, kafka_44: KafkaPeer) -> Iterator[list[AnsweringProxy]]:
-    """Before both brokers; they are there until the clients are gone."""
+    """Yield proxies before both brokers; they live longer than the clients."""
     made = [AnsweringProxy(address) for address in (kafka.bootstrap, kafka_44.address)]
     yield made
     for proxy in made:
@@ -41,14 +42,14 @@ def proxies(kafka: Broker, kafka_44: KafkaPeer) -> Iterator[list[AnsweringProxy]
 
 
 class Row(NamedTuple):
-    """An error, whose request it answers, and what a client is seen to do about it."""
+    """An error, the request that it answers, and the reaction of a client."""
 
     api: str
     error: str
     do: Callable[[Side], str]
-    """Has the error answered and uses a client over it; how that ended."""
+    """Makes the proxy answer the error and uses a client; returns the end of the call."""
     matters: frozenset[str]
-    """The kinds of requests to compare; others come whenever they come."""
+    """The kinds of requests to compare; others come at any time."""
 
 
 class Side(NamedTuple):
@@ -58,9 +59,9 @@ class Side(NamedTuple):
     client: str
     opened: Callable[[Client], Any]
     name: str
-    """A topic, a group or a transactional id of its own."""
+    """The name of a topic, a group or a transactional id."""
     refuse: Callable[[], None]
-    """The next request of the row's kind is the one."""
+    """Makes the proxy answer the next request of the row's kind with the error."""
 
     def writer(self, *more: str) -> Any:
         return self.opened(WRITERS[self.client](self.proxy.address, *more))
@@ -88,8 +89,10 @@ def commit(side: Side) -> str:
 
 
 def rejoin(side: Side) -> str:
-    """Refused once it reads: librdkafka beats before it has taken its partitions, holds a rebalance
-    that is announced then for the one it is in, and goes on when the next beat is fine.
+    """Refuse a heartbeat of a member that already reads.
+
+    librdkafka sends heartbeats before it has its partitions. It takes a rebalance that is announced
+    then for the current one, and goes on when the next heartbeat succeeds.
     """
     member = side.member()
     assert settle(member.read(1)) == "done"

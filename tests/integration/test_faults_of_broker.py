@@ -1,5 +1,6 @@
-"""What real clients do while a whole broker is out of order, and afterwards: each with three
-libraries, as beside Apache Kafka on such a machine."""
+"""Reactions of real clients to faults of a whole broker: three libraries each, as beside Apache
+Kafka.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ opened = pytest.fixture(opened_clients)
 
 
 def values(broker: Broker, topic: str) -> list[bytes | None]:
-    return [one.value for one in broker.records(topic)]
+    return [record.value for record in broker.records(topic)]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -54,7 +55,7 @@ def test_a_slow_sync_is_waited_for(
     assert settle(writer.send("synced", b"1")) == "done"
     with kafka.faults.add(broker="slow_sync", delay_ms=300):
         assert settle(writer.send("synced", b"2")) == "done"
-    produced = [one for one in kafka.requests if one.api == "Produce"]
+    produced = [request for request in kafka.requests if request.api == "Produce"]
     assert produced[-1].duration_ms >= 300
     assert values(kafka, "synced") == [b"1", b"2"]
 
@@ -63,7 +64,7 @@ def test_a_slow_sync_is_waited_for(
 def test_a_pause_is_sat_out(
     kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
 ) -> None:
-    """Longer than clients wait for an answer: they connect anew, and write nothing twice."""
+    """It is longer than the clients' time-outs: they connect again, and write nothing twice."""
     writer = opened(WRITERS[client](kafka.bootstrap))
     reader = opened(READERS[client](kafka.bootstrap, kafka_topic))
     assert settle(writer.send(kafka_topic, b"1")) == "done"
@@ -83,7 +84,7 @@ def test_a_pause_is_sat_out(
 def test_a_kill_is_outlived(
     kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
 ) -> None:
-    """Producer and member of a group go on with the same objects; nothing is lost or doubled."""
+    """Producer and group member go on with the same objects; no record is lost or doubled."""
     writer = opened(WRITERS[client](kafka.bootstrap))
     member = opened(READERS[client](kafka.bootstrap, kafka_topic, "g"))
     for value in (b"1", b"2"):
@@ -103,7 +104,7 @@ def test_a_kill_is_outlived(
 def test_a_lost_session_with_zookeeper_is_not_felt(
     zookeeper: ZooKeeper, opened: Callable[[Client], Any]
 ) -> None:
-    """The broker registers anew; whoever is connected goes on with his partitions."""
+    """The broker registers again; connected clients go on with their partitions."""
     config = {
         "zookeeper.connect": f"{zookeeper.connect}/felt",
         "zookeeper.session.timeout.ms": 6000,

@@ -1,5 +1,7 @@
-"""What each fault of requests makes real clients do: as beside Apache Kafka they retry, look for
-the leader or the coordinator again, join again, give up or are fenced.
+"""Reactions of real clients to each fault of requests.
+
+As with Apache Kafka they retry, look for the leader or the coordinator again, join again, give up
+or are fenced.
 
 One table per family; every row with three libraries. `test_faults_beside_kafka` gives one error of
 each family to the same clients before Apache Kafka.
@@ -17,7 +19,7 @@ A: confluent-kafka, B: aiokafka, C: kafka-python.
 | disk full, slow sync, paused, ZooKeeper session lost | the broker | A B C |
 | killed | the broker | A B |
 
-Those of the broker stand in `test_faults_of_broker`, moves of the clock in `test_clock_moves`.
+Faults of the broker are in `test_faults_of_broker`, moves of the clock in `test_clock_moves`.
 """
 
 from __future__ import annotations
@@ -50,19 +52,19 @@ opened = pytest.fixture(opened_clients)
 
 
 def asked(broker: Broker, api: str) -> int:
-    """How many requests of a kind clients sent."""
-    return Counter(one.api for one in broker.requests)[api]
+    """Return how many requests of a kind clients sent."""
+    return Counter(request.api for request in broker.requests)[api]
 
 
 class Sending(NamedTuple):
-    """A fault of a producer's requests and what comes of a record sent meanwhile."""
+    """A fault of a producer's requests and the outcome of a record that is sent meanwhile."""
 
     name: str
     rule: dict[str, Any]
     outcome: str = "done"
     written: int = 1
     asks_again: str = "Produce"
-    """The request that it has to send twice at least."""
+    """The request that it has to send at least twice."""
 
 
 FORBIDDEN = "TOPIC_AUTHORIZATION_FAILED"
@@ -117,7 +119,7 @@ def test_an_answer_comes_late(
         assert not sent.done()
         kafka.clock.advance(seconds=20)
         assert settle(sent) == "done"
-    assert [one.value for one in kafka.records(kafka_topic)] == [b"1", b"2"]
+    assert [record.value for record in kafka.records(kafka_topic)] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -130,20 +132,20 @@ def test_a_connection_that_is_not_read_is_left_and_the_record_sent_anew(
         assert settle(writer.send(kafka_topic, b"2")) == "done"
         assert fault.hits == 1
     assert settle(writer.send(kafka_topic, b"3")) == "done"
-    assert [one.value for one in kafka.records(kafka_topic)] == [b"1", b"2", b"3"]
+    assert [record.value for record in kafka.records(kafka_topic)] == [b"1", b"2", b"3"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_answer_that_comes_twice_writes_nothing_twice(
     kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
 ) -> None:
-    """Some count it as the answer to nothing, some leave the connection; then they go on."""
+    """Some clients ignore the second answer, some close the connection; then they go on."""
     writer = opened(WRITERS[client](kafka.bootstrap))
     with kafka.faults.add("Produce", twice=True, times=1) as fault:
         for value in (b"1", b"2", b"3"):
             assert settle(writer.send(kafka_topic, value)) == "done"
         assert fault.hits == 1
-    assert [one.value for one in kafka.records(kafka_topic)] == [b"1", b"2", b"3"]
+    assert [record.value for record in kafka.records(kafka_topic)] == [b"1", b"2", b"3"]
 
 
 READING = (
@@ -185,7 +187,7 @@ def test_a_consumer_reads_everything_once_and_in_order(
 
 
 class InGroup(NamedTuple):
-    """A fault of a group's requests and what the member does: asks `then` once more."""
+    """A fault of a group's requests and the member's reaction: it sends `then` once more."""
 
     rule: dict[str, Any]
     then: str
@@ -292,7 +294,7 @@ def test_a_commit(
 # --- transactions -------------------------------------------------------------------------------
 
 FENCED = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, -144}
-"""-144: librdkafka's _FENCED."""
+"""librdkafka's code _FENCED, -144."""
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -300,7 +302,7 @@ FENCED = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, -144}
 def test_a_producer_that_is_fenced_says_so_and_is_lost(
     kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], api: str, client: str
 ) -> None:
-    """By the code that Kafka has for it in the versions that these clients speak."""
+    """The error is Kafka's code in the versions of these clients."""
     writer = opened(WRITERS[client](kafka.bootstrap, "t"))
     writer.begin()
     code = 0
@@ -342,4 +344,4 @@ def test_a_transaction_is_committed_over_it(
         assert settle(writer.commit()) == "done"
         assert fault.hits == 2
     found = kafka.wait_for(kafka_topic, 1)
-    assert [one.value for one in found] == [b"1"]
+    assert [record.value for record in found] == [b"1"]

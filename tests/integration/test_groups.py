@@ -1,7 +1,7 @@
-"""Classic groups: raw frames for what a client must be told, then real clients that are killed.
+"""Classic groups: raw frames for the answers to a client, then real clients that are killed.
 
-G1: a commit after the group moved on fails, by each of its three ways. G2: a stranger's commit
-into a live group fails at once, and our log says whose it is. G5: which groups there are, and who.
+A commit after the group moved on fails, in all three cases. A stranger's commit into a group with
+members fails at once, and the log names the client. Groups and members are listed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from minibroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from tests.integration.test_consumer_groups import COUNT, Group
 from tests.support.groups import missing_client, read_by, stop_all
 from tests.support.in_process import InProcessBroker, ManualClock
+from tests.support.read_group import COUNT, Group
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -80,7 +80,7 @@ def join_request(member_id: str = "", **other: Any) -> JoinGroupRequest:
 
 
 async def stable_member(client: RawClient) -> tuple[str, int]:
-    """The only member of the group, with its share: id and generation."""
+    """Return id and generation of the only member of the group, which has its share."""
     joined = await client.call(join_request(), 3)
     assert joined.error_code == 0
     share = [SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"share")]
@@ -116,10 +116,10 @@ async def beat(client: RawClient, member_id: str, generation: int) -> ErrorCode:
     return ErrorCode((await client.call(request, 3)).error_code)
 
 
-async def test_G1_a_commit_after_the_group_moved_on_fails(
+async def test_a_commit_after_the_group_moved_on_fails(
     broker: InProcessBroker, clock: ManualClock
 ) -> None:
-    """max.poll.interval.ms passed: the client left without knowing, or others joined meanwhile."""
+    """max.poll.interval.ms passed: the client left without knowing, or others joined."""
     async with await broker.connect("slow") as slow, await broker.connect("other") as other:
         member_id, generation = await stable_member(slow)
         assert await commit(slow, member_id, generation) is ErrorCode.NONE
@@ -142,7 +142,7 @@ async def test_G1_a_commit_after_the_group_moved_on_fails(
         assert await commit(other, joined.member_id, now) is ErrorCode.NONE
 
 
-async def test_G1_a_silent_member_is_nobody(broker: InProcessBroker, clock: ManualClock) -> None:
+async def test_a_silent_member_is_removed(broker: InProcessBroker, clock: ManualClock) -> None:
     async with await broker.connect() as client:
         member_id, generation = await stable_member(client)
         clock.advance(SESSION_MS - 1)
@@ -154,7 +154,7 @@ async def test_G1_a_silent_member_is_nobody(broker: InProcessBroker, clock: Manu
         assert await beat(client, member_id, generation) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_G2_a_strangers_commit_is_refused_and_named_in_the_log(
+async def test_a_commit_of_a_stranger_is_refused_and_logged(
     broker: InProcessBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -166,7 +166,7 @@ async def test_G2_a_strangers_commit_is_refused_and_named_in_the_log(
     assert "assign()" in caplog.text
 
 
-async def test_G5_groups_are_listed_and_described(broker: InProcessBroker) -> None:
+async def test_groups_are_listed_and_described(broker: InProcessBroker) -> None:
     async with await broker.connect() as client:
         member_id, _ = await stable_member(client)
         (listed,) = (await client.call(ListGroupsRequest(), 5)).groups
@@ -204,10 +204,10 @@ async def test_a_client_that_goes_while_it_joins_leaves_nothing(
         clock.advance(1)
         assert await beat(client, member_id, again.generation_id) is ErrorCode.REBALANCE_IN_PROGRESS
         alone = await client.call(join_request(member_id), 3)
-        assert [one.member_id for one in alone.members] == [member_id]
+        assert [member.member_id for member in alone.members] == [member_id]
 
 
-async def test_who_waits_is_answered_when_the_broker_stops(broker: InProcessBroker) -> None:
+async def test_a_waiting_member_is_answered_when_the_broker_stops(broker: InProcessBroker) -> None:
     async with await broker.connect() as member, await broker.connect() as joining:
         member_id, generation = await stable_member(member)
         joining.send(join_request(), 3)
@@ -218,7 +218,7 @@ async def test_who_waits_is_answered_when_the_broker_stops(broker: InProcessBrok
 
 
 async def test_a_group_goes_on_after_a_restart(tmp_path: Path) -> None:
-    """Stored before it was told: the member keeps its generation, its share and its session."""
+    """Records precede answers: the member keeps its generation, its share and its session."""
     clock = ManualClock()
     async with InProcessBroker(tmp_path, clock=clock) as running:
         await running.create_topic("t")
@@ -245,7 +245,7 @@ class ClassicGroup(Group):
     client = ""
 
     def add(self, name: str) -> GroupMember:
-        """A new member."""
+        """Start a new member."""
         return self.start(self.client, name, *(["classic"] if self.client in WITH_PROTOCOL else []))
 
 
@@ -266,7 +266,7 @@ def group(
 
 @pytest.mark.parametrize("client", CLASSIC_CLIENTS)
 def test_three_members_one_killed_one_added(group: ClassicGroup, client: str) -> None:
-    """No record is lost; twice is read at most what the killed one had not committed."""
+    """No record is lost; only records that the killed member had not committed are read twice."""
     for name in ("a", "b", "c"):
         group.add(name)
     group.settle("a", "b", "c")

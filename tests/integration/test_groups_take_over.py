@@ -1,4 +1,4 @@
-"""Groups on Kafka's tools and on Kafka itself: what one broker stored, the other goes on with.
+"""Groups in Kafka's tools and in Kafka itself: each broker goes on with the groups of the other.
 
 Kafka's DumpLogSegments and ConsumerGroupCommand understand our groups; Kafka 3.9.1, started on the
 same ZooKeeper chroot and log directory, continues every group where it was, and the reverse.
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.integration.test_kafka_takes_over import SETTINGS as KAFKA_SETTINGS
-from tests.integration.test_kafka_takes_over import wait_until_unregistered
 from tests.support import java
+from tests.support.taking_over import SETTINGS as KAFKA_SETTINGS
+from tests.support.taking_over import wait_until_unregistered
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.java
 
 @pytest.fixture
 def kafka_settings() -> dict[str, str]:
-    """Of the Kafka that `new_kafka` starts."""
+    """Return settings for `new_kafka`."""
     return KAFKA_SETTINGS
 
 
@@ -41,7 +41,7 @@ NOT_COORDINATOR = 16
 
 
 def produce(address: str, prefix: str, count: int) -> list[str]:
-    """`count` values into partition 0."""
+    """Produce `count` values into partition 0."""
     producer = Producer({"bootstrap.servers": address})
     values = [f"{prefix}{number}" for number in range(count)]
     for value in values:
@@ -51,7 +51,7 @@ def produce(address: str, prefix: str, count: int) -> list[str]:
 
 
 def read_some(address: str, count: int, protocol: str = "range") -> list[str]:
-    """As a member of `readers`: the next `count` values, committed, and gone again."""
+    """Read and commit the next `count` values as a member of `readers`, then leave."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -80,7 +80,7 @@ def read_some(address: str, count: int, protocol: str = "range") -> list[str]:
 
 
 def commit_alone(address: str, offset: int, metadata: str) -> None:
-    """As a consumer that assigns itself its partition, under the id `loner`."""
+    """Commit under the id `loner` as a consumer that assigns its partition itself."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": "loner"})
     try:
         consumer.commit(offsets=[TopicPartition(TOPIC, 0, offset, metadata)], asynchronous=False)
@@ -89,7 +89,7 @@ def commit_alone(address: str, offset: int, metadata: str) -> None:
 
 
 def what_is_stored(host: str, port: int) -> dict[str, Any]:
-    """Every group: what it has committed and what is known of it, once it is loaded."""
+    """Return every group with its offsets and state, once it is loaded."""
     found: dict[str, Any] = {}
     with WireClient(host, port, timeout_s=READY_S) as client:
         for group_id in ("loner", "readers", "transactions", "old"):
@@ -98,13 +98,13 @@ def what_is_stored(host: str, port: int) -> dict[str, Any]:
                 answer = client.call("offset_fetch", 5, group_id=group_id, topics=None)
             assert answer["error_code"] == 0
             offsets = {
-                (topic["name"], one["partition_index"]): (
-                    one["committed_offset"],
-                    one["committed_leader_epoch"],
-                    one["metadata"].rstrip("\0"),  # confluent-kafka sends C's last byte too
+                (topic["name"], partition["partition_index"]): (
+                    partition["committed_offset"],
+                    partition["committed_leader_epoch"],
+                    partition["metadata"].rstrip("\0"),  # confluent-kafka sends C's last byte too
                 )
                 for topic in answer["topics"]
-                for one in topic["partitions"]
+                for partition in topic["partitions"]
             }
             described = client.call("describe_groups", 4, groups=[group_id])["groups"][0]
             state = described["group_state"], described["protocol_type"]
@@ -115,7 +115,7 @@ def what_is_stored(host: str, port: int) -> dict[str, Any]:
 
 
 def store_everything(address: str, host: str, port: int) -> list[str]:
-    """All kinds of commits; the values that are produced and not read yet."""
+    """Make all kinds of commits; return the values that are produced and not read yet."""
     values = produce(address, "first-", 20)
     assert read_some(address, 5) == values[:5]
     commit_alone(address, 3, "by hand")
@@ -160,7 +160,7 @@ def test_kafka_continues_our_groups(
     new_broker: Callable[..., Minibroker],
     new_kafka: Callable[[str, Path], KafkaPeer],
 ) -> None:
-    """Also after a kill, and with what Kafka's decoder makes of the files."""
+    """Also after a kill; Kafka's decoder reads the files, too."""
     broker = new_broker(zookeeper=f"{zookeeper.connect}/groups-ours", settings=SETTINGS)
     make_topic(broker.host, broker.port)
     unread = store_everything(broker.address, broker.host, broker.port)
@@ -214,7 +214,7 @@ def test_we_continue_kafkas_groups(
 
 
 def test_kafkas_group_command_works(new_broker: Callable[..., Minibroker]) -> None:
-    """List, describe, reset offsets, delete offsets, delete: row G5 with Kafka's own tool."""
+    """Kafka's own tool lists, describes, resets offsets, deletes offsets and deletes."""
     broker = new_broker(settings=SETTINGS)
     make_topic(broker.host, broker.port)
     produce(broker.address, "v-", 20)

@@ -1,21 +1,19 @@
-"""Apache Kafka 3.9.1 on our files: its tools read them, its broker goes on with them, and back.
+"""Apache Kafka 3.9.1 on our files: its tools read them, its broker goes on with them; and the
+reverse.
 
 Both brokers use one ZooKeeper chroot and one log directory, one after the other.
 """
 
 from __future__ import annotations
 
-import re
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from kazoo.client import KazooClient
 
-from tests.support import java
 from tests.support.check import broken_things
 from tests.support.clients import CLIENTS, CODECS, expected
 from tests.support.peers import KafkaPeer
+from tests.support.taking_over import SETTINGS, assert_dump_is_clean, wait_until_unregistered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,24 +25,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.java
 
 COUNT = 1000
-SETTINGS = {
-    "num.partitions": "1",
-    "log.segment.bytes": "20000",
-    "log.index.interval.bytes": "500",
-    "zookeeper.session.timeout.ms": "2000",
-}
-REGISTRATION = "/brokers/ids/0"
-SESSION_SECONDS = 60
-COMPLAINT = re.compile(
-    r"mismatch|corrupt|exception|error|not found|failed|isn't|does not|non-?consecutive",
-    re.IGNORECASE,
-)
 
 confluent, kafka_python = CLIENTS[0], CLIENTS[1]
 
 
 def write_everything(address: str, prefix: str) -> dict[str, list[str]]:
-    """A topic per codec; topic → values written."""
+    """Write a topic per codec; return topic → values."""
     written = {}
     for codec in CODECS:
         topic = f"files-{codec}"
@@ -53,43 +39,9 @@ def write_everything(address: str, prefix: str) -> dict[str, list[str]]:
     return written
 
 
-def assert_dump_is_clean(log_dir: Path) -> None:
-    """DumpLogSegments over every segment, index and snapshot of every partition directory."""
-    directories = sorted(path for path in log_dir.glob("*-*") if path.is_dir())
-    assert directories
-    for suffix, options in (
-        ("*.log", ["--deep-iteration", "--verify-index-only"]),
-        ("*.log", ["--deep-iteration", "--print-data-log"]),
-        ("*index", ["--index-sanity-check"]),
-        ("*.snapshot", []),
-    ):
-        files = [str(path) for directory in directories for path in directory.glob(suffix)]
-        if not files:
-            continue
-        text = java.run_java(
-            java.KAFKA_39, "kafka.tools.DumpLogSegments", "--files", ",".join(files), *options
-        )
-        complaints = [line for line in text.splitlines() if COMPLAINT.search(line)]
-        assert not complaints, "\n".join(complaints[:20])
-        assert all(f"Dumping {path}" in text for path in files)
-
-
-def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str) -> None:
-    """Until the session of the broker that is gone has expired: an event of its znode's watch."""
-    gone = threading.Event()
-    client = KazooClient(f"{zookeeper.connect}/{chroot}")
-    client.start()
-    try:
-        if client.exists(REGISTRATION, watch=lambda _: gone.set()):
-            assert gone.wait(SESSION_SECONDS), "the broker's session did not expire"
-    finally:
-        client.stop()
-        client.close()
-
-
 @pytest.fixture
 def kafka_settings() -> dict[str, str]:
-    """Of the Kafka that `new_kafka` starts."""
+    """Return settings for `new_kafka`."""
     return SETTINGS
 
 

@@ -17,8 +17,8 @@ from tests.compat.scenarios.group_members import (
     quiet_join,
     stable_pair,
 )
-from tests.integration.test_kafka_takes_over import SETTINGS as KAFKA_SETTINGS
-from tests.integration.test_kafka_takes_over import wait_until_unregistered
+from tests.support.taking_over import SETTINGS as KAFKA_SETTINGS
+from tests.support.taking_over import wait_until_unregistered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.java
 
 @pytest.fixture
 def kafka_settings() -> dict[str, str]:
-    """Of the Kafka that `new_kafka` starts."""
+    """Return settings for `new_kafka`."""
     return KAFKA_SETTINGS
 
 
@@ -43,7 +43,7 @@ SESSION_MS = 120_000
 
 @pytest.fixture
 def talk_to() -> Iterator[Callable[[Any], Dialogue]]:
-    """Opens dialogues; all are closed at the end."""
+    """Yield a function that opens dialogues; all are closed at the end."""
     open_ones: list[Dialogue] = []
 
     def talk_to(broker: Any) -> Dialogue:
@@ -52,12 +52,12 @@ def talk_to() -> Iterator[Callable[[Any], Dialogue]]:
         return made
 
     yield talk_to
-    for one in open_ones:
-        one.close()
+    for dialogue in open_ones:
+        dialogue.close()
 
 
 def moved(talk: Dialogue, member: Member) -> Member:
-    """The same member on another broker, once that answers for its group."""
+    """Return the same member on another broker, once that broker coordinates its group."""
     again = Member(
         talk,
         member.group_id,
@@ -71,7 +71,7 @@ def moved(talk: Dialogue, member: Member) -> Member:
 
 
 def share_of(member: Member) -> bytes:
-    """What the member is assigned; asked again while the group is loaded."""
+    """Return the member's assignment; ask again while the group is loaded."""
     answer: dict[str, Any] = {}
 
     def is_given() -> bool:
@@ -84,7 +84,7 @@ def share_of(member: Member) -> bytes:
 
 
 def described(talk: Dialogue, group_id: str) -> Any:
-    """All that DescribeGroups says."""
+    """Return the answer of DescribeGroups."""
     (group,) = talk.quietly("describe_groups", 4, groups=[group_id])["groups"]
     group["members"].sort(key=lambda member: member["client_id"])
     return group
@@ -104,7 +104,7 @@ def test_members_stay_members_through_kafka_and_back(
     quiet_join(static)
     static.sync(None, {static.member_id: b"all"})
     static.hear()
-    ours = [described(talk, one) for one in (group_id, static_id)]
+    ours = [described(talk, name) for name in (group_id, static_id)]
     assert [group["group_state"] for group in ours] == ["Stable", "Stable"]
     broker.kill()
     wait_until_unregistered(zookeeper, CHROOT)
@@ -113,8 +113,8 @@ def test_members_stay_members_through_kafka_and_back(
     talk = talk_to(kafka)
     leader, follower = (moved(talk, member) for member in pair)
     static = moved(talk, static)
-    assert [described(talk, one) for one in (group_id, static_id)] == ours
-    assert [share_of(one) for one in (leader, follower, static)] == [b"this", b"that", b"all"]
+    assert [described(talk, name) for name in (group_id, static_id)] == ours
+    assert [share_of(member) for member in (leader, follower, static)] == [b"this", b"that", b"all"]
     # Another generation, Kafka's; and the static member comes back under another id.
     leader.send_join()
     follower.wait_for_rebalance()
@@ -128,7 +128,7 @@ def test_members_stay_members_through_kafka_and_back(
     old_id, static.member_id = static.member_id, ""
     quiet_join(static)
     assert static.member_id != old_id
-    kafkas = [described(talk, one) for one in (group_id, static_id)]
+    kafkas = [described(talk, name) for name in (group_id, static_id)]
     kafka.stop()
     wait_until_unregistered(zookeeper, CHROOT)
 
@@ -136,7 +136,7 @@ def test_members_stay_members_through_kafka_and_back(
     talk = talk_to(broker)
     leader, follower = moved(talk, leader), moved(talk, follower)
     static = moved(talk, static)
-    assert [described(talk, one) for one in (group_id, static_id)] == kafkas
-    assert [share_of(one) for one in (leader, follower, static)] == [b"new", b"old", b"all"]
+    assert [described(talk, name) for name in (group_id, static_id)] == kafkas
+    assert [share_of(member) for member in (leader, follower, static)] == [b"new", b"old", b"all"]
     follower.leave("follower")
     leader.wait_for_rebalance()

@@ -13,8 +13,7 @@ from minibroker.protocol.messages.describe_log_dirs import DescribeLogDirsReques
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.broker import Minibroker
 from tests.support.in_process import InProcessBroker, ManualClock, RawClient, batch_of
-from tests.unit.handlers.test_fetch import asking, first, offsets_in, part
-from tests.unit.handlers.test_produce import produce
+from tests.support.record_requests import asking, first, offsets_in, part, produce
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +26,7 @@ def settings(tmp_path: Path) -> dict[str, str]:
 
 
 async def produced(client: RawClient, index: int, value: bytes = b"v") -> int:
-    """The error code of one record sent to partition `index` of `t`."""
+    """Return the error code of one record for partition `index` of `t`."""
     answer = await client.call(produce(batch_of(value), index=index), 9)
     return int(answer.responses[0].partition_responses[0].error_code)
 
@@ -38,16 +37,18 @@ async def described(client: RawClient) -> Any:
 
 
 async def until(condition: Callable[[], Any], awaited: Callable[[], Any]) -> None:
-    """Ask again and again until what was awaited is there."""
+    """Ask until the condition is true."""
     async with asyncio.timeout(60):
         while not condition():
             await awaited()
 
 
 def index_in(running: InProcessBroker, name: str) -> int:
-    """The partition of `t` whose log is in the directory of this name."""
+    """Return the partition of `t` whose log is in the directory of this name."""
     partitions = running.partitions.of_topic("t")
-    return next(n for n, one in partitions.items() if one.log.log_directory.endswith(f"/{name}"))
+    return next(
+        n for n, partition in partitions.items() if partition.log.log_directory.endswith(f"/{name}")
+    )
 
 
 async def test_a_directory_that_fails_takes_its_partitions_offline_and_no_other(
@@ -77,7 +78,7 @@ async def test_a_directory_that_fails_takes_its_partitions_offline_and_no_other(
             assert fetched.error_code == ErrorCode.KAFKA_STORAGE_ERROR
             assert await produced(client, kept) == 0
             results = (await client.call(DescribeLogDirsRequest(topics=None), 4)).results
-            assert [one.error_code for one in results] == [0, ErrorCode.KAFKA_STORAGE_ERROR]
+            assert [result.error_code for result in results] == [0, ErrorCode.KAFKA_STORAGE_ERROR]
             assert results[1].topics == []
             await running.create_topic("new", 3)
             assert len(running.partitions.of_topic("new")) == 3
@@ -86,7 +87,7 @@ async def test_a_directory_that_fails_takes_its_partitions_offline_and_no_other(
         InProcessBroker(tmp_path, settings(tmp_path)) as running,
         await running.connect() as client,
     ):
-        assert [one.leader_id for one in await described(client)] == [0, 0]
+        assert [partition.leader_id for partition in await described(client)] == [0, 0]
         for index, count in ((lost, 1), (kept, 2)):
             fetched = first(await client.call(asking(part(index)), 11))
             assert offsets_in(fetched.records) == list(range(count))

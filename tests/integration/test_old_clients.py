@@ -1,4 +1,4 @@
-"""Clients of Kafka 0.8 to 0.10 and today's: what either writes, both read, whatever is stored."""
+"""Clients of Kafka 0.8 to 0.10 and today's: each reads the records of the others, in any format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EACH_NEW = [
 
 @pytest.fixture(autouse=True)
 def _client_is_here(request: pytest.FixtureRequest) -> None:
-    """Where a client is not installed its tests are named as not run."""
+    """Skip the tests of a client that is not installed."""
     has_parameters = hasattr(request.node, "callspec")
     client = request.node.callspec.params.get("client") if has_parameters else None
     if client is not None and client.missing:
@@ -40,7 +40,9 @@ def _client_is_here(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minibroker]:
-    """With one topic per format, written by every old client that is here in every codec."""
+    """Yield a broker with one topic per format, written by every installed old client in every
+    codec.
+    """
     directory: Path = tmp_path_factory.mktemp("old-clients")
     topics = [f"{topic}:1:message.format.version={version}" for topic, version in FORMATS.items()]
     broker = Minibroker(directory / "data", directory / "log", topics=topics).start()
@@ -68,9 +70,7 @@ def _written() -> list[str]:
 
 @pytest.mark.parametrize("topic", FORMATS)
 @pytest.mark.parametrize("client", EACH)
-def test_T2_O5_old_clients_read_each_other(
-    client: OldClient, topic: str, broker: Minibroker
-) -> None:
+def test_old_clients_read_each_other(client: OldClient, topic: str, broker: Minibroker) -> None:
     wanted = _written()
     assert client.consume(broker.address, topic, len(wanted)) == wanted
 
@@ -83,7 +83,7 @@ def test_new_clients_read_old_ones(client: Client, topic: str, broker: Minibroke
 
 
 @pytest.mark.parametrize("writer", EACH_NEW)
-def test_O5_old_clients_read_new_ones(writer: Client, broker: Minibroker) -> None:
+def test_old_clients_read_new_ones(writer: Client, broker: Minibroker) -> None:
     topic = f"from-{writer.name.replace(' ', '-')}"
     wanted = []
     for codec in CODECS:
@@ -94,7 +94,7 @@ def test_O5_old_clients_read_new_ones(writer: Client, broker: Minibroker) -> Non
             assert client.consume(broker.address, topic, len(wanted)) == wanted, client
 
 
-def test_what_old_clients_wrote_survives_a_kill(broker: Minibroker) -> None:
+def test_records_of_old_clients_survive_a_kill(broker: Minibroker) -> None:
     broker.kill()
     broker.start()
     wanted = _written()

@@ -1,4 +1,4 @@
-"""Row P2, the whole of it: two minibroker processes and one Apache Kafka 3.9.1 share one ZooKeeper.
+"""Blocks of producer ids: two minibroker processes and one Apache Kafka 3.9.1 share one ZooKeeper.
 
 Each hands out 10,000 producer ids at the same time. One of the minibroker processes is killed with
 SIGKILL twice on the way, and started again. No id may appear twice.
@@ -52,7 +52,7 @@ asyncio.run(main())
 async def draw_in_process(
     connect: str, broker_id: int, count: int, kill_at: int | None
 ) -> list[int]:
-    """Ids that a minibroker process reported; SIGKILL after `kill_at` of them."""
+    """Return ids that a minibroker process reported; SIGKILL it after `kill_at` of them."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _DRAWER, connect, str(broker_id), str(count),
         stdout=asyncio.subprocess.PIPE,
@@ -70,7 +70,7 @@ async def draw_in_process(
 
 
 async def draw_with_kills(connect: str, broker_id: int) -> list[int]:
-    """IDS_EACH ids from one broker id whose process is killed after 2,500 ids, two times."""
+    """Return IDS_EACH ids of one broker id whose process is killed after 2,500 ids, two times."""
     drawn: list[int] = []
     for _ in range(2):
         drawn += await draw_in_process(connect, broker_id, 100 * IDS_EACH, 2_500)
@@ -79,7 +79,7 @@ async def draw_with_kills(connect: str, broker_id: int) -> list[int]:
 
 
 async def draw_from_kafka(port: int) -> list[int]:
-    """IDS_EACH ids from a Kafka broker: InitProducerId v0, PIPELINE in flight."""
+    """Return IDS_EACH ids from a Kafka broker: InitProducerId v0, PIPELINE in flight."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     header = struct.pack(">hhih4s", INIT_PRODUCER_ID, 0, 0, 4, b"test")
     request = header + struct.pack(">hi", -1, 60_000)  # no transactional id
@@ -103,7 +103,7 @@ async def draw_from_kafka(port: int) -> list[int]:
 
 @pytest.mark.java
 @pytest.mark.slow
-async def test_P2_no_id_twice_over_three_brokers_and_two_kills(
+async def test_no_id_twice_over_three_brokers_and_two_kills(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     connect = f"{zookeeper.connect}/producer-ids"

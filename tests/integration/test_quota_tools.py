@@ -31,7 +31,7 @@ EVERY_IP = ("--entity-type", "ips", "--entity-default")
 
 
 def configs(broker: KafkaPeer, *arguments: str) -> str:
-    """What the tool printed."""
+    """Return the output of the tool."""
     bootstrap = ("--bootstrap-server", broker.address)
     return java.run_java(java.KAFKA_39, CONFIGS, *bootstrap, *arguments)
 
@@ -50,7 +50,11 @@ def test_config_command_sets_lists_and_deletes(new_broker: Callable[..., Minibro
     base = (CONFIGS, "--bootstrap-server", new_broker().address)
     types = (("users",), ("clients",), ("users", "clients"), ("ips",))
     describe = [
-        (*base, "--describe", *(word for one in kind for word in ("--entity-type", one)))
+        (
+            *base,
+            "--describe",
+            *(word for entity_type in kind for word in ("--entity-type", entity_type)),
+        )
         for kind in types
     ]
     sets = [(*base, "--alter", "--add-config", config, *named) for named, config, _ in entities]
@@ -59,9 +63,9 @@ def test_config_command_sets_lists_and_deletes(new_broker: Callable[..., Minibro
         keys = ",".join(pair.partition("=")[0] for pair in config.split(","))
         deletions.append((*base, "--alter", "--delete-config", keys, *named))
     outcomes = run_commands(java.KAFKA_39, *sets, *describe, *deletions, *describe)
-    assert [one.failure for one in outcomes] == [None] * len(outcomes)
-    before = "\n".join(one.text for one in outcomes[len(sets) : len(sets) + len(types)])
-    after = "\n".join(one.text for one in outcomes[-len(types) :])
+    assert [outcome.failure for outcome in outcomes] == [None] * len(outcomes)
+    before = "\n".join(outcome.text for outcome in outcomes[len(sets) : len(sets) + len(types)])
+    after = "\n".join(outcome.text for outcome in outcomes[-len(types) :])
     for _, _, shown in entities:
         assert shown in before
         assert shown not in after
@@ -70,9 +74,9 @@ def test_config_command_sets_lists_and_deletes(new_broker: Callable[..., Minibro
 def test_config_command_in_zookeeper_mode(
     zookeeper: ZooKeeper, new_broker: Callable[..., Minibroker]
 ) -> None:
-    """What the tool writes into ZooKeeper we tell, and it reads there what we wrote.
+    """minibroker follows the tool's changes in ZooKeeper, and the tool reads minibroker's.
 
-    In this mode Kafka 3.9 alters the credentials of users alone; quotas it only lists.
+    In this mode Kafka 3.9 alters only credentials of users; it lists quotas.
     """
     connect = f"{zookeeper.connect}/config-command"
     ours = new_broker(zookeeper=connect)
@@ -93,7 +97,7 @@ def test_config_command_in_zookeeper_mode(
         (*tree, "--alter", "--add-config", "producer_byte_rate=1", *ALICE),
         (*tree, "--describe", *A_CLIENT),
     )
-    failed = [place for place, one in enumerate(outcomes) if one.failure]
+    failed = [place for place, outcome in enumerate(outcomes) if outcome.failure]
     assert failed == [9, 10]  # the tool's own refusals
     in_tree, every_user, before, after = (outcomes[place].text for place in (4, 5, 6, 8))
     assert "producer_byte_rate=1024" in in_tree
@@ -108,7 +112,7 @@ def test_config_command_in_zookeeper_mode(
 async def test_quotas_set_through_kafka_hold_on_minibroker(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Both brokers on one ZooKeeper: set with Kafka's tool at Kafka, obeyed here at once."""
+    """Kafka's tool sets them at Kafka; minibroker on the same ZooKeeper obeys at once."""
     connect = f"{zookeeper.connect}/quotas"
     kafka = KafkaPeer("3.9.1", tmp_path / "kafka", zookeeper=connect)
     await asyncio.to_thread(kafka.start)

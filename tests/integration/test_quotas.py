@@ -33,17 +33,17 @@ BURST = batch_of(b"x" * 100_000, timestamp=NOW_MS)
 SMALL = batch_of(b"x" * 300, timestamp=NOW_MS)
 CANARY_DELAY_MS = 300_000
 KAFKA_LOOKS_MS = 500
-"""Kafka's acceptor closes what is due when it wakes, and without news it sleeps that long."""
+"""Longest sleep of Kafka's acceptor, which closes due connections when it wakes."""
 _numbers = itertools.count()
 
 
 def new_id(word: str) -> str:
-    """A client id that no broker has seen."""
+    """Return a client id that no broker has seen."""
     return f"{word}-{next(_numbers)}"
 
 
 def produce(client: WireClient, records: bytes | bytearray, acks: int = 1) -> dict[str, Any]:
-    """The fields of one Produce request, sent at version 7; its answer."""
+    """Return the fields of the answer to one Produce request at version 7."""
     data = [{"name": TOPIC, "partition_data": [{"index": 0, "records": bytes(records)}]}]
     fields = {"acks": acks, "timeout_ms": 10_000, "topic_data": data}
     if not acks:
@@ -55,48 +55,73 @@ def produce(client: WireClient, records: bytes | bytearray, acks: int = 1) -> di
 
 
 def produce_delay_ms(broker: Broker, client_id: str, records: bytes | bytearray) -> int:
-    """`throttle_time_ms` of one request on a connection of its own."""
+    """Return `throttle_time_ms` of one request on a connection of its own."""
     with WireClient(broker.host, broker.port, client_id=client_id) as client:
         return int(produce(client, records)["throttle_time_ms"])
 
 
-def alter(broker: Broker, *quotas: tuple[dict[str, str | None], str, float | None]) -> None:
-    """Set (None: remove) quotas, and wait until the broker goes by them.
+class Canary:
+    """A client with a limit of its own in the strongest scope, so that no other limit applies to
+    it.
 
-    A limit that a client of its own meets is set last, in the strongest scope and so low that its
-    delay cannot be another's: brokers apply changes in order.
+    Brokers apply changes in order, so the canary's limit is changed last. By turns it delays the
+    canary's next request for minutes or not at all: the delay shows when a broker has applied all
+    changes. Before its first limit the canary may count for weaker scopes.
     """
-    canary = new_id("canary")
-    last: tuple[dict[str, str | None], str, float] = (
-        {"user": USER, "client-id": canary},
-        "producer_byte_rate",
-        1.0,
-    )
-    changes = [*quotas, last]
-    entries: list[dict[str, Any]] = [
-        {
-            "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.items()],
-            "ops": [{"key": key, "value": value or 0.0, "remove": value is None}],
-        }
-        for entity, key, value in changes
-    ]
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._client_id = new_id("canary")
+        self._is_delayed = False
+        self.entity: dict[str, str | None] = {"user": USER, "client-id": self._client_id}
+
+    def next_limit(self) -> float:
+        """Return its next limit."""
+        self._is_delayed = not self._is_delayed
+        return 1.0 if self._is_delayed else 1e12
+
+    def wait(self) -> None:
+        """Wait until the broker applies this limit."""
+        deadline = time.monotonic() + READY_SECONDS
+        while self._is_delayed != (
+            produce_delay_ms(self._broker, self._client_id, SMALL) >= CANARY_DELAY_MS
+        ):
+            assert time.monotonic() < deadline, "the quotas are not applied"
+
+
+_canaries: dict[Any, Canary] = {}
+"""Broker → its canary."""
+
+
+def alter(broker: Broker, *quotas: tuple[dict[str, str | None], str, float | None]) -> None:
+    """Set (None: remove) quotas, and wait until the broker applies them."""
+    canary = _canaries.get(broker)
+    if canary is None:
+        canary = _canaries[broker] = Canary(broker)
+        alter(broker)  # it has a limit before anybody is measured
+    set_quotas(broker, *quotas, (canary.entity, "producer_byte_rate", canary.next_limit()))
+    canary.wait()
+
+
+def set_quotas(broker: Broker, *quotas: tuple[dict[str, str | None], str, float | None]) -> None:
+    """Make the broker store quotas, one after the other."""
     with WireClient(broker.host, broker.port, client_id="admin") as admin:
-        for entry in entries:
+        for entity, key, value in quotas:
+            entry = {
+                "entity": [
+                    {"entity_type": kind, "entity_name": name} for kind, name in entity.items()
+                ],
+                "ops": [{"key": key, "value": value or 0.0, "remove": value is None}],
+            }
             answer = admin.call("alter_client_quotas", 1, entries=[entry], validate_only=False)
             assert answer["entries"][0]["error_code"] == 0, answer
-        deadline = time.monotonic() + READY_SECONDS
-        while produce_delay_ms(broker, canary, SMALL) < CANARY_DELAY_MS:
-            assert time.monotonic() < deadline, "the quotas are not applied"
-        for entry in entries[-1:]:
-            entry["ops"][0]["remove"] = True
-            admin.call("alter_client_quotas", 1, entries=[entry], validate_only=False)
 
 
 @pytest.fixture(scope="module")
 def brokers(
     kafka_39: KafkaPeer, kafka_44: KafkaPeer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Broker]]:
-    """Both Kafkas and a minibroker of this module's own, each with the topic."""
+    """Yield both Kafkas and a minibroker of this module's own, each with the topic."""
     directory = tmp_path_factory.mktemp("quotas")
     ours = Minibroker(directory / "data", directory / "broker.log").start()
     found: dict[str, Broker] = {"3.9.1": kafka_39, "4.4.0": kafka_44, "minibroker": ours}
@@ -113,6 +138,10 @@ def brokers(
                     break
                 assert time.monotonic() < deadline, "the topic has no leader"
     yield found
+    for broker in found.values():
+        canary = _canaries.pop(broker, None)
+        if canary is not None:
+            set_quotas(broker, (canary.entity, "producer_byte_rate", None))
     ours.stop()
 
 
@@ -127,7 +156,7 @@ def compared(brokers: dict[str, Broker], measure: Callable[[Broker], list[int]])
 
 
 def scopes(client_id: str) -> list[dict[str, str | None]]:
-    """The entities that this client meets, the weakest first."""
+    """Return the entities that apply to this client, the weakest first."""
     return [
         {"client-id": None},
         {"client-id": client_id},
@@ -140,7 +169,7 @@ def scopes(client_id: str) -> list[dict[str, str | None]]:
     ]
 
 
-def test_Q2_the_eight_scopes_have_kafkas_order(brokers: dict[str, Broker]) -> None:
+def test_the_eight_scopes_have_kafkas_order(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         delays = []
         try:
@@ -162,7 +191,7 @@ def test_Q2_the_eight_scopes_have_kafkas_order(brokers: dict[str, Broker]) -> No
     assert len(set(compared(brokers, measure))) == 8
 
 
-def test_Q4_a_pattern_of_requests_is_delayed_alike(brokers: dict[str, Broker]) -> None:
+def test_a_pattern_of_requests_is_delayed_alike(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("pattern")
         alter(broker, ({"client-id": client_id}, "producer_byte_rate", 50_000.0))
@@ -174,7 +203,7 @@ def test_Q4_a_pattern_of_requests_is_delayed_alike(brokers: dict[str, Broker]) -
     assert delays[5] > 0
 
 
-def test_Q4_fetches_are_delayed_alike_and_empty(brokers: dict[str, Broker]) -> None:
+def test_fetches_are_delayed_alike_and_empty(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("reader")
         produce_delay_ms(broker, new_id("writer"), BURST)
@@ -200,7 +229,7 @@ def test_Q4_fetches_are_delayed_alike_and_empty(brokers: dict[str, Broker]) -> N
     assert compared(brokers, measure)[2] > 1500
 
 
-def test_Q4_acks_0_is_delayed_as_well(brokers: dict[str, Broker]) -> None:
+def test_acks_0_is_delayed_as_well(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("silent")
         alter(broker, ({"client-id": client_id}, "producer_byte_rate", 9_000.0))
@@ -214,14 +243,14 @@ def test_Q4_acks_0_is_delayed_as_well(brokers: dict[str, Broker]) -> None:
 
 
 def create(broker: Broker, name: str, partitions: int, client_id: str, version: int = 7) -> Any:
-    """One CreateTopics request; its answer."""
+    """Send one CreateTopics request and return its answer."""
     topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
     with WireClient(broker.host, broker.port, client_id=client_id) as client:
         return client.call("create_topics", version, topics=[topic], timeout_ms=30_000)
 
 
 def make_topics(broker: Broker, *counts: int) -> list[str]:
-    """Topics with so many partitions, made by a client without limits; known when this returns."""
+    """Make topics of these sizes with a client without limits; return once they are known."""
     names = [new_id("victim") for _ in counts]
     for name, count in zip(names, counts, strict=True):
         assert create(broker, name, count, "admin")["topics"][0]["error_code"] == 0
@@ -230,17 +259,17 @@ def make_topics(broker: Broker, *counts: int) -> list[str]:
         while True:
             asked = [{"name": name} for name in names]
             answer = client.call("metadata", 8, topics=asked, allow_auto_topic_creation=False)
-            if [len(one["partitions"]) for one in answer["topics"]] == list(counts):
+            if [len(topic["partitions"]) for topic in answer["topics"]] == list(counts):
                 return names
             assert time.monotonic() < deadline, "the topics are not there"
 
 
 class Mutations:
-    """What one client was told about its changes, in order: two numbers an answer.
+    """The answers to one client's changes, in order: two numbers for each.
 
-    The error code, times 100 so that no other is near, and how long after its first request the
-    client may go on, 0: at once. The wait itself gets shorter while a broker does what was asked
-    before, and each takes its own time for that.
+    They are the error code times 100, so that no other is near, and the time after the first
+    request at which the client may go on (0: at once). The wait itself is no measure: it gets
+    shorter while a broker works, and brokers differ in speed.
     """
 
     def __init__(self) -> None:
@@ -248,7 +277,7 @@ class Mutations:
         self._begun = 0.0
 
     def ask(self, results: str, request: Callable[[], dict[str, Any]]) -> None:
-        """Send one more."""
+        """Send one more request."""
         asked = time.monotonic()
         if not self.told:
             self._begun = asked
@@ -258,7 +287,7 @@ class Mutations:
         self.told += [answer[results][0]["error_code"] * 100, wait_ms and wait_ms + passed_ms]
 
 
-def test_Q1_creations_are_refused_alike(brokers: dict[str, Broker]) -> None:
+def test_creations_are_refused_alike(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("maker")
         alter(broker, ({"client-id": client_id}, "controller_mutation_rate", 0.5))
@@ -272,7 +301,7 @@ def test_Q1_creations_are_refused_alike(brokers: dict[str, Broker]) -> None:
     assert found[:3] == [0, 0, 8900]
 
 
-def test_Q1_deletions_are_refused_alike(brokers: dict[str, Broker]) -> None:
+def test_deletions_are_refused_alike(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("eraser")
         first, second, third = make_topics(broker, 7, 1, 1)
@@ -292,7 +321,7 @@ def test_Q1_deletions_are_refused_alike(brokers: dict[str, Broker]) -> None:
     assert found[5] > found[3]
 
 
-def test_Q1_additions_of_partitions_are_refused_alike(brokers: dict[str, Broker]) -> None:
+def test_additions_of_partitions_are_refused_alike(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("grower")
         first, second, third = make_topics(broker, 1, 1, 1)
@@ -313,7 +342,7 @@ def test_Q1_additions_of_partitions_are_refused_alike(brokers: dict[str, Broker]
     assert found[5] > found[3]
 
 
-def test_Q3_without_a_limit_nobody_waits_and_connections_share_one(
+def test_without_a_limit_nobody_waits_and_connections_share_one(
     brokers: dict[str, Broker],
 ) -> None:
     def measure(broker: Broker) -> list[int]:
@@ -327,8 +356,8 @@ def test_Q3_without_a_limit_nobody_waits_and_connections_share_one(
     assert delays[-1] > 0
 
 
-def test_Q1_request_time_over_its_share_waits_one_window(brokers: dict[str, Broker]) -> None:
-    """A share that every request exceeds: the delay is a whole window, whatever a broker costs."""
+def test_request_time_over_its_share_waits_one_window(brokers: dict[str, Broker]) -> None:
+    """Every request exceeds the share: the delay is a whole window, however slow the broker."""
 
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("busy")
@@ -350,10 +379,10 @@ def test_Q1_request_time_over_its_share_waits_one_window(brokers: dict[str, Brok
     assert compared(brokers, measure) == [1000] * 5
 
 
-def test_Q1_connections_over_the_rate_of_their_address_are_closed_unserved(
+def test_connections_over_the_rate_of_their_address_are_closed_unserved(
     brokers: dict[str, Broker],
 ) -> None:
-    """A burst from an address of its own: so many are served, the others end a window later."""
+    """A burst from one address: the limit is served, the others end a window later."""
     address = "127.0.0.2"
     closings: dict[Broker, tuple[int, int]] = {}
 

@@ -1,5 +1,4 @@
-"""Whoever types what README.md says, from its first line on, in an empty directory, gets what it
-promises.
+"""The commands of README.md and docs/ work in an empty directory.
 
 The commands run in a shell as they stand there, but for ports, which a test does not choose. Each
 has a check of what it leaves; a new one without a check fails here, and so does a new section. The
@@ -9,15 +8,10 @@ pipeline's are in `tests/pipeline/test_readme.py`.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
 from importlib.metadata import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,67 +20,35 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.support import readme
 from tests.support.clients import confluent_consume
 from tests.support.processes import free_port
-from tests.support.reacting import wait_until
+from tests.support.shell import SECONDS, environment, recipe_of, run_command, serving
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
 pytestmark = pytest.mark.timeout(300)
 
-ROOT = readme.README.parent
-BIN = Path(sys.executable).parent
-SECONDS = 60.0
-PIPELINE = "Pipeline"
-
-MY_SERVICE = '''
-"""What the README's tests are about, with confluent-kafka."""
-
-import contextlib
-import threading
-
-from confluent_kafka import Consumer, Producer
-
-
-def run_my_service(bootstrap_servers, topic):
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "retry.backoff.ms": 10})
-    producer.produce(topic, b"{}", b"order-1", headers=[("source", b"web")])
-    assert producer.flush(60) == 0
-
-
-@contextlib.contextmanager
-def my_consumer(bootstrap_servers, topic, group):
-    consumer = Consumer({
-        "bootstrap.servers": bootstrap_servers,
-        "group.id": group,
-        "heartbeat.interval.ms": 100,
-        "log_level": 0,
-    })
-    consumer.subscribe([topic])
-    over = threading.Event()
-
-    def consume():
-        while not over.is_set():
-            consumer.poll(0.1)
-
-    thread = threading.Thread(target=consume)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        consumer.close()
-'''
+ROOT = readme.ROOT
+PIPELINE = ("Pipeline", "In Python", "In jobs of your own")
+TESTS_IN_PYTHON = (
+    "In a test",
+    "A test",
+    "In Python tests",
+    "Faults and time",
+    "A test with three brokers",
+)
+SERVICE_UNDER_TEST = "The service under test"
 
 
 def commands(section: str) -> list[str]:
-    """Those of a section that are run."""
+    """Return the commands of a section that are run."""
     found = readme.commands(block for block in readme.blocks() if block.section == section)
     return [command for command in found if readme.reason_not_to_run(command) is None]
 
 
 def example(section: str) -> str:
-    """The only block of Python in a section."""
+    """Return the only block of Python in a section."""
     (found,) = (
         block.text
         for block in readme.blocks()
@@ -95,74 +57,27 @@ def example(section: str) -> str:
     return found
 
 
-def said(command: str, directory: Path) -> str:
-    """Run a shell's command, and return its stdout. Raises AssertionError when it fails."""
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"],
-        cwd=directory,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-
-
-@contextmanager
-def serving(command: str, directory: Path) -> Iterator[str]:
-    """HOST:PORT of the broker that a command starts; Ctrl-C ends it, and it ends well."""
-    with subprocess.Popen(
-        ["bash", "-c", f"exec {command}"],
-        cwd=directory,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            found = re.fullmatch(r"minibroker listening on (\S+)\n", process.stdout.readline())
-            assert found is not None, command
-            yield found[1]
-        finally:
-            process.terminate()
-            code = process.wait(SECONDS)
-    assert code == 0, command
-
-
 def run_all(
     lines: list[str], directory: Path, address: str, checks: dict[str, Callable[[str], bool]]
 ) -> None:
-    """Each of `lines`, and whether what it printed or left is what its check wants.
+    """Run each of `lines`, and check its output or files.
 
     Args:
-        checks: how a command begins → its check, by what the command printed.
+        checks: start of a command → its check of the output.
     """
     for command in lines:
-        (check,) = (one for start, one in checks.items() if command.startswith(start))
-        printed = said(command.replace("127.0.0.1:9092", address), directory)
+        (check,) = (check for start, check in checks.items() if command.startswith(start))
+        printed = run_command(command.replace("127.0.0.1:9092", address), directory)
         assert check(printed), f"{command} printed {printed}"
 
 
-def what_make_runs(target: str) -> str:
-    """The last line of a target's recipe, for a shell that has the environment's commands."""
-    asked = ["make", "--no-print-directory", "--dry-run", "-C", str(ROOT), target]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, check=True)
-    return done.stdout.splitlines()[-1].replace(".venv/bin/", "")
-
-
 def test_every_section_has_a_test_or_a_reason() -> None:
-    tested = {readme.TOP, "Starting it", "In Python tests", "From any language", "Looking inside"}
+    tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
+    tested |= {"Looking inside", "Command line", SERVICE_UNDER_TEST}
     without = {
         (block.section, text)
         for block in readme.blocks()
-        if block.section not in tested | {PIPELINE}
+        if block.section not in tested.union(PIPELINE)
         for text in (readme.commands([block]) or [block.text])
         if readme.reason_not_to_run(text) is None
     }
@@ -179,15 +94,16 @@ def test_no_reason_is_left_over() -> None:
     assert not unused
 
 
-def test_what_pip_is_to_install_is_an_extra() -> None:
+def test_pip_commands_name_existing_extras() -> None:
     extras = metadata("minibroker").get_all("Provides-Extra") or []
     lines = [line for line in readme.commands(readme.blocks()) if line.startswith("pip install")]
-    named = [re.fullmatch(r"pip install 'minibroker\[(\w+)\]'", line) for line in lines]
-    assert [one and one[1] in extras for one in named] == [True] * len(lines)
+    named = [re.fullmatch(r"pip install '\.\[(\w+)\]'( [\w-]+)?", line) for line in lines]
+    assert [match and match[1] in extras for match in named] == [True] * len(lines)
 
 
 def test_make_knows_each_target() -> None:
-    lines = [line for line in readme.commands(readme.blocks()) if line.startswith("make ")]
+    pages = [*readme.PAGES, ROOT / "CONTRIBUTING.md"]
+    lines = [line for line in readme.commands(readme.blocks(pages)) if line.startswith("make ")]
     assert len(lines) > 1
     for line in lines:
         assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -196,7 +112,8 @@ def test_make_knows_each_target() -> None:
 @pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
 def test_the_first_commands_and_a_look_at_what_they_left(tmp_path: Path) -> None:
     first, *clients = commands(readme.TOP)
-    command = what_make_runs(first.removeprefix("make "))
+    assert commands("A broker") == [first, *clients]  # the first page of docs/
+    command = recipe_of(first.removeprefix("make "))
     assert "--listen 127.0.0.1:9092" in command
     with serving(command.replace(":9092", ":0"), tmp_path) as address:
         run_all(
@@ -233,7 +150,7 @@ GROUP_IN_PARTITION_7 = "group-9"
 
 
 def commit_in_partition_7(address: str) -> None:
-    """A record in `orders`, and a group that has read it."""
+    """Write a record to `orders`, and let a group read it."""
     producer = Producer({"bootstrap.servers": address})
     producer.produce("orders", b"an order")
     assert producer.flush(SECONDS) == 0
@@ -243,7 +160,7 @@ def commit_in_partition_7(address: str) -> None:
 
 
 def test_a_broker_from_a_test_in_any_language(tmp_path: Path, monkeypatch: Any) -> None:
-    """The block in Python, with a client where the reader puts one."""
+    """The block in Python, with a client inserted at its place."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", environment()["PATH"])
     found: dict[str, Any] = {"use": lambda address: answers.append(round_trip(address))}
@@ -264,14 +181,14 @@ def round_trip(address: str) -> list[str]:
     return confluent_consume(address, "topic", 1)
 
 
-def test_the_tests_in_python_pass(tmp_path: Path) -> None:
-    """As a user's own: a service of some lines, and pytest in a process of its own."""
-    (tmp_path / "my_service.py").write_text(MY_SERVICE)
-    names = "from my_service import my_consumer, run_my_service\n\n"
-    (tmp_path / "test_my_service.py").write_text(names + example("In Python tests"))
+@pytest.mark.parametrize("section", TESTS_IN_PYTHON)
+def test_the_tests_in_python_pass(tmp_path: Path, section: str) -> None:
+    """Run them as a user does: pasted into a file, by pytest in a process of its own."""
+    (tmp_path / "my_service.py").write_text(example(SERVICE_UNDER_TEST))
+    (tmp_path / "test_pasted.py").write_text(example(section))
     options = "-q -W error -o asyncio_default_fixture_loop_scope=function -p no:cacheprovider"
-    printed = said(f"python -m pytest {options}", tmp_path)
-    count = example("In Python tests").count("def test_")
+    printed = run_command(f"python -m pytest {options}", tmp_path)
+    count = example(section).count("def test_")
     assert f"{count} passed" in printed
 
 
@@ -288,7 +205,9 @@ def test_the_control_api_by_hand(tmp_path: Path) -> None:
         before_ms = time.time() * 1000
 
         def faults() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = json.loads(said(f"curl -s {control}/faults", tmp_path))
+            found: list[dict[str, Any]] = json.loads(
+                run_command(f"curl -s {control}/faults", tmp_path)
+            )
             return found
 
         run_all(
@@ -302,7 +221,7 @@ def test_the_control_api_by_hand(tmp_path: Path) -> None:
                 f"curl -sS {control}/health/ready": lambda text: json.loads(text)["ready"],
                 f"curl -sS {control}/metrics": lambda text: "\nkafka_" in text,
                 f"curl -sS {control}/faults": lambda _: (
-                    [(one["id"], one["error"], one["times"]) for one in faults()]
+                    [(fault["id"], fault["error"], fault["times"]) for fault in faults()]
                     == [(1, "NOT_LEADER_OR_FOLLOWER", 2)]
                 ),
                 "curl -sS -X DELETE": lambda _: faults() == [],

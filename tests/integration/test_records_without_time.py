@@ -1,6 +1,6 @@
 """Records that a real client sends without a timestamp live by the time of their file, as on Kafka.
 
-librdkafka says "no timestamp" with -1 as the base and 0 as the largest timestamp of the batch.
+librdkafka writes "no timestamp" as -1 in the base and 0 in the largest timestamp of the batch.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from minibroker.testing import Broker
-from tests.support.reacting import wait_until
+from tests.support.waiting import wait_until
 
 CODECS = ("none", "gzip", "lz4")
 SECONDS = 60.0
@@ -27,13 +27,14 @@ def send(broker: Broker, topic: str, values: list[bytes], codec: str, timestamp_
 
 
 def values(broker: Broker, topic: str) -> list[bytes | None]:
-    return [one.value for one in broker.records(topic)]
+    return [record.value for record in broker.records(topic)]
 
 
 def test_retention_goes_by_the_time_of_the_file() -> None:
-    """The topic beside them, whose record has a time of long ago, shows that retention runs.
+    """A topic beside them with an old record shows that retention runs.
 
-    A broker of its own: a file has the machine's time, so the clock may not be ahead before.
+    It has a broker of its own: a file has the machine's time, so the clock must not be ahead
+    before.
     """
     sent = [b"value %d" % n for n in range(40)]
     with Broker() as broker:

@@ -1,4 +1,6 @@
-"""Retention over the wire: settings are altered, time goes by, and clients see what is left."""
+"""Retention over the wire: settings are altered, time passes, and clients see the remaining
+records.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,7 @@ from minibroker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from tests.support.in_process import START_MS, InProcessBroker, ManualClock, batch_of
-from tests.unit.handlers.test_delete_records import earliest
-from tests.unit.handlers.test_fetch import asking, first, part
-from tests.unit.handlers.test_produce import produce
+from tests.support.record_requests import asking, earliest, first, part, produce
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ SETTINGS = {
 
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[InProcessBroker]:
-    """A broker whose topic `t` has one batch a segment."""
+    """Yield a broker whose topic `t` has one batch a segment."""
     async with InProcessBroker(tmp_path, SETTINGS, clock=ManualClock()) as broker:
         await broker.create_topic("t", segment_bytes=str(BATCH_BYTES + 10))
         yield broker
@@ -73,7 +73,7 @@ def advance(running: InProcessBroker, elapsed_ms: int) -> None:
     clock.advance(elapsed_ms)
 
 
-async def test_R2_R6_a_lower_size_acts_with_the_next_check(
+async def test_a_lower_size_acts_with_the_next_check(
     running: InProcessBroker, client: RawClient
 ) -> None:
     assert await size_of(client) == 5 * BATCH_BYTES
@@ -86,7 +86,7 @@ async def test_R2_R6_a_lower_size_acts_with_the_next_check(
     assert refused.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-async def test_R1_R3_what_is_too_old_goes_and_the_active_segment_with_it(
+async def test_old_records_go_and_the_active_segment_with_them(
     running: InProcessBroker, client: RawClient
 ) -> None:
     await alter(client, "retention.ms", str(HOUR_MS))
@@ -100,7 +100,7 @@ async def test_R1_R3_what_is_too_old_goes_and_the_active_segment_with_it(
     assert answer.responses[0].partition_responses[0].base_offset == 5
 
 
-async def test_R5_a_topic_that_keeps_everything_keeps_it(
+async def test_a_topic_that_keeps_everything_keeps_it(
     running: InProcessBroker, client: RawClient
 ) -> None:
     await alter(client, "retention.ms", "-1")
@@ -108,7 +108,7 @@ async def test_R5_a_topic_that_keeps_everything_keeps_it(
     assert await earliest(client) == 0
 
 
-async def test_R7_a_slice_that_a_reader_holds_outlives_its_segment(
+async def test_a_slice_that_a_reader_holds_outlives_its_segment(
     running: InProcessBroker, client: RawClient
 ) -> None:
     partition = running.partitions.get("t", 0)
@@ -118,4 +118,5 @@ async def test_R7_a_slice_that_a_reader_holds_outlives_its_segment(
     advance(running, CHECK_MS)
     advance(running, partition.log.config.file_delete_delay_ms)
     running.broker.worker.close()
+    running.broker.directory_workers.close()
     assert bytes(held) == before

@@ -11,27 +11,39 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import StorageError
-from minibroker.partitions.flushing import Flusher
-from minibroker.partitions.manager import fail_answer
+from minibroker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from minibroker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest
+from minibroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from minibroker.protocol.messages.delete_groups import DeleteGroupsRequest
+from minibroker.protocol.messages.end_txn import EndTxnRequest
 from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.protocol.messages.heartbeat import HeartbeatRequest
 from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from minibroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from minibroker.protocol.messages.leave_group import LeaveGroupRequest
 from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from minibroker.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from minibroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from minibroker.storage.files import Files
+from tests.support.held_disk import HeldDisk
 from tests.support.in_process import InProcessBroker
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from minibroker.errors import MinibrokerError
     from tests.support.in_process import RawClient
 
 SETTINGS = {
@@ -44,48 +56,21 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
-
-class Disk:
-    """fsyncs wait for the test once it says `hold`."""
-
-    def __init__(self) -> None:
-        self.held: list[Callable[[], None]] | None = None
-        self.error: StorageError | None = None
-        """What every fsync ends with."""
-
-    def run_then(
-        self,
-        task: Callable[[], None],
-        done: Callable[[MinibrokerError | OSError | None], None],
-    ) -> None:
-        def run() -> None:
-            if self.error is None:
-                task()
-            done(self.error)
-
-        if self.held is None:
-            run()
-        else:
-            self.held.append(run)
-
-    def hold(self) -> None:
-        self.held = []
-
-    def go_on(self) -> None:
-        while self.held:
-            self.held.pop(0)()
-        self.held = None
+LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+DELETED_TOPIC = OffsetDeleteRequestTopic(
+    name="t", partitions=[OffsetDeleteRequestPartition(partition_index=0)]
+)
 
 
 @pytest.fixture
-async def disk() -> Disk:
-    return Disk()
+async def disk() -> HeldDisk:
+    return HeldDisk()
 
 
 @pytest.fixture
-async def broker(tmp_path: Path, disk: Disk) -> AsyncIterator[InProcessBroker]:
+async def broker(tmp_path: Path, disk: HeldDisk) -> AsyncIterator[InProcessBroker]:
     async with InProcessBroker(tmp_path, SETTINGS) as running:
-        running.partitions.flusher = Flusher(disk.run_then, fail_answer)
+        running.partitions.appends.flusher = disk.flusher()
         await running.create_topic("t")
         async with await running.connect() as client:
             await client.call(FindCoordinatorRequest(key="g"), 2)
@@ -105,7 +90,7 @@ def _join(member_id: str = "") -> JoinGroupRequest:
 
 
 async def _is_unanswered(broker: InProcessBroker, client: RawClient) -> asyncio.Task[Any]:
-    """The answer that is not there, though others are."""
+    """Return the pending answer, after another client was answered."""
     answer = asyncio.create_task(client.receive())
     async with await broker.connect() as other:
         for _ in range(3):
@@ -119,7 +104,9 @@ def _unsynced(broker: InProcessBroker) -> int:
     return log.log_end_offset - log.recovery_point
 
 
-async def test_a_commit_is_answered_when_it_is_durable(broker: InProcessBroker, disk: Disk) -> None:
+async def test_a_commit_is_answered_when_it_is_durable(
+    broker: InProcessBroker, disk: HeldDisk
+) -> None:
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     topics = [OffsetCommitRequestTopic(name="t", partitions=[partition])]
     async with await broker.connect() as client:
@@ -133,69 +120,69 @@ async def test_a_commit_is_answered_when_it_is_durable(broker: InProcessBroker, 
 
 
 async def test_every_member_gets_its_share_when_it_is_durable(
-    broker: InProcessBroker, disk: Disk
+    broker: InProcessBroker, disk: HeldDisk
 ) -> None:
-    """The follower waits on a connection of its own for what the leader has stored."""
-    async with await broker.connect() as one, await broker.connect() as two:
-        leader, follower = await _two_members(one, two)
+    """The follower waits on its own connection for the assignment that the leader stored."""
+    async with await broker.connect() as first, await broker.connect() as second:
+        leader, follower = await _two_members(first, second)
         assert leader.leader == leader.member_id
         disk.hold()
         sync = {"group_id": "g", "generation_id": leader.generation_id}
-        two.send(SyncGroupRequest(member_id=follower.member_id, **sync), 1)
+        second.send(SyncGroupRequest(member_id=follower.member_id, **sync), 1)
         async with await broker.connect() as other:
             await other.call(ApiVersionsRequest(), 0)
         share = [SyncGroupRequestAssignment(member_id=follower.member_id, assignment=b"share")]
-        one.send(SyncGroupRequest(member_id=leader.member_id, assignments=share, **sync), 1)
-        answers = [await _is_unanswered(broker, client) for client in (one, two)]
+        first.send(SyncGroupRequest(member_id=leader.member_id, assignments=share, **sync), 1)
+        answers = [await _is_unanswered(broker, client) for client in (first, second)]
         assert _unsynced(broker) == 1
         disk.go_on()
         assert [(await answer).assignment for answer in answers] == [b"", b"share"]
         assert _unsynced(broker) == 0
 
 
-async def _two_members(one: RawClient, two: RawClient) -> tuple[Any, Any]:
-    """JoinGroup's answers to the leader and to the follower of a new generation."""
-    first = await one.call(_join(), 3)
-    two.send(_join(), 3)
+async def _two_members(first: RawClient, second: RawClient) -> tuple[Any, Any]:
+    """Return JoinGroup's answers to the leader and to the follower of a new generation."""
+    alone = await first.call(_join(), 3)
+    second.send(_join(), 3)
     beat = HeartbeatRequest(
-        group_id="g", generation_id=first.generation_id, member_id=first.member_id
+        group_id="g", generation_id=alone.generation_id, member_id=alone.member_id
     )
-    while (await one.call(beat, 3)).error_code != ErrorCode.REBALANCE_IN_PROGRESS:
+    while (await first.call(beat, 3)).error_code != ErrorCode.REBALANCE_IN_PROGRESS:
         continue
-    leader = await one.call(_join(first.member_id), 3)
-    return leader, await two.receive()
+    leader = await first.call(_join(alone.member_id), 3)
+    return leader, await second.receive()
 
 
 @pytest.mark.parametrize("is_held", [False, True])
 async def test_nobody_gets_a_share_that_the_disk_has_refused(
-    broker: InProcessBroker, disk: Disk, is_held: bool
+    broker: InProcessBroker, disk: HeldDisk, is_held: bool
 ) -> None:
-    """Neither the leader, whose request stored it, nor the follower on another connection."""
-    async with await broker.connect() as one, await broker.connect() as two:
-        leader, follower = await _two_members(one, two)
+    """Neither the leader, whose request stored it, nor the follower gets it."""
+    async with await broker.connect() as first, await broker.connect() as second:
+        leader, follower = await _two_members(first, second)
         sync = {"group_id": "g", "generation_id": leader.generation_id}
-        two.send(SyncGroupRequest(member_id=follower.member_id, **sync), 1)
+        second.send(SyncGroupRequest(member_id=follower.member_id, **sync), 1)
         async with await broker.connect() as other:
             await other.call(ApiVersionsRequest(), 0)
         disk.error = StorageError("fsync: no space left on device")
         if is_held:
             disk.hold()
         share = [SyncGroupRequestAssignment(member_id=follower.member_id, assignment=b"share")]
-        one.send(SyncGroupRequest(member_id=leader.member_id, assignments=share, **sync), 1)
+        first.send(SyncGroupRequest(member_id=leader.member_id, assignments=share, **sync), 1)
         if is_held:
-            answers = [await _is_unanswered(broker, client) for client in (one, two)]
+            answers = [await _is_unanswered(broker, client) for client in (first, second)]
             disk.go_on()
             found = [await answer for answer in answers]
         else:
-            found = [await client.receive() for client in (one, two)]
-        assert [(one.error_code, one.assignment) for one in found] == [
+            found = [await client.receive() for client in (first, second)]
+        assert [(answer.error_code, answer.assignment) for answer in found] == [
             (ErrorCode.NOT_COORDINATOR, b"")
         ] * 2
 
 
 @pytest.mark.parametrize("version", [2, 7], ids=["general way", "short way"])
 async def test_a_commit_that_the_disk_has_refused_is_not_acknowledged(
-    broker: InProcessBroker, disk: Disk, version: int
+    broker: InProcessBroker, disk: HeldDisk, version: int
 ) -> None:
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     topics = [OffsetCommitRequestTopic(name="t", partitions=[partition])]
@@ -209,7 +196,7 @@ async def test_a_commit_that_the_disk_has_refused_is_not_acknowledged(
 
 
 async def test_a_transaction_that_the_disk_has_refused_is_not_begun(
-    broker: InProcessBroker, disk: Disk
+    broker: InProcessBroker, disk: HeldDisk
 ) -> None:
     async with await broker.connect() as client:
         find = FindCoordinatorRequest(key="x", key_type=1)
@@ -224,10 +211,113 @@ async def test_a_transaction_that_the_disk_has_refused_is_not_begun(
         assert (await client.call(init, 1)).error_code == 0
 
 
+PRODUCER = {
+    "v3_and_below_transactional_id": "x",
+    "v3_and_below_producer_epoch": 0,
+    "v3_and_below_topics": [AddPartitionsToTxnTopic(name="t", partitions=[0])],
+}
+
+
+async def _begin_session(client: RawClient) -> int:
+    """Return the producer id of transactional id x."""
+    find = FindCoordinatorRequest(key="x", key_type=1)
+    assert (await client.call(find, 2)).error_code == 0
+    init = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
+    while (answer := await client.call(init, 1)).error_code == LOADING:
+        continue
+    assert answer.error_code == 0
+    producer_id: int = answer.producer_id
+    return producer_id
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_nobody_hears_of_a_transaction_before_it_is_durable(
+    broker: InProcessBroker, disk: HeldDisk, is_refused: bool
+) -> None:
+    """A request on another connection that records nothing gets no answer about it either."""
+    async with await broker.connect() as first, await broker.connect() as second:
+        producer_id = await _begin_session(first)
+        add = AddPartitionsToTxnRequest(v3_and_below_producer_id=producer_id, **PRODUCER)
+        await second.call(ApiVersionsRequest(), 0)
+        disk.hold()
+        first.send(add, 3)
+        first_answer = await _is_unanswered(broker, first)
+        second.send(add, 3)
+        second_answer = await _is_unanswered(broker, second)
+        if is_refused:
+            disk.error = StorageError("fsync: no space left on device")
+        disk.go_on()
+        codes = [
+            answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+            for answer in (await first_answer, await second_answer)
+        ]
+        assert codes == [ErrorCode.NOT_COORDINATOR if is_refused else ErrorCode.NONE] * 2
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+@pytest.mark.parametrize(
+    ("change", "version"),
+    [
+        (EndTxnRequest(transactional_id="x", committed=True), 3),
+        (AddOffsetsToTxnRequest(transactional_id="x", group_id="g"), 3),
+        (InitProducerIdRequest(transactional_id="y", transaction_timeout_ms=60_000), 1),
+        (OffsetDeleteRequest(group_id="stored", topics=[DELETED_TOPIC]), 0),
+        (LeaveGroupRequest(group_id="g"), 2),
+    ],
+    ids=["EndTxn", "AddOffsetsToTxn", "InitProducerId", "OffsetDelete", "LeaveGroup"],
+)
+async def test_an_answer_waits_for_its_own_record(
+    broker: InProcessBroker,
+    disk: HeldDisk,
+    change: Any,
+    version: int,
+    is_refused: bool,
+) -> None:
+    async with await broker.connect() as client:
+        producer_id = await _begin_session(client)
+        add = AddPartitionsToTxnRequest(v3_and_below_producer_id=producer_id, **PRODUCER)
+        await client.call(add, 3)
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+        topics = [OffsetCommitRequestTopic(name="t", partitions=[partition])]
+        await client.call(OffsetCommitRequest(group_id="stored", topics=topics), 2)
+        if isinstance(change, LeaveGroupRequest):
+            change.member_id = (await client.call(_join(), 3)).member_id
+        elif not isinstance(change, InitProducerIdRequest | OffsetDeleteRequest):
+            change.producer_id = producer_id
+        disk.hold()
+        client.send(change, version)
+        answer = await _is_unanswered(broker, client)
+        if is_refused:
+            disk.error = StorageError("fsync: no space left on device")
+        disk.go_on()
+        expected = ErrorCode.NOT_COORDINATOR if is_refused else ErrorCode.NONE
+        assert (await answer).error_code == expected
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_a_group_is_deleted_when_that_is_durable(
+    broker: InProcessBroker, disk: HeldDisk, is_refused: bool
+) -> None:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topics = [OffsetCommitRequestTopic(name="t", partitions=[partition])]
+    async with await broker.connect() as client:
+        await client.call(OffsetCommitRequest(group_id="stored", topics=topics), 2)
+        disk.hold()
+        client.send(DeleteGroupsRequest(groups_names=["stored", "unknown"]), 1)
+        answer = await _is_unanswered(broker, client)
+        if is_refused:
+            disk.error = StorageError("fsync: no space left on device")
+        disk.go_on()
+        assert [result.error_code for result in (await answer).results] == [
+            ErrorCode.NOT_COORDINATOR if is_refused else ErrorCode.NONE,
+            ErrorCode.GROUP_ID_NOT_FOUND,
+        ]
+
+
 async def test_a_disk_that_cannot_sync_any_more_acknowledges_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the real way, fsync and all: the only log directory is lost, and the broker with it."""
+    """With a real fsync: the only log directory is lost, and the broker with it."""
 
     def refuse(_fd: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -248,3 +338,33 @@ async def test_a_disk_that_cannot_sync_any_more_acknowledges_nothing(
             assert answer.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
             assert "all log directories have failed" in await running.broker.failure
     await running.broker.abandon()
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_nobody_hears_of_a_member_before_it_is_durable(
+    broker: InProcessBroker, disk: HeldDisk, is_refused: bool
+) -> None:
+    """A request on another connection that records nothing gets no answer about it either."""
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="c",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=30_000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[],
+    )
+    beat = ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", member_epoch=2)
+    async with await broker.connect() as first, await broker.connect() as second:
+        await second.call(ApiVersionsRequest(), 0)
+        disk.hold()
+        first.send(join, 1)
+        join_answer = await _is_unanswered(broker, first)
+        second.send(beat, 1)
+        beat_answer = await _is_unanswered(broker, second)
+        assert _unsynced(broker) > 0
+        if is_refused:
+            disk.error = StorageError("fsync: no space left on device")
+        disk.go_on()
+        answers = [await join_answer, await beat_answer]
+        told = (ErrorCode.NOT_COORDINATOR, 0) if is_refused else (ErrorCode.NONE, 2)
+        assert [(answer.error_code, answer.member_epoch) for answer in answers] == [told] * 2

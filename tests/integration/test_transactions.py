@@ -1,6 +1,6 @@
 """Transactions with real clients, with Kafka's tools, and handed over between brokers.
 
-Rows P5 (fencing), P6 (all or nothing), P7 (read-process-write through a crash) of the behaviours.
+Fencing, all or nothing, and read-process-write through a crash (docs/behaviours.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.compat.transactional import Producer
 from tests.support import java
 from tests.support.in_process import InProcessBroker
 from tests.support.peers import KafkaPeer
-from tests.unit.transactions.test_store import DeafSender
+from tests.support.transactions import DeafSender
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def make_topics(address: str, *names: str) -> None:
 
 
 def read_committed(address: str, topic: str, count: int) -> list[str]:
-    """Everything a reader of committed records gets up to the last stable offset."""
+    """Return the values that a reader of committed records gets up to the last stable offset."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": address,
@@ -85,7 +85,7 @@ def talk_to(broker: Minibroker | KafkaPeer) -> Dialogue:
 
 @pytest.mark.java
 @pytest.mark.parametrize("jars", [java.KAFKA_39, java.KAFKA_44], ids=lambda jars: jars.name)
-def test_P7_java_reads_processes_and_writes_exactly_once(
+def test_java_reads_processes_and_writes_exactly_once(
     jars: Path, new_broker: Callable[..., Minibroker]
 ) -> None:
     """The first protocol with the 3.9.1 client, the second with that of 4.4.0."""
@@ -110,7 +110,7 @@ def test_P7_java_reads_processes_and_writes_exactly_once(
 
 
 @pytest.mark.kafka(config=SETTINGS)
-def test_P6_librdkafka_commits_and_aborts(kafka_broker: Broker) -> None:
+def test_librdkafka_commits_and_aborts(kafka_broker: Broker) -> None:
     address = kafka_broker.bootstrap
     make_topics(address, "t")
     producer = confluent_kafka.Producer({"bootstrap.servers": address, "transactional.id": "x"})
@@ -129,10 +129,10 @@ def test_P6_librdkafka_commits_and_aborts(kafka_broker: Broker) -> None:
 
 
 @pytest.mark.kafka(config=SETTINGS)
-async def test_P7_aiokafka_reads_processes_and_writes(
+async def test_aiokafka_reads_processes_and_writes(
     kafka_broker: Broker,
 ) -> None:
-    """aiokafka knows the oldest versions of these requests only."""
+    """aiokafka uses only the oldest versions of these requests."""
     address = kafka_broker.bootstrap
     make_topics(address, "input", "output")
     async with AIOKafkaProducer(bootstrap_servers=address) as plain:
@@ -178,33 +178,35 @@ async def test_P7_aiokafka_reads_processes_and_writes(
     ]
 
 
-def test_P7_two_phases_through_a_kill(new_broker: Callable[..., Minibroker]) -> None:
-    """As Flink's sink: pre-commit, the broker is killed, commit with the same id and epoch."""
+def test_two_phases_through_a_kill(new_broker: Callable[..., Minibroker]) -> None:
+    """As in Flink's sink: pre-commit, kill of the broker, commit with the same id and epoch."""
     broker = new_broker(settings=SETTINGS)
     make_topics(broker.address, "t")
     talk = talk_to(broker)
-    one, two = Producer(talk, "one").begin_session(), Producer(talk, "two").begin_session()
-    for producer in (one, two):
+    first, second = Producer(talk, "one").begin_session(), Producer(talk, "two").begin_session()
+    for producer in (first, second):
         producer.add("t", 0, 1)
         for index in (0, 1):
             producer.produce("t", producer.transactional_id.encode(), partition=index)
     talk.close()
     broker.kill()
     broker.start()
-    one.wait_until_loaded()
-    assert one.described()["transaction_state"] == "Ongoing"
-    one.end(committed=True)
-    two.wait_until_loaded()
-    two.end(committed=False)
+    first.wait_until_loaded()
+    assert first.described()["transaction_state"] == "Ongoing"
+    first.end(committed=True)
+    second.wait_until_loaded()
+    second.end(committed=False)
     talk.close()
-    assert read_committed(broker.address, "t", 2) == [one.transactional_id] * 2
+    assert read_committed(broker.address, "t", 2) == [first.transactional_id] * 2
 
 
 @pytest.mark.java
-def test_P7_two_brokers_share_the_transactions(
+def test_two_brokers_share_the_transactions(
     zookeeper: ZooKeeper, new_broker: Callable[..., Minibroker]
 ) -> None:
-    """Coordinators, leaders and groups on two brokers: they ask and tell each other (KIP-890)."""
+    """Coordinators, leaders and groups are on two brokers, which send each other requests
+    (KIP-890).
+    """
     connect = f"{zookeeper.connect}/two-brokers"
     brokers = [
         new_broker(f"data-{n}", zookeeper=connect, settings={**SETTINGS, "broker.id": str(n)})
@@ -235,10 +237,10 @@ def test_P7_two_brokers_share_the_transactions(
 
 
 @pytest.mark.java
-def test_P6_hanging_transactions_are_found_and_aborted(
+def test_hanging_transactions_are_found_and_aborted(
     new_broker: Callable[..., Minibroker],
 ) -> None:
-    """Records of a transaction that the coordinator never heard of: an old client left them."""
+    """An old client left records of a transaction that the coordinator does not know."""
     broker = new_broker(settings={**SETTINGS, "transaction.partition.verification.enable": "false"})
     make_topics(broker.address, "t")
     talk = talk_to(broker)
@@ -256,13 +258,13 @@ def test_P6_hanging_transactions_are_found_and_aborted(
     run("abort", "--topic", "t", "--partition", "0", "--start-offset", "0")
     asked = [{"name": "t", "partition_indexes": [0]}]
     left = talk.quietly("describe_producers", 0, topics=asked)["topics"][0]["partitions"][0]
-    assert [one["current_txn_start_offset"] for one in left["active_producers"]] == [-1]
+    assert [producer["current_txn_start_offset"] for producer in left["active_producers"]] == [-1]
     talk.close()
     assert read_committed(broker.address, "t", 0) == []
 
 
 def dumped_states(log_dir: Path) -> dict[str, str]:
-    """Transactional id → the last state that Kafka's DumpLogSegments reads in our journal."""
+    """Return transactional id → the last state that DumpLogSegments reads in our journal."""
     files = [str(path) for path in sorted(log_dir.glob("__transaction_state-*/*.log"))]
     text = java.run_java(
         java.KAFKA_39,
@@ -291,7 +293,7 @@ def wait_until_served(broker: KafkaPeer | Minibroker, producers: list[Producer])
 
 
 @pytest.mark.java
-async def test_P7_kafka_ends_what_minibroker_began_and_back(
+async def test_kafka_ends_what_minibroker_began_and_back(
     zookeeper: ZooKeeper,
     new_broker: Callable[..., Minibroker],
     new_kafka: Callable[[str, Path], KafkaPeer],
@@ -309,7 +311,7 @@ async def test_P7_kafka_ends_what_minibroker_began_and_back(
     broker.stop()
     await _decide_without_markers(connect, broker.data_dir, producers["decided"])
     states = dumped_states(broker.data_dir)
-    assert {name: states[one.transactional_id] for name, one in producers.items()} == {
+    assert {name: states[producer.transactional_id] for name, producer in producers.items()} == {
         "committed": "CompleteCommit",
         "open": "Ongoing",
         "left": "Ongoing",
@@ -345,7 +347,7 @@ async def test_P7_kafka_ends_what_minibroker_began_and_back(
 
 
 def _begin_all(broker: Minibroker | KafkaPeer, names: tuple[str, ...]) -> dict[str, Producer]:
-    """An open transaction with one record for each name."""
+    """Return a producer with an open transaction of one record for each name."""
     producers = {}
     for name in names:
         producer = producers[name] = Producer(talk_to(broker), name).begin_session()
@@ -355,7 +357,7 @@ def _begin_all(broker: Minibroker | KafkaPeer, names: tuple[str, ...]) -> dict[s
 
 
 async def _decide_without_markers(connect: str, data_dir: Path, producer: Producer) -> None:
-    """PrepareCommit is in the journal, and the broker is gone before the first marker."""
+    """Write PrepareCommit into the journal and stop the broker before the first marker."""
     settings = {**SETTINGS, "zookeeper.connect": connect, "log.dirs": str(data_dir)}
     async with InProcessBroker(data_dir, settings) as running:
         coordinator = running.broker.services.transactions
@@ -372,5 +374,5 @@ async def _decide_without_markers(connect: str, data_dir: Path, producer: Produc
 
 @pytest.fixture
 def kafka_settings() -> dict[str, str]:
-    """Of the Kafka that `new_kafka` starts."""
+    """Return settings for `new_kafka`."""
     return SETTINGS

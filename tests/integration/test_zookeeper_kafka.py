@@ -1,4 +1,4 @@
-"""minibroker and Apache Kafka 3.9.1 on one ZooKeeper: each reads what the other wrote."""
+"""minibroker and Apache Kafka 3.9.1 on one ZooKeeper: each reads the other's nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAIT_S = 60
 
 
 class Changes:
-    """A listener that wakes whoever waits for a condition on the image."""
+    """A listener that wakes a wait for a condition on the image."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._changed = asyncio.Event()
@@ -49,7 +49,7 @@ class Changes:
 
 
 async def wait_until_childless(tree: ZooKeeperTree, path: str) -> None:
-    """Return when the node has no children; looked at after every change of them."""
+    """Wait until the node has no children; look after every change of them."""
     changed = asyncio.Event()
     cancel = await tree.watch_children(path, changed.set)
     try:
@@ -73,11 +73,11 @@ def new_cluster(connect: str, broker_id: int) -> tuple[Cluster, ZooKeeperTree]:
 
 
 async def tool(main_class: str, *arguments: str) -> str:
-    """Run one of Kafka's command line classes on a thread; its output."""
+    """Run one of Kafka's command line classes on a thread and return its output."""
     return await asyncio.to_thread(java.run_java, java.KAFKA_39, main_class, *arguments)
 
 
-async def test_kafka_reads_what_minibroker_wrote(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+async def test_kafka_reads_records_of_minibroker(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     """A tree made by minibroker alone; then Kafka starts on it with the same broker id."""
     connect = f"{zookeeper.connect}/kafka-reads"
     cluster, tree = new_cluster(connect, 0)
@@ -125,7 +125,7 @@ async def test_kafka_reads_what_minibroker_wrote(zookeeper: ZooKeeper, tmp_path:
         await asyncio.to_thread(kafka.kill)
 
 
-async def test_minibroker_follows_what_kafka_does(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+async def test_minibroker_follows_kafkas_changes(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     """Kafka is the controller, minibroker a second broker that sees its topics and configs."""
     connect = f"{zookeeper.connect}/minibroker-reads"
     kafka = KafkaPeer("3.9.1", tmp_path / "kafka", zookeeper=connect)
@@ -142,7 +142,7 @@ async def test_minibroker_follows_what_kafka_does(zookeeper: ZooKeeper, tmp_path
         assert (image.controller_id, cluster.is_controller) == (0, False)
         assert set(image.brokers) == {0, 5}
         assert image.brokers[0].endpoints == (Endpoint("PLAINTEXT", "127.0.0.1", kafka.port),)
-        assert [one.leader for one in image.topics["before"].partitions] == [0, 0]
+        assert [partition.leader for partition in image.topics["before"].partitions] == [0, 0]
         assert cluster.config_of("topics", "before") == {"retention.ms": "11"}
 
         # Created, configured, grown and deleted by Kafka's tools while we look on.
@@ -174,7 +174,7 @@ async def test_minibroker_follows_what_kafka_does(zookeeper: ZooKeeper, tmp_path
         grown = ("--topic", "while", "--partitions", "2", "--replica-assignment", "0,0")
         await tool(topics, *bootstrap, "--alter", *grown)
         await changes.wait_until(
-            lambda: [one.leader for one in image.topics["while"].partitions] == [0, 0]
+            lambda: [partition.leader for partition in image.topics["while"].partitions] == [0, 0]
         )
 
         # Asked for by us, done by Kafka's controller.

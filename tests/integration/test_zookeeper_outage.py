@@ -1,4 +1,4 @@
-"""ZooKeeper away, wrong, slow or back again: what a serving broker does."""
+"""A serving broker while ZooKeeper is away, wrong, slow or back again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAIT_S = 60
 
 @pytest.fixture
 def zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
-    """A ZooKeeper of this test's own."""
+    """Yield a ZooKeeper of this test's own."""
     server = ZooKeeper(tmp_path / "zookeeper")
     server.start()
     yield server
@@ -39,7 +39,7 @@ def zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 
 def addresses(zookeeper: ZooKeeper) -> str:
-    """Of one that is stopped and started: its own, three times.
+    """Return the address of a ZooKeeper that is stopped and started, three times.
 
     ZooKeeper never answers a connection that comes while it starts: its log has a
     NullPointerException then. A client waits for the answer as long as its session lasts, divided
@@ -50,7 +50,7 @@ def addresses(zookeeper: ZooKeeper) -> str:
 
 @pytest.fixture
 async def tree(zookeeper: ZooKeeper) -> AsyncIterator[ZooKeeperTree]:
-    """An open client."""
+    """Yield an open client."""
     opened = ZooKeeperTree(addresses(zookeeper) + "/base", session_timeout_ms=SESSION_TIMEOUT_MS)
     await opened.open()
     yield opened
@@ -124,7 +124,7 @@ async def test_empty_values_are_null_as_kafka_writes_them(
 
 
 async def test_unanswered_operation_ends(zookeeper: ZooKeeper, tree: ZooKeeperTree) -> None:
-    """A server that hangs with its port open: the caller hears within the operation's time."""
+    """A server hangs with its port open: the caller gets an error within the operation's time."""
     assert zookeeper.process is not None
     zookeeper.process.popen.send_signal(signal.SIGSTOP)
     pid = zookeeper.process.popen.pid
@@ -138,7 +138,7 @@ async def test_unanswered_operation_ends(zookeeper: ZooKeeper, tree: ZooKeeperTr
 
 
 class OneCluster:
-    """A cluster with its tree, and its listener's silence."""
+    """A cluster with its tree, and a listener that ignores changes."""
 
     def __init__(self, address: str, broker_id: int = 0) -> None:
         self.tree = ZooKeeperTree(address, session_timeout_ms=SESSION_TIMEOUT_MS)
@@ -170,65 +170,65 @@ async def test_expired_session_is_renewed_with_everything_it_held(
     zookeeper: ZooKeeper,
 ) -> None:
     """The session is ended from outside: broker id, controller and watches come back."""
-    one = OneCluster(zookeeper.connect)
-    await one.cluster.start()
-    await one.cluster.create_topic("before")
-    first_id = await one.cluster.next_producer_id()  # type: ignore[misc]
-    first_epoch = one.cluster.image.controller_epoch
-    old_session = one.tree.session_id
+    cluster = OneCluster(zookeeper.connect)
+    await cluster.cluster.start()
+    await cluster.cluster.create_topic("before")
+    first_id = await cluster.cluster.next_producer_id()  # type: ignore[misc]
+    first_epoch = cluster.cluster.image.controller_epoch
+    old_session = cluster.tree.session_id
 
-    await one.tree.lose_session()
-    await one.sessions.wait_for(SessionEvent.RENEWED)
+    await cluster.tree.lose_session()
+    await cluster.sessions.wait_for(SessionEvent.RENEWED)
 
-    assert one.tree.session_id != old_session
-    await wait_registered(one.tree, "/brokers/ids/0", one.tree.session_id)
-    await wait_registered(one.tree, "/controller", one.tree.session_id)
-    async with one.cluster._context.lock:  # the follower has finished its step
+    assert cluster.tree.session_id != old_session
+    await wait_registered(cluster.tree, "/brokers/ids/0", cluster.tree.session_id)
+    await wait_registered(cluster.tree, "/controller", cluster.tree.session_id)
+    async with cluster.cluster._context.lock:  # the follower has finished its step
         pass
-    assert one.cluster.is_controller
-    assert one.cluster.image.controller_epoch == first_epoch + 1
-    assert "before" in one.cluster.image.topics
-    topic = await one.cluster.create_topic("after")
+    assert cluster.cluster.is_controller
+    assert cluster.cluster.image.controller_epoch == first_epoch + 1
+    assert "before" in cluster.cluster.image.topics
+    topic = await cluster.cluster.create_topic("after")
     assert topic.partitions[0].controller_epoch == first_epoch + 1
-    assert one.cluster.next_producer_id() == first_id + 1
-    await one.cluster.close()
+    assert cluster.cluster.next_producer_id() == first_id + 1
+    await cluster.cluster.close()
 
 
 async def test_outage_while_serving(zookeeper: ZooKeeper) -> None:
-    """Reading goes on, ids that are at hand are given, writes are retriable errors; all heals."""
-    one = OneCluster(addresses(zookeeper))
-    await one.cluster.start()
-    await one.cluster.create_topic("t")
-    first = await one.cluster.next_producer_id()  # type: ignore[misc]
+    """Reading goes on, known ids are given out, writes get retriable errors; all recovers."""
+    cluster = OneCluster(addresses(zookeeper))
+    await cluster.cluster.start()
+    await cluster.cluster.create_topic("t")
+    first = await cluster.cluster.next_producer_id()  # type: ignore[misc]
     zookeeper.stop()
-    await one.sessions.wait_for(SessionEvent.SUSPENDED)
+    await cluster.sessions.wait_for(SessionEvent.SUSPENDED)
 
-    assert one.cluster.image.topics["t"].partitions[0].leader == 0
-    assert one.cluster.next_producer_id() == first + 1
+    assert cluster.cluster.image.topics["t"].partitions[0].leader == 0
+    assert cluster.cluster.next_producer_id() == first + 1
     with pytest.raises(CoordinationError):
-        await one.cluster.create_topic("u")
+        await cluster.cluster.create_topic("u")
     with pytest.raises(CoordinationError):
-        await one.cluster.alter_config("topics", "t", {"retention.ms": "1"})
+        await cluster.cluster.alter_config("topics", "t", {"retention.ms": "1"})
     for _ in range(998):
-        one.cluster.next_producer_id()
+        cluster.cluster.next_producer_id()
     with pytest.raises(KafkaError) as caught:
-        await one.cluster.next_producer_id()  # type: ignore[misc]
+        await cluster.cluster.next_producer_id()  # type: ignore[misc]
     assert caught.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     zookeeper.start()
-    await one.sessions.wait_for(SessionEvent.RESUMED)
-    await one.cluster.create_topic("u")
-    assert await one.cluster.next_producer_id() == first + 1000  # type: ignore[misc]
-    await one.cluster.close()
+    await cluster.sessions.wait_for(SessionEvent.RESUMED)
+    await cluster.cluster.create_topic("u")
+    assert await cluster.cluster.next_producer_id() == first + 1000  # type: ignore[misc]
+    await cluster.cluster.close()
 
 
 async def test_closing_while_zookeeper_is_away_ends(zookeeper: ZooKeeper) -> None:
-    one = OneCluster(zookeeper.connect)
-    await one.cluster.start()
+    cluster = OneCluster(zookeeper.connect)
+    await cluster.cluster.start()
     zookeeper.stop()
-    await one.sessions.wait_for(SessionEvent.SUSPENDED)
+    await cluster.sessions.wait_for(SessionEvent.SUSPENDED)
     async with asyncio.timeout(WAIT_S):
-        await one.cluster.close()
+        await cluster.cluster.close()
 
 
 async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
@@ -280,7 +280,7 @@ async def test_restart_after_kill_9_waits_for_the_old_session(zookeeper: ZooKeep
 async def test_session_kept_in_the_data_directory_is_taken_up_at_once(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Killed and started again with the file: no wait for the old session, whose nodes are ours."""
+    """After a kill a start with the session's file waits for no old session: its nodes are ours."""
     path = tmp_path / "session"
     script = _KILLED.replace(
         "session_timeout_ms=2000", f"session_file=__import__('pathlib').Path({str(path)!r})"
@@ -298,8 +298,36 @@ async def test_session_kept_in_the_data_directory_is_taken_up_at_once(
     assert not path.exists()
 
 
+async def test_a_broker_that_takes_up_its_session_again_is_noticed_by_the_controller(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The new process replaces the registration at once: for the controller, a bounce."""
+    first = OneCluster(zookeeper.connect, 1)
+    await first.cluster.start()
+
+    def second() -> Cluster:
+        tree = ZooKeeperTree(zookeeper.connect, session_file=tmp_path / "session")
+        return Cluster(broker_id=2, tree=tree, clock=SystemClock(), registration_timeout_s=1)
+
+    killed, again = second(), second()
+    await killed.start()
+    async with asyncio.timeout(WAIT_S):
+        while 2 not in first.cluster.image.brokers:  # noqa: ASYNC110  nobody is told
+            await asyncio.sleep(0)
+    await first.cluster.create_topic("t", assignment={0: [2]})
+    async with first.cluster._context.lock:  # the controller looks when all of it is done
+        await killed.abandon()
+        await again.start()
+    await first.cluster._updater.wait_for_topic(
+        "t", lambda topic: topic is not None and topic.partitions[0].leader_epoch == 2, WAIT_S
+    )
+    assert first.cluster.image.topics["t"].partitions[0].leader == 2
+    await again.close()
+    await first.cluster.close()
+
+
 async def test_two_brokers_see_each_other(zookeeper: ZooKeeper) -> None:
-    """Registration, topics, configs and deletion travel; the second takes over as controller."""
+    """Registration, topics, configs and deletions are seen; the second becomes controller."""
     first, second = OneCluster(zookeeper.connect, 1), OneCluster(zookeeper.connect, 2)
     await first.cluster.start()
     await second.cluster.start()
@@ -308,7 +336,7 @@ async def test_two_brokers_see_each_other(zookeeper: ZooKeeper) -> None:
     await first.cluster._updater.wait_for_topic("none", lambda topic: topic is None, WAIT_S)
 
     created = await second.cluster.create_topic("t", 2, assignment={0: [2], 1: [1]})
-    assert [one.leader for one in created.partitions] == [2, 1]
+    assert [partition.leader for partition in created.partitions] == [2, 1]
     assert first.cluster.image.topics["t"].topic_id == created.topic_id
     grown = await second.cluster.create_partitions("t", 3, [[2]])
     assert grown.partitions[2].leader == 2
@@ -331,7 +359,7 @@ async def test_two_brokers_see_each_other(zookeeper: ZooKeeper) -> None:
 
 
 class ConfigQueue:
-    """A listener that hears of configs only."""
+    """A listener for configs only."""
 
     def __init__(self, queue: asyncio.Queue[tuple[str, str]]) -> None:
         self.queue = queue

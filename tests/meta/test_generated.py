@@ -1,4 +1,4 @@
-"""What is checked in is what the generator makes of the specs, and the specs are whole."""
+"""The generated files are those that the generator makes, and the specs are complete."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_spec_file_keeps_to_the_schema(path: Path) -> None:
 
 
 def fields_of(spec: MessageSpec) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every field at any depth, with where it is."""
+    """Yield every field at any depth, with its path."""
 
     def walk(fields: list[dict[str, Any]], where: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for field in fields:

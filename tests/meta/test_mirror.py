@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.compat.scenarios import load_all
-from tests.meta.test_tidy import PACKAGE, PRODUCT, ROOT, assert_none, is_generated, name_of
+from tests.meta.sources import PACKAGE, PRODUCT, ROOT, assert_none, is_generated, name_of
 
 UNIT = ROOT / "tests" / "unit"
 
 # Modules whose tests stand elsewhere, and where: each is shown better there than alone. A handler
 # with scenarios in tests/compat is compared with Apache Kafka there and needs no entry.
 TESTED_ELSEWHERE = {
+    "minibroker/testing/group_views.py": "test_broker: members of both protocols",
+    "minibroker/testing/real_kafka.py": "tests/integration/test_real_kafka_option.py",
+    "minibroker/server/call.py": "test_interceptor: an interceptor gets it",
+    "minibroker/config/entries.py": "test_describe: what they are made of",
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
+    "minibroker/handlers/encoded_struct.py": "test_metadata_topics, test_describe_configs",
     "minibroker/handlers/fetch_reading.py": "test_fetch: the reading half of Fetch",
     **{
         f"minibroker/pipeline/transforms/{name}.py": "tests/pipeline/test_inspect.py: with Spark"
@@ -28,6 +33,7 @@ TESTED_ELSEWHERE = {
             "jobs/replay",
             "jobs/rollup",
             "launch",
+            "outcome",
             "preflight",
             "preview",
             "replay_writer",
@@ -43,6 +49,7 @@ TESTED_ELSEWHERE = {
         f"minibroker/groups/classic/{name}.py": "tests/scenario/test_classic_groups.py: transcripts"
         for name in ("events", "joining", "rebalance", "sessions", "syncing")
     },
+    "minibroker/groups/member_requests.py": "tests/scenario: what the transcripts are made of",
     **{
         f"minibroker/groups/consumer/{name}.py": "tests/scenario/test_consumer_groups.py"
         for name in ("classic_members", "heartbeat", "leaving", "migration", "step", "targets")
@@ -101,7 +108,7 @@ def _test_of(path: Path) -> Path:
 
 
 def _mirrored(folder: Path) -> Path:
-    """What `folder`, seen from tests/unit, mirrors: all but benchmarks/ is below minibroker/."""
+    """Return the folder that a folder of tests/unit mirrors: benchmarks/ or one in minibroker/."""
     return (ROOT if folder.parts[:1] == ("benchmarks",) else PACKAGE) / folder
 
 
@@ -117,9 +124,8 @@ def _shares_a_test(path: Path) -> bool:
 
 
 def _names_a_part(path: Path, folder: Path) -> bool:
-    """`test_segment_roll.py` beside `segment.py`, or `test_quotas.py` beside `alter_quotas.py`.
-
-    A module's tests may be split by subject, and a pair of modules may share theirs.
+    """Return True for `test_segment_roll.py` beside `segment.py`, or `test_quotas.py` beside
+    `alter_quotas.py`.
     """
     name = path.stem.removeprefix("test_")
     return any(

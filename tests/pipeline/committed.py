@@ -1,4 +1,4 @@
-"""What a reader of committed records finds in a topic, and in the groups of the sink."""
+"""Reads the committed records of a topic, and the groups of the sink."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS: Final = 90.0
 
 
 class Record(NamedTuple):
-    """One record, without where it came to lie."""
+    """One record, without its offset."""
 
     value: bytes | None
     key: bytes | None
@@ -23,7 +23,7 @@ class Record(NamedTuple):
 
 
 def records(address: str, topic: str) -> dict[int, list[Record]]:
-    """Partition → its committed records in order, when no transaction is open any more."""
+    """Return partition → its committed records in order, once no transaction is open."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -39,8 +39,8 @@ def records(address: str, topic: str) -> dict[int, list[Record]]:
         partitions = list(consumer.list_topics(topic, SECONDS).topics[topic].partitions)
         names = [TopicPartition(topic, number, 0) for number in partitions]
         ends = {
-            one.partition: consumer.get_watermark_offsets(one, SECONDS, cached=False)[1]
-            for one in names
+            name.partition: consumer.get_watermark_offsets(name, SECONDS, cached=False)[1]
+            for name in names
         }
         found: dict[int, list[Record]] = {number: [] for number in partitions}
         consumer.assign(names)
@@ -80,14 +80,19 @@ def _add(
 
 
 def values(address: str, topic: str) -> list[bytes]:
-    """Sorted, of all partitions."""
-    return sorted(one.value or b"" for part in records(address, topic).values() for one in part)
+    """Return the values of all partitions, sorted."""
+    return sorted(
+        record.value or b"" for part in records(address, topic).values() for record in part
+    )
 
 
 def offsets(address: str, group: str) -> dict[tuple[str, int], tuple[int, str]]:
-    """(topic, partition) → committed offset and metadata."""
+    """Return (topic, partition) → committed offset and metadata."""
     client = AdminClient({"bootstrap.servers": address})
     request = [ConsumerGroupTopicPartitions(group)]
     answer = client.list_consumer_group_offsets(request, require_stable=True)
     found = answer[group].result(SECONDS).topic_partitions
-    return {(one.topic, one.partition): (one.offset, one.metadata) for one in found}
+    return {
+        (partition.topic, partition.partition): (partition.offset, partition.metadata)
+        for partition in found
+    }

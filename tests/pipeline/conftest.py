@@ -23,10 +23,13 @@ from minibroker.pipeline.session import session
 from minibroker.testing import Broker
 from tests.pipeline.spark_classes import spark_options
 from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS_VARIABLE
+from tests.support.made import required
+from tests.support.memory import directory_in_memory
 from tests.support.peers import ONE_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -44,16 +47,24 @@ SPARK_SETTINGS = {
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_java() -> Iterator[None]:
-    """Whatever starts Spark from here on, in this process or below it, has these options."""
+    """Set these options for every later start of Spark, in this process and below it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SPARK_OPTIONS_VARIABLE, spark_options())
         yield
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Yield an empty directory in memory: a job is judged by its rows, not by the disk."""
+    with directory_in_memory(request) as directory:
+        yield directory
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session of all tests; what one sets in `spark.conf` it must unset."""
-    scratch = tmp_path_factory.mktemp("spark")
+def spark(peers_directory: Path) -> Iterator[SparkSession]:
+    """Yield the session of all tests; a test that sets `spark.conf` must unset it."""
+    required(SPARK_CONNECTOR / ".done")
+    scratch = peers_directory / "spark"
     made = session(
         master="local[2]",
         app_name="minibroker tests",
@@ -70,32 +81,32 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def in_process() -> Iterator[Broker]:
-    """A minibroker in this process: its records can be looked at, its faults chosen."""
+    """Yield a minibroker in this process: tests can read its records and add faults."""
     with Broker(config=ONE_NODE) as broker:
         yield broker
 
 
 @pytest.fixture(scope="session")
 def minibroker_address(in_process: Broker) -> str:
-    """HOST:PORT of the minibroker in this process."""
+    """Return HOST:PORT of the minibroker in this process."""
     return in_process.bootstrap
 
 
 @pytest.fixture(scope="session")
 def process_address(minibroker: Minibroker) -> str:
-    """HOST:PORT of a minibroker in a process of its own."""
+    """Return HOST:PORT of a minibroker in a process of its own."""
     return minibroker.address
 
 
 @pytest.fixture(scope="session")
 def kafka_address(kafka_39: KafkaPeer) -> str:
-    """HOST:PORT of Apache Kafka 3.9.1."""
+    """Return HOST:PORT of Apache Kafka 3.9.1."""
     return kafka_39.address
 
 
 @pytest.fixture(params=["minibroker_address", "process_address", "kafka_address"])
 def address(request: pytest.FixtureRequest) -> str:
-    """Each kind of broker in turn: the same test, the same rows."""
+    """Return each kind of broker in turn: the same test, the same rows."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, str)
     return found
@@ -103,5 +114,5 @@ def address(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def topic() -> str:
-    """A name of the test's own."""
+    """Return a name that no other test has."""
     return f"pipeline-{next(_numbers)}"

@@ -1,4 +1,4 @@
-"""A job for the sink to be killed in: one topic into another, each record into its partition.
+"""A job whose sink is killed by tests: it copies a topic, each record into the same partition.
 
     python -m tests.pipeline.copying ADDRESS FROM TO CHECKPOINT now|follow
 
@@ -16,7 +16,7 @@ from tests.pipeline.killing import BATCH_ROWS, MASTER, SPARK_SETTINGS
 
 
 def main() -> None:
-    """Until all is copied, or for ever."""
+    """Copy until all is copied, or for ever."""
     address, source, target, checkpoint, when = sys.argv[1:]
     spark = session(master=MASTER, app_name="copying", conf=SPARK_SETTINGS)
     kafka = {"kafka.bootstrap.servers": address}

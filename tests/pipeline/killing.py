@@ -1,7 +1,7 @@
-"""A job is killed (-9) again and again at random moments: its driver, a Python worker, the broker.
+"""Kills a job (-9) again and again at random moments: its driver, a Python worker, the broker.
 
-A job runs as a user's does, in processes of its own: Python, Spark's JVM, a daemon of Python
-workers and the workers. They are one session, by which its victims are found:
+A job runs like a user's in processes of its own: Python, Spark's JVM, a daemon of Python workers
+and the workers. They share one session, by which they are found:
 
 | kind   | who dies                      | who goes on                                            |
 |--------|-------------------------------|--------------------------------------------------------|
@@ -9,11 +9,11 @@ workers and the workers. They are one session, by which its victims are found:
 | worker | one Python worker             | the driver, with a second attempt of the task          |
 | broker | minibroker                    | the job, when it is there again, or it fails           |
 
-A job that failed is started again, as a person would. The moment: whenever what the job has done
-(`done`) has grown by a random number, and a random fraction of a second later.
+A job that failed is started again, as a person would do. A kill comes when the progress (`done`)
+has grown by a random number, and a random fraction of a second later.
 
-`make pipeline-fire` (MINIBROKER_PIPELINE_KILLS=30) does it at length; MINIBROKER_PIPELINE_SEED
-makes another choice.
+`make pipeline-fire` (MINIBROKER_PIPELINE_KILLS=30) kills more often; MINIBROKER_PIPELINE_SEED makes
+another choice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BATCH_ROWS: Final = 100
 WAIT_S: Final = 300.0
 LOOK_S: Final = 0.05
 SECONDS_A_KILL: Final = 60
-"""For the time-out of a test, on a busy machine."""
+"""Seconds of each kill in the time-out of a test, on a busy machine."""
 
 MASTER: Final = "local[2,4]"
 """Two cores, and a task may fail three times."""
@@ -57,11 +57,11 @@ COMMAND_LINE: Final = [
     *("--master", MASTER),
     *(part for key, value in SPARK_SETTINGS.items() for part in ("--conf", f"{key}={value}")),
 ]
-"""The same as flags of `minibroker pipeline`."""
+"""The same settings as flags of `minibroker pipeline`."""
 
 
 class Job:
-    """A command that does a job, and all processes that come of it."""
+    """A command that runs a job, and all its processes."""
 
     def __init__(self, command: list[str], log: Path) -> None:
         self.command = [sys.executable, "-m", *command]
@@ -72,53 +72,53 @@ class Job:
 
     @property
     def pid(self) -> int:
-        """Of the Python that runs the driver."""
+        """Return the process id of the driver's Python."""
         assert self._process is not None
         return self._process.popen.pid
 
     def start(self) -> None:
-        """Once more; what an earlier start has left may still be there."""
+        """Start the command again; processes of an earlier start may still run."""
         self.starts += 1
         self._process = ManagedProcess(self.command, self._log, directory=ROOT)
         self._sessions.append(self.pid)
 
     def code(self) -> int | None:
-        """Its exit code, None while it runs."""
+        """Return the exit code, None while it runs."""
         assert self._process is not None
         return self._process.popen.poll()
 
     def kill(self, kind: str, dice: random.Random) -> bool:
-        """Kill the driver, or one of the Python workers; False: there is none."""
+        """Kill the driver, or one of the Python workers; return False if there is none."""
         if kind == "worker":
-            workers = [one for one in processes_of(self.pid) if one.is_worker]
+            workers = [process for process in processes_of(self.pid) if process.is_worker]
             return bool(workers) and end(dice.choice(workers).pid)
         self.kill_driver()
         return True
 
     def kill_driver(self) -> None:
-        """The JVM and the Python on top; workers have to notice by themselves."""
-        for one in processes_of(self.pid):
-            if one.is_jvm:
-                end(one.pid)
+        """Kill the JVM and its Python; the workers have to notice it themselves."""
+        for process in processes_of(self.pid):
+            if process.is_jvm:
+                end(process.pid)
         end(self.pid)
         assert self._process is not None
         self._process.popen.wait(WAIT_S)
 
     def close(self) -> None:
-        """Nothing of it is left."""
+        """Kill every process of the job."""
         for session in self._sessions:
-            for one in processes_of(session):
-                end(one.pid)
+            for process in processes_of(session):
+                end(process.pid)
         if self._process is not None:
             self._process.kill()
 
     def tail(self) -> str:
-        """The end of what it said."""
+        """Return the end of the output."""
         return self._log.read_text(errors="replace")[-3000:]
 
 
 class Process:
-    """One of a session, as /proc has it."""
+    """A process of a session, from /proc."""
 
     def __init__(self, pid: int, parent: int, command: str) -> None:
         self.pid = pid
@@ -128,7 +128,7 @@ class Process:
 
 
 def processes_of(session: int) -> list[Process]:
-    """Those that live; of the workers, not the daemon that forks them."""
+    """Return the running processes; of the workers, not the daemon that forks them."""
     found = []
     for directory in Path("/proc").glob("[0-9]*"):
         try:
@@ -139,14 +139,14 @@ def processes_of(session: int) -> list[Process]:
         parent, its_session = int(fields[1]), int(fields[3])
         if its_session == session:
             found.append(Process(int(directory.name), parent, command))
-    jvms = {one.pid for one in found if one.is_jvm}
-    for one in found:
-        one.is_worker = one.is_worker and one.parent not in jvms
+    jvms = {process.pid for process in found if process.is_jvm}
+    for process in found:
+        process.is_worker = process.is_worker and process.parent not in jvms
     return found
 
 
 def end(pid: int) -> bool:
-    """-9; False: it had ended."""
+    """Kill with -9; return False if the process has ended."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -155,7 +155,7 @@ def end(pid: int) -> bool:
 
 
 class Ends:
-    """How much has been written to a topic: the sum of its end offsets, markers included."""
+    """The number of records in a topic: the sum of its end offsets, markers included."""
 
     def __init__(self, address: str, topic: str, partitions: int) -> None:
         self._client = Consumer({"bootstrap.servers": address, "group.id": "ends", "log_level": 0})
@@ -163,7 +163,7 @@ class Ends:
         self._names = [TopicPartition(topic, number) for number in range(partitions)]
 
     def __call__(self) -> int:
-        """What was last seen while the broker does not answer."""
+        """Return the sum, or the last known sum while the broker does not answer."""
         for index, name in enumerate(self._names):
             try:
                 self._last[index] = self._client.get_watermark_offsets(name, 1.0, cached=False)[1]
@@ -172,7 +172,7 @@ class Ends:
         return sum(self._last)
 
     def close(self) -> None:
-        """Leave."""
+        """Close the client."""
         self._client.close()
 
 
@@ -218,7 +218,7 @@ def kill_anywhere(
 
 
 def wait_for(job: Job, holds: Callable[[], bool], what: str) -> None:
-    """Until `holds`; a job that has failed is started again, one that has ended is an error."""
+    """Wait until `holds`; start a failed job again, and raise for one that has ended."""
     deadline = time.monotonic() + WAIT_S
     pause = threading.Event()
     while not holds():
@@ -231,7 +231,7 @@ def wait_for(job: Job, holds: Callable[[], bool], what: str) -> None:
 
 
 def finish(job: Job) -> None:
-    """Start it, and again where it fails, until it ends well."""
+    """Start the job, and again after a failure, until it succeeds."""
     deadline = time.monotonic() + WAIT_S
     pause = threading.Event()
     while job.code() != 0:

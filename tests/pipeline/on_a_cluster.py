@@ -1,4 +1,4 @@
-"""Both sources and every job on one session, and what they did as JSON: for `test_cluster`.
+"""Both sources and every job on one session, with the results as JSON, for `test_cluster`.
 
 python -m tests.pipeline.on_a_cluster MASTER BOOTSTRAP TOPIC DIRECTORY
 """
@@ -28,7 +28,7 @@ BATCH_ROWS = 250
 
 
 def main(master: str, bootstrap: str, topic: str, directory: str) -> None:
-    """Read `topic`, archive it, replay it into `<topic>-copy`, roll it up, look at it."""
+    """Read `topic`, archive it, replay it into `<topic>-copy`, roll it up, inspect it."""
     here = Path(directory)
     spark = session(master=master, app_name="on a cluster", conf=SETTINGS)
     try:
@@ -64,7 +64,7 @@ def main(master: str, bootstrap: str, topic: str, directory: str) -> None:
             "replayed": replayed.rows,
             "rolled": rolled.rows,
             "windows": [[row.start, row.total] for row in windows],
-            "looked": sum(one.records for one in looked.topics[0].partitions),
+            "looked": sum(partition.records for partition in looked.topics[0].partitions),
         }
         seen = set(spark.sparkContext.parallelize(range(64), 16).map(where).collect())
         found["executors"] = len({directory for directory, _ in seen})
@@ -76,14 +76,14 @@ def main(master: str, bootstrap: str, topic: str, directory: str) -> None:
 
 
 def positions(rows: DataFrame) -> list[tuple[int, int]]:
-    """Partition and offset of each, sorted."""
+    """Return partition and offset of each row, sorted."""
     return sorted(
         (row.partition, row.offset) for row in rows.select("partition", "offset").collect()
     )
 
 
 def where(_: int) -> tuple[str, str]:
-    """The directory of the executor that is asked, and the file that its package is in."""
+    """Return the directory of the executor, and the file that its package is in."""
     return Path.cwd().name, Path(minibroker.__file__).parents[1].name
 
 

@@ -1,11 +1,10 @@
-"""Spark's classes as Java maps them, so that each of its many starts in the tests is a short one.
+"""Spark's classes in a file that Java maps, so that each of its many starts in the tests is short.
 
     python -m tests.pipeline.spark_classes FILE
 
-A start of Spark loads and checks some fifteen thousand classes. Java can write what it has made of
-them to a file when it ends (class data sharing, JEP 350) and map that at later starts. The file is
-of this Java and these jars; Java does without it where either has changed, and so do the tests
-where nobody has made it.
+A start of Spark loads and checks some fifteen thousand classes. Java can write the loaded classes
+to a file when it ends (class data sharing, JEP 350) and map it at later starts. The file belongs to
+this Java and these jars; if either changes, Java ignores it. The tests also run without it.
 """
 
 from __future__ import annotations
@@ -22,28 +21,29 @@ from minibroker.pipeline import archive, rollup
 from minibroker.pipeline.session import session
 from minibroker.testing import Broker
 from tests.pipeline import topics
-from tests.support.java import ROOT, SPARK_OPTIONS, SPARK_OPTIONS_VARIABLE
+from tests.support.java import SPARK_OPTIONS, SPARK_OPTIONS_VARIABLE
+from tests.support.made import BUILD
 from tests.support.peers import ONE_NODE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CLASSES: Final = ROOT / "build" / "spark-classes.jsa"
+CLASSES: Final = BUILD / "spark-classes.jsa"
 END_SECONDS: Final = 300
 
 _SILENT: Final = "-Xlog:disable"
-"""That a file is not of these classes Java would say on stdout, where the jobs' own words are."""
+"""Keeps Java from reporting on stdout, among the jobs' own words, that the file does not fit."""
 
 
 def spark_options() -> str:
-    """Options of Java for Spark: quick to start, and with the file where there is one."""
+    """Return Java's options for Spark: a quick start, and the file if there is one."""
     if not CLASSES.exists():
         return SPARK_OPTIONS
     return f"{SPARK_OPTIONS} {_SILENT} -XX:SharedArchiveFile={CLASSES}"
 
 
 def write(path: Path) -> None:
-    """Have Java write the classes that two small jobs need."""
+    """Make Java write the classes that two small jobs need."""
     os.environ[SPARK_OPTIONS_VARIABLE] = (
         f"{SPARK_OPTIONS} {_SILENT} -XX:ArchiveClassesAtExit={path}"
     )
@@ -60,7 +60,7 @@ def write(path: Path) -> None:
 
 
 def _work(spark: SparkSession, address: str, directory: Path) -> None:
-    """Python's sources, streams, windows and files."""
+    """Use Python's sources, streams, windows and files."""
     topics.create(address, "numbers")
     client = topics.producer(address)
     for number in range(10):

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def rows_of(spark: SparkSession, directory: Path, file_format: str = "parquet") -> DataFrame:
-    """An archive as its readers see it, in order."""
+    """Return an archive as its readers see it, in order."""
     rows = all_rows(spark, str(directory), file_format)
     if file_format == "csv":
         rows = from_text(rows)
@@ -39,7 +39,7 @@ def rows_of(spark: SparkSession, directory: Path, file_format: str = "parquet") 
 
 
 def offsets_of(spark: SparkSession, directory: Path) -> dict[tuple[str, int], list[int]]:
-    """(topic, partition) → offsets in the archive, sorted, twice where they are there twice."""
+    """Return (topic, partition) → offsets in the archive, sorted, with repetitions."""
     found: dict[tuple[str, int], list[int]] = {}
     for row in rows_of(spark, directory).select("topic", "partition", "offset").collect():
         found.setdefault((row.topic, row.partition), []).append(row.offset)
@@ -47,12 +47,12 @@ def offsets_of(spark: SparkSession, directory: Path) -> dict[tuple[str, int], li
 
 
 def headers_of(row: Row) -> list[tuple[str, bytes | None]] | None:
-    """As a plain reader has them."""
-    return [(one.key, one.value) for one in row.headers] if row.headers else None
+    """Return the headers like a plain reader."""
+    return [(header.key, header.value) for header in row.headers] if row.headers else None
 
 
 def keep_for_ever(address: str, topic: str) -> None:
-    """Retention counts by the records' times, which are of 2023."""
+    """Set the retention of a topic to no limit: its records are of 2023."""
     wanted = ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[wanted])
     client = AdminClient({"bootstrap.servers": address})
@@ -63,7 +63,7 @@ def keep_for_ever(address: str, topic: str) -> None:
 def test_every_column_of_every_record(
     spark: SparkSession, address: str, topic: str, source: str, tmp_path: Path
 ) -> None:
-    """Odd records, those of aborted transactions and the broker's times; beside a plain reader."""
+    """Odd records, aborted transactions and the broker's times, compared with a plain reader."""
     names = topics.fill_odd(address, topic)
     for name in names:
         keep_for_ever(address, name)
@@ -83,10 +83,10 @@ def test_every_column_of_every_record(
         wanted = records(address, name)[0]
         found = [row for row in rows if row.topic == name]
         assert [(row.value, row.key, headers_of(row)) for row in found] == [
-            (one.value, one.key, one.headers) for one in wanted
+            (record.value, record.key, record.headers) for record in wanted
         ]
         assert [round(row.timestamp.timestamp() * 1000) for row in found] == [
-            one.timestamp_ms for one in wanted
+            record.timestamp_ms for record in wanted
         ]
         assert {row.timestampType for row in found} == {1 if name.endswith("appended") else 0}
         assert all(row.date == row.timestamp.date() for row in found)
@@ -101,8 +101,14 @@ def test_text_formats_hold_the_same(
     names = topics.fill_odd(minibroker_address, topic)
     for name in names:
         keep_for_ever(minibroker_address, name)
-    for one in ("parquet", file_format):
-        archive(names, to=tmp_path / one, bootstrap=minibroker_address, format=one, spark=spark)
+    for wrong_format in ("parquet", file_format):
+        archive(
+            names,
+            to=tmp_path / wrong_format,
+            bootstrap=minibroker_address,
+            format=wrong_format,
+            spark=spark,
+        )
     assert (
         rows_of(spark, tmp_path / file_format, file_format).collect()
         == rows_of(spark, tmp_path / "parquet").collect()
@@ -112,7 +118,7 @@ def test_text_formats_hold_the_same(
 def test_the_next_run_goes_on_and_takes_new_partitions(
     spark: SparkSession, address: str, topic: str, tmp_path: Path
 ) -> None:
-    """Also with the other source: their offsets in the checkpoint are the same."""
+    """The other source goes on, too: both have the same offsets in the checkpoint."""
     topics.create(address, topic, 1)
     topics.send(address, topic, 50)
     here = tmp_path / "archive"
@@ -129,7 +135,7 @@ def test_the_next_run_goes_on_and_takes_new_partitions(
 def test_a_pattern_follows_until_it_is_told_to_stop(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """What is produced meanwhile and a topic that is made meanwhile are in it; then it ends."""
+    """New records and a new topic are archived meanwhile; then the job ends."""
     address = minibroker_address
     for name in ("a", "b"):
         topics.create(address, f"{topic}-{name}")
@@ -163,7 +169,7 @@ def test_a_pattern_follows_until_it_is_told_to_stop(
     assert offsets_of(spark, here) == {(f"{topic}-{name}", 0): list(range(5)) for name in "abc"}
 
 
-def test_what_cannot_work_is_one_sentence_and_writes_nothing(
+def test_impossible_jobs_are_one_sentence_and_write_nothing(
     spark: SparkSession,
     minibroker_address: str,
     topic: str,

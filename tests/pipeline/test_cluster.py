@@ -1,7 +1,7 @@
 """The same code and the same result on a cluster: a master and two workers, each with executors.
 
-In processes of their own, since a JVM has one SparkContext. The workers get the package as a file:
-what they import is what the driver has, whether or not it is installed there.
+They run in processes of their own, since a JVM has one SparkContext. The workers get the package as
+a file: they import the driver's package, whether or not it is installed there.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ NOON_MS = 1_795_262_400_000
 
 
 @pytest.mark.timeout(900)
-def test_every_job_on_two_workers_does_what_it_does_here(
+def test_every_job_does_the_same_on_two_workers(
     process_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """Here is what the other tests see: all records, in their partitions, and each window once."""
+    """The same results as in the other tests: all records, in their partitions, and each window
+    once.
+    """
     fill(process_address, topic)
     found = run("local-cluster[2,1,512]", process_address, topic, tmp_path)
     # Such a cluster leaves its executors' directories beside Spark itself.
@@ -57,7 +59,7 @@ def test_every_job_on_two_workers_does_what_it_does_here(
 
 
 def fill(address: str, topic: str) -> None:
-    """The topic that the jobs read, and the one that they write."""
+    """Fill the topic that the jobs read, and make the topic that they write."""
     for made in (topic, f"{topic}-copy"):
         topics.create(address, made, PARTITIONS, {"retention.ms": "-1"})
     client = topics.producer(address)
@@ -73,7 +75,7 @@ def fill(address: str, topic: str) -> None:
 
 
 def run(master: str, bootstrap: str, topic: str, directory: Path) -> dict[str, Any]:
-    """What `on_a_cluster` says that it did."""
+    """Return the results of `on_a_cluster`."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.pipeline.on_a_cluster"),

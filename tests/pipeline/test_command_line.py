@@ -31,10 +31,8 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "minibroker", "pipeline", *words]
 
 
-def test_a_dry_run_says_what_would_be_done(
-    minibroker_address: str, topic: str, tmp_path: Path
-) -> None:
-    """All of it without Spark, and so at once; nothing is made."""
+def test_a_dry_run_shows_the_plan(minibroker_address: str, topic: str, tmp_path: Path) -> None:
+    """It answers at once, because it needs no Spark; nothing is made."""
     topics.create(minibroker_address, topic, 3)
     topics.send(minibroker_address, topic, 7)
     example = tmp_path / "example.json"
@@ -70,8 +68,10 @@ def test_a_dry_run_says_what_would_be_done(
 def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
     minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """What was told as done is in the archive, and the next run has nothing to do twice. And no
-    batch starts `readlink`, which Hadoop would do for each file of a checkpoint."""
+    """Reported batches are in the archive, and the next run repeats none.
+
+    No batch starts `readlink`, which Hadoop would do for each file of a checkpoint.
+    """
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 50)
     words = ("archive", "--topic", topic, "--to", str(tmp_path / "out"), "--follow")
@@ -131,7 +131,7 @@ def test_no_java_is_one_sentence(minibroker_address: str, topic: str, tmp_path: 
 
 
 def program_that_tells(name: str, log: Path, directory: Path) -> Path:
-    """`directory`, with a program `name` in it that tells of each call before it does its work."""
+    """Return `directory`, with a program `name` in it that logs each call before its work."""
     directory.mkdir()
     script = directory / name
     script.write_text(f'#!/bin/sh\necho "$@" >>{log}\nexec {shutil.which(name)} "$@"\n')
@@ -140,7 +140,7 @@ def program_that_tells(name: str, log: Path, directory: Path) -> Path:
 
 
 def on_a_terminal(words: list[str], directory: Path) -> tuple[int, str]:
-    """Exit code, and all that the terminal got."""
+    """Return the exit code and the output on a terminal."""
     ours, its = pty.openpty()
     with subprocess.Popen(words, stdout=its, stderr=its, stdin=its, cwd=directory) as process:
         os.close(its)
@@ -151,7 +151,7 @@ def on_a_terminal(words: list[str], directory: Path) -> tuple[int, str]:
 
 
 def _read_all(terminal: int) -> Iterator[bytes]:
-    """Until the last process that has the other end is gone; Linux then says EIO."""
+    """Yield the output until the last process with the other end is gone (EIO on Linux)."""
     deadline = time.monotonic() + SECONDS
     with contextlib.suppress(OSError):
         while part := os.read(terminal, 65536):

@@ -1,4 +1,4 @@
-"""Small files by Hadoop, which is asked for URLs, and by Python: the same calls, one result."""
+"""Small files through Hadoop (for URLs) and through Python: the same calls, the same results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from minibroker.pipeline.files import Files, HadoopFiles, LocalFiles
+from minibroker.pipeline.files import FileSystem, HadoopFiles, LocalFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("kind", ["python", "hadoop"])
-def test_what_jobs_do_with_them(spark: SparkSession, kind: str, tmp_path: Path) -> None:
-    files: Files = LocalFiles() if kind == "python" else HadoopFiles(spark)
+def test_calls_that_jobs_make(spark: SparkSession, kind: str, tmp_path: Path) -> None:
+    files: FileSystem = LocalFiles() if kind == "python" else HadoopFiles(spark)
     root = f"{tmp_path.as_uri()}/a b=ü"
     files.write(f"{root}/x/one", "first")
     files.write(f"{root}/x/one", "Ä")  # an old one is replaced, and its checksum

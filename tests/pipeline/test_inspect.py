@@ -1,4 +1,4 @@
-"""`inspect`: its transforms on rows written here, and the whole of it on topics and directories."""
+"""`inspect`: its transforms on rows written here, and the whole job on topics and directories."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOON_MS = 1_790_000_000_000
 
 
 def records(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
-    """Of (partition, offset, milliseconds, key, value)."""
+    """Return records of (partition, offset, milliseconds, key, value)."""
     return spark.createDataFrame(
         [
             (key, value, "t", partition, offset, datetime.fromtimestamp(ms / 1000, UTC), 0)
@@ -227,7 +227,7 @@ def test_codecs_and_defects(spark: SparkSession) -> None:
 
 
 def write_skewed(directory: Path) -> None:
-    """Four partitions: one key fills the second, the last is empty, each has something wrong."""
+    """Write four partitions: one key fills the second, the last is empty, each has a defect."""
     for partition, count in enumerate((300, 2400, 300, 0)):
         log = directory / f"orders-{partition}" / names.segment_file(0, names.LOG)
         log.parent.mkdir(parents=True)
@@ -258,25 +258,31 @@ def write_skewed(directory: Path) -> None:
         log.write_bytes(b"".join(parts))
 
 
-def test_a_directory_is_inspected_and_the_page_says_what_is_true(
+def test_a_directory_is_inspected_and_the_page_shows_its_contents(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A relative one, too, which Spark's processes would look for elsewhere."""
+    """A relative path works, too, although Spark's processes run in another directory."""
     write_skewed(tmp_path / "logs")
     page = tmp_path / "page.html"
     monkeypatch.chdir(tmp_path)
     found = inspect(log_dir="logs", report=page, spark=spark)
     [topic] = found.topics
-    assert [one.records for one in topic.partitions] == [300, 2400, 300, 0]
-    assert [one.out_of_order for one in topic.partitions] == [3, 24, 3, 0]
+    assert [partition.records for partition in topic.partitions] == [300, 2400, 300, 0]
+    assert [partition.out_of_order for partition in topic.partitions] == [3, 24, 3, 0]
     assert topic.partitions[1].most_behind_ms == 4_990
     assert topic.frequent_keys[0] == FrequentKey("hot", 2160, 1)
-    assert sum(one.records for one in topic.slices) == 3000
-    assert [(one.producer_id, one.missing) for one in topic.producers] == [(0, 7), (1, 7), (2, 7)]
-    assert [(one.codec, one.batches, one.records) for one in topic.codecs] == [("gzip", 30, 3000)]
+    assert sum(time_slice.records for time_slice in topic.slices) == 3000
+    assert [(producer.producer_id, producer.missing) for producer in topic.producers] == [
+        (0, 7),
+        (1, 7),
+        (2, 7),
+    ]
+    assert [(codec.codec, codec.batches, codec.records) for codec in topic.codecs] == [
+        ("gzip", 30, 3000)
+    ]
     assert topic.unfolded_bytes > 5 * topic.stored_bytes
-    assert [(one.partition, one.size_bytes) for one in topic.defects] == [(2, 30)]
-    said = [one.text for one in findings(topic) if one.is_warning]
+    assert [(defect.partition, defect.size_bytes) for defect in topic.defects] == [(2, 30)]
+    said = [finding.text for finding in findings(topic) if finding.is_warning]
     assert said[0] == (
         "Skewed: partition 1 holds 80 % of the records, 3.2 times the fair share of 4 partitions; "
         "the key “hot” alone makes 90 % of that partition."
@@ -297,7 +303,7 @@ def test_a_topic_is_inspected_by_its_broker_with_the_lag_of_groups(
 
     [found] = inspect(topic, bootstrap=address, spark=spark).topics
 
-    assert [one.records for one in found.partitions] == [60, 20]
+    assert [partition.records for partition in found.partitions] == [60, 20]
     assert (found.keys, found.out_of_order, found.codecs) == (60, 0, ())
     assert found.groups == (GroupLag(f"of-{topic}", "empty", 15, 2, 1),)
 

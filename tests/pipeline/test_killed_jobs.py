@@ -1,4 +1,4 @@
-"""Jobs are killed anywhere: afterwards every record is there, or counts, exactly once."""
+"""Jobs are killed at random moments: afterwards every record is there, or counts, exactly once."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ BATCHES_A_KILL = 6
 FILES_OF_A_ROLLUP = 60
 MINUTES_A_RUN = 20
 NEW_MINUTES_A_RUN = 12
-"""The others have been in the run before: their windows grow."""
+"""New minutes of a run; the other minutes were there before, and their windows grow."""
 RECORDS_A_MINUTE = 10
 OPEN_MINUTES = 11
-"""The watermark lies ten minutes behind the last one."""
+"""Minutes that are open in the end: the watermark is ten minutes behind the last one."""
 NOON_MS = 1_795_262_400_000
 
 
 class Work:
-    """Values in the topic `source`, unique, and where they went."""
+    """Unique values in the topic `source`, and their destination."""
 
     def __init__(self, broker: Minibroker) -> None:
         self._address = broker.address
@@ -66,7 +66,7 @@ class Work:
         topics.create(broker.address, "source", PARTITIONS)
 
     def produce(self, number: int, rows: int = BATCHES_A_KILL * BATCH_ROWS) -> None:
-        """Some more; `number` is of the call."""
+        """Produce more values; `number` is the number of the call."""
         producer = Producer({"bootstrap.servers": self._address, "linger.ms": 5})
         for row in range(rows):
             value = b"%d-%d" % (number, row)
@@ -78,7 +78,7 @@ class Work:
 def test_archive_killed_anywhere(
     spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path
 ) -> None:
-    """It follows a topic that grows, and a last run copies the rest."""
+    """The job follows a topic that grows, and a last run copies the rest."""
     broker = new_broker()
     work = Work(broker)
     directory = tmp_path / "archive"
@@ -113,7 +113,7 @@ def test_archive_killed_anywhere(
 def test_replay_killed_anywhere(
     spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path
 ) -> None:
-    """It has more to write than it can between all kills; a last run writes the rest at once."""
+    """The job has too much to write between the kills; a last run writes the rest at once."""
     broker = new_broker()
     work = Work(broker)
     work.produce(0, rows=BATCHES_A_KILL * BATCH_ROWS * (KILLS + 1))
@@ -136,7 +136,7 @@ def test_replay_killed_anywhere(
         ends.close()
 
     found = records(broker.address, "target")
-    assert {number: [one.value for one in part] for number, part in found.items()} == dict(
+    assert {number: [record.value for record in part] for number, part in found.items()} == dict(
         enumerate(work.written)
     ), (killed, job.starts)
     assert sum(killed.values()) == KILLS
@@ -147,7 +147,7 @@ def test_rollup_killed_anywhere(
 ) -> None:
     """Each run ends by itself if it is not killed: with final rows, provisional rows, or between.
 
-    A moment is so many files that the run has made, whatever they are for.
+    A moment is a number of files that the run has made, of any kind.
     """
     broker = new_broker()
     topics.create(broker.address, "source", PARTITIONS, {"retention.ms": "-1"})
@@ -184,7 +184,7 @@ def test_rollup_killed_anywhere(
 
 
 def produce_minutes(address: str, number: int) -> Counter[int]:
-    """Records in the order of their time; minute → how many."""
+    """Produce records in the order of their time; return minute → number of records."""
     client = topics.producer(address)
     first = number * NEW_MINUTES_A_RUN
     minutes = [first + row // RECORDS_A_MINUTE for row in range(MINUTES_A_RUN * RECORDS_A_MINUTE)]
@@ -197,5 +197,5 @@ def produce_minutes(address: str, number: int) -> Counter[int]:
 
 
 def files_in(directory: Path) -> set[str]:
-    """All of them, whatever they are for; they come and go."""
+    """Return all files, of any kind; they come and go."""
     return {f"{path}/{name}" for path, _, names in os.walk(directory) for name in names}

@@ -1,4 +1,4 @@
-"""The sink is killed anywhere: afterwards every record is there exactly once, and in order."""
+"""The sink is killed at random moments: afterwards every record is there exactly once, in order."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_pat
         ends.close()
 
     found = records(broker.address, "target")
-    assert {number: [one.value for one in part] for number, part in found.items()} == dict(
+    assert {number: [record.value for record in part] for number, part in found.items()} == dict(
         enumerate(written)
     ), (killed, job.starts)
     assert sum(killed.values()) == KILLS

@@ -1,8 +1,8 @@
 """The README's section about the pipeline, typed from an empty directory, on a new broker.
 
-The commands run as they stand there, in their order; the examples in Python after them, from
-nothing again. They run in the session of these tests, which saves each the start of a Spark. What
-they leave is looked at: files, records, rows.
+The commands run unchanged and in order, then the examples in Python on a new broker. They run in
+the session of these tests, which saves starts of Spark. The test checks the files, records and rows
+that they leave.
 """
 
 from __future__ import annotations
@@ -34,13 +34,16 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 NOON_MS = 1_795_262_400_000
 RECORDS = 40
 BROKER = "127.0.0.1:9092"
-SECTION = [block for block in readme.blocks() if block.section == "Pipeline"]
+SECTIONS = ("Pipeline", "In Python", "In jobs of your own")
+SECTION = [block for block in readme.blocks() if block.section in SECTIONS]
 
 
 @pytest.fixture
 def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Address of a new broker that has only `orders`: an order a minute, by turns in two
-    partitions; the third one is empty. The working directory is empty.
+    """Yield the address of a new broker with the topic `orders` alone, in an empty working
+    directory.
+
+    It has an order for each minute, by turns in two partitions; the third one is empty.
     """
     monkeypatch.chdir(tmp_path)
     with Broker(config=ONE_NODE) as broker:
@@ -55,9 +58,9 @@ def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def typed(command: str, address: str, out: io.StringIO | None = None) -> str:
-    """Run `minibroker pipeline …`, and return what it prints; it ends well, without a complaint.
+    """Run `minibroker pipeline …` and return its output; it ends well and without a complaint.
 
-    Spark runs already, in another directory: so paths of this one begin at the root.
+    Spark runs already, in another directory, so the paths are absolute.
     """
     program, pipeline, *words = shlex.split(command.replace("./", f"{Path.cwd()}/"))
     assert (program, pipeline) == ("minibroker", "pipeline")
@@ -68,33 +71,39 @@ def typed(command: str, address: str, out: io.StringIO | None = None) -> str:
 
 
 class Terminal(io.StringIO):
-    """Where a person looks."""
+    """A terminal for the output."""
 
     def isatty(self) -> bool:
         return True
 
 
 def lines_left(terminal: str) -> list[str]:
-    """What stays on it, when progress has been written over."""
+    """Return the lines on the terminal after progress has been overwritten."""
     return [line.rpartition("\x1b[K")[2] for line in terminal.splitlines()]
 
 
 def revenue(spark: SparkSession, directory: Path) -> tuple[int, float, int]:
-    """Windows, revenue, orders: the same for Spark, by its lists, and for Arrow, by the files."""
+    """Return windows, revenue, orders: the same for Spark, by its lists, and for Arrow, by the
+    files.
+    """
     rows = spark.read.parquet(str(directory))
     names = ["window_start", "window_end", "country", "revenue", "orders", "date"]
     assert rows.columns == names
     by_arrow = dataset.dataset(directory, format="parquet", partitioning="hive").to_table()
     found = [rows.toArrow().to_pylist(), by_arrow.to_pylist()]
     sums = [
-        (len(one), sum(row["revenue"] for row in one), sum(row["orders"] for row in one))
-        for one in found
+        (
+            len(windows),
+            sum(row["revenue"] for row in windows),
+            sum(row["orders"] for row in windows),
+        )
+        for windows in found
     ]
     assert sums[0] == sums[1]
     return sums[0]
 
 
-def test_its_commands_leave_what_they_promise(
+def test_its_commands_leave_the_promised_files(
     spark: SparkSession, orders: str, tmp_path: Path
 ) -> None:
     install, archive, replay, rollup, inspect = readme.commands(SECTION)
@@ -123,7 +132,7 @@ def test_its_commands_leave_what_they_promise(
     assert left == {"archive", "revenue", "orders.html"}
 
 
-def test_its_examples_do_what_they_say(
+def test_its_examples_run(
     spark: SparkSession, orders: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples = [block.text for block in SECTION if block.language == "python"]

@@ -1,4 +1,4 @@
-"""`replay`: what was archived is in the topic, once, in order, whatever came between."""
+"""`replay`: the archived records are in the topic, once, in order, after any interruption."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from minibroker.pipeline import PipelineError, archive, replay
 from minibroker.pipeline.jobs.replay import check, run
 from minibroker.pipeline.plan import Kafka, ReplayPlan
-from minibroker.pipeline.replay_target import Target
+from minibroker.pipeline.replay_target import ReplayTarget
 from tests.pipeline import topics
 from tests.pipeline.committed import Record, records
 
@@ -26,17 +26,19 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 
 RECORDS = 300
 PARTITIONS = 4
-"""Of the archived topic; the last one is empty."""
+"""Partitions of the archived topic; the last one is empty."""
 
 Archived = tuple[dict[int, list[Record]], "Path"]
-"""What was in the topic, and the directory of its archive."""
+"""The records of the topic, and the directory of its archive."""
 
 
 @pytest.fixture(scope="module")
 def archived(
     spark: SparkSession, minibroker_address: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Archived:
-    """A topic of four partitions with gaps and odd records, and its archive in small batches."""
+    """Return a topic of four partitions with gaps and odd records, and its archive in small
+    batches.
+    """
     topic = "replay-origin"
     topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
     client = topics.producer(minibroker_address)
@@ -58,7 +60,7 @@ def archived(
 def test_partitions_times_and_everything_else_are_kept(
     spark: SparkSession, archived: Archived, address: str, topic: str
 ) -> None:
-    """On each broker, in several batches; the second run finds nothing to do."""
+    """On each broker, in several batches; the second run finds no records."""
     wanted, here = archived
     topics.create(address, topic, PARTITIONS, {"retention.ms": "-1"})
 
@@ -82,7 +84,7 @@ def test_partitions_times_and_everything_else_are_kept(
 def test_a_target_that_is_not_there_is_made(
     spark: SparkSession, archived: Archived, kafka_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """By Kafka here, by minibroker in the README's test: with the empty partition, too."""
+    """Kafka makes it, with the empty partition, too; the README's test covers minibroker."""
     wanted, here = archived
     address = kafka_address
     notes: list[Note] = []
@@ -93,12 +95,12 @@ def test_a_target_that_is_not_there_is_made(
         keep_partitions=True,
         checkpoint_directory=str(tmp_path / "checkpoint"),
     )
-    assert check(plan) == Target(PARTITIONS, is_there=False)
+    assert check(plan) == ReplayTarget(PARTITIONS, is_there=False)
     assert run(spark, plan, note=notes.append).rows == RECORDS
     assert [note.fields for note in notes] == [{"created_topic": topic, "partitions": PARTITIONS}]
     found = records(address, topic)
-    assert {number: [one.value for one in part] for number, part in found.items()} == {
-        number: [one.value for one in part] for number, part in wanted.items()
+    assert {number: [record.value for record in part] for number, part in found.items()} == {
+        number: [record.value for record in part] for number, part in wanted.items()
     }
     assert run(spark, plan, note=notes.append).rows == 0
     assert len(notes) == 1
@@ -107,7 +109,7 @@ def test_a_target_that_is_not_there_is_made(
 def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
     spark: SparkSession, archived: Archived, minibroker_address: str, topic: str
 ) -> None:
-    """By key: each key's records are in their order, and the archive may have grown meanwhile."""
+    """The records of each key are in order, and the archive may have grown meanwhile."""
     wanted, here = archived
     topics.create(minibroker_address, topic, 2)
     common = {"to_topic": topic, "bootstrap": minibroker_address, "spark": spark, "batch_rows": 60}
@@ -123,18 +125,18 @@ def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
         assert runs < 10
     replay(here, **common)
     found = records(minibroker_address, topic)
-    values = sorted(str(one.value) for part in found.values() for one in part)
-    assert values == sorted(str(one.value) for part in wanted.values() for one in part)
-    for key in {one.key for part in wanted.values() for one in part if one.key}:
-        assert [one.value for part in found.values() for one in part if one.key == key] == [
-            one.value for part in wanted.values() for one in part if one.key == key
-        ]
+    values = sorted(str(record.value) for part in found.values() for record in part)
+    assert values == sorted(str(record.value) for part in wanted.values() for record in part)
+    for key in {record.key for part in wanted.values() for record in part if record.key}:
+        assert [
+            record.value for part in found.values() for record in part if record.key == key
+        ] == [record.value for part in wanted.values() for record in part if record.key == key]
 
 
-def test_at_a_speed_what_is_due_is_written_when_it_is_due(
+def test_at_a_speed_records_are_written_when_they_are_due(
     spark: SparkSession, archived: Archived, minibroker_address: str, topic: str
 ) -> None:
-    """3.5 s of records at twice the pace: more than one batch, one of them after a second."""
+    """3.5 s of records at twice the speed: more than one batch, one of them after a second."""
     wanted, here = archived
     topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
     told: list[Batch] = []
@@ -154,7 +156,7 @@ def test_at_a_speed_what_is_due_is_written_when_it_is_due(
     assert records(minibroker_address, topic) == wanted
 
 
-def test_what_cannot_work_is_one_sentence_and_writes_nothing(
+def test_impossible_jobs_are_one_sentence_and_write_nothing(
     spark: SparkSession,
     archived: Archived,
     in_process: Broker,

@@ -1,4 +1,4 @@
-"""`rollup`: windows of time over JSON values, each once; what does not fit is set aside."""
+"""`rollup`: windows of time over JSON values, each once; bad values are set aside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pyarrow import dataset
 
 from minibroker.pipeline import PipelineError, rollup
-from minibroker.pipeline.running import Outcome
+from minibroker.pipeline.outcome import Outcome
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 
@@ -28,7 +28,7 @@ SCHEMA = "country STRING, amount DOUBLE, at BIGINT"
 
 
 def send(address: str, topic: str, values: list[tuple[int, str, float]]) -> None:
-    """(seconds after noon, country, amount) as JSON; the record has the same time."""
+    """Send (seconds after noon, country, amount) as JSON; the record has the same time."""
     client = topics.producer(address)
     for seconds, country, amount in values:
         at_ms = NOON_MS + seconds * 1000
@@ -38,7 +38,7 @@ def send(address: str, topic: str, values: list[tuple[int, str, float]]) -> None
 
 
 def send_bytes(address: str, topic: str, *values: bytes | None) -> None:
-    """Values as they are, of noon."""
+    """Send values unchanged, with the time of noon."""
     client = topics.producer(address)
     for value in values:
         client.produce(topic, value, b"key", timestamp=NOON_MS, partition=0)
@@ -46,9 +46,9 @@ def send_bytes(address: str, topic: str, *values: bytes | None) -> None:
 
 
 def windows_in(spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
-    """Seconds after noon, and the other columns, of a rollup's files.
+    """Return the windows of a rollup's files: seconds after noon, and the other columns.
 
-    Spark, which goes by its lists, and Arrow, which takes all files of Parquet, find the same.
+    Spark reads the files in its lists, Arrow all files of Parquet; both find the same.
     """
     by_spark = spark.read.parquet(str(directory)).drop("date").toArrow().to_pylist()
     files = dataset.dataset(directory, format="parquet", partitioning="hive")
@@ -72,8 +72,10 @@ def provisional_files(directory: Path) -> set[str]:
 def test_each_window_is_there_once_after_each_run(
     spark: SparkSession, address: str, topic: str, tmp_path: Path
 ) -> None:
-    """Late records count while they are not too late. What is open is there too, until the next
-    run: it replaces provisional rows by final ones, or by others."""
+    """Late records count until they are too late.
+
+    Open windows are there too, as provisional rows, until the next run replaces them.
+    """
     topics.create(address, topic, 1, {"retention.ms": "-1"})
     send(
         address, topic, [(0, "at", 1), (59, "at", 2), (30, "ch", 4), (70, "at", 8), (50, "at", 16)]
@@ -114,7 +116,7 @@ def test_each_window_is_there_once_after_each_run(
 def test_a_run_with_nothing_new_and_one_that_follows(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """The one writes provisional rows anew, the other takes them away and writes none."""
+    """The first writes the provisional rows again, the second removes them and writes none."""
     address, here = minibroker_address, tmp_path / "out"
     topics.create(address, topic, 1, {"retention.ms": "-1"})
 
@@ -166,8 +168,8 @@ def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
         spark=spark,
     )
     found = [
-        (json.loads(one.key or b""), json.loads(one.value or b""), one.timestamp_ms)
-        for one in records(address, target)[0]
+        (json.loads(record.key or b""), json.loads(record.value or b""), record.timestamp_ms)
+        for record in records(address, target)[0]
     ]
     start = "2026-11-21T{}:00.000Z"
     assert sorted((value["window_start"], value["max(amount)"]) for _, value, _ in found) == [
@@ -175,7 +177,7 @@ def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
         (start.format("12:00"), 2.0),
         ("2026-11-21T12:00:30.000Z", 2.0),
     ]
-    key, value, at_ms = next(one for one in found if one[2] == NOON_MS)
+    key, value, at_ms = next(record for record in found if record[2] == NOON_MS)
     assert key == {"window_start": start.format("12:00"), "land": "AT", "partition": 0}
     assert value["window_end"] == start.format("12:01")
     assert at_ms == NOON_MS
@@ -184,7 +186,7 @@ def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
 def test_bad_records_are_set_aside_and_counted(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """Without a place for them the job ends at the first one, and goes on when it gets one."""
+    """Without a directory for them the job ends at the first one; with one it goes on."""
     address = minibroker_address
     topics.create(address, topic, 1, {"retention.ms": "-1"})
     send(address, topic, [(0, "at", 1)])
@@ -221,7 +223,7 @@ def test_bad_records_are_set_aside_and_counted(
     assert (rows[2].value_base64, rows[0].value, rows[0].key) == ("/3t9", "{", "key")
 
 
-def test_what_cannot_work_is_one_sentence_and_writes_nothing(
+def test_impossible_jobs_are_one_sentence_and_write_nothing(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     address, here = minibroker_address, tmp_path / "out"

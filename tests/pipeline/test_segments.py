@@ -1,4 +1,4 @@
-"""Directories that minibroker and Kafka left behind, read with nobody running: the broker's rows.
+"""Directories of minibroker and Kafka, read while no broker runs: the rows are the broker's.
 
 Each broker is filled with every format and codec, transactions (one of them open for ever),
 compacted and shortened logs; its rows are taken over the network in both isolation levels; then it
@@ -21,6 +21,7 @@ from minibroker.storage import names
 from tests.pipeline import topics
 from tests.support.broker import Minibroker
 from tests.support.peers import ONE_NODE, KafkaPeer
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +43,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class Left(NamedTuple):
-    """What a broker left behind, and what it said before: rows by isolation level."""
+    """The directory of a broker, and its rows by isolation level before it was killed."""
 
     log_dir: Path
     rows: dict[str, Rows]
@@ -72,14 +73,16 @@ def left(
     broker.start()
     try:
         fill(broker.address, log_dir)
-        rows = {one: rows_of_broker(spark, broker.address, one) for one in ISOLATION}
+        rows = {
+            isolation: rows_of_broker(spark, broker.address, isolation) for isolation in ISOLATION
+        }
     finally:
         broker.kill()
     return Left(log_dir, rows)
 
 
 def fill(address: str, log_dir: Path) -> None:
-    """Everything that `topics` has, and what only files can get wrong."""
+    """Fill the broker with the topics of `topics`, and with cases that only files have."""
     topics.fill_formats(address, "of-")
     topics.fill_odd(address, "")
     topics.fill_transactional(address, "transactional")
@@ -94,7 +97,7 @@ def fill(address: str, log_dir: Path) -> None:
     [shortened] = client.delete_records([TopicPartition(SHORTENED, 0, 31)]).values()
     assert shortened.result(topics.SECONDS).low_watermark == 31
     checkpoint = log_dir / names.LOG_START_OFFSETS
-    topics.wait_until(
+    wait_until(
         lambda: checkpoint.exists() and f"{SHORTENED} 0 31" in checkpoint.read_text(),
         "the log start offset is in its checkpoint",
     )
@@ -102,7 +105,7 @@ def fill(address: str, log_dir: Path) -> None:
 
 
 def leave_open(address: str) -> None:
-    """Records of a transaction that nobody will end, and others behind them."""
+    """Write records of a transaction that is never ended, and others behind them."""
     topics.create(address, OPEN)
     topics.send(address, OPEN, 3)
     client = topics.producer(
@@ -170,7 +173,7 @@ def test_all_formats_and_codecs_were_among_them(spark: SparkSession, left: Left)
     }
 
 
-def test_batches_tell_what_was_aborted(spark: SparkSession, left: Left) -> None:
+def test_batches_show_aborted_transactions(spark: SparkSession, left: Left) -> None:
     reader = spark.read.format("minibroker-batches").option("subscribe", "transactional")
     of_topic = reader.load(str(left.log_dir))
     aborted = of_topic.where("isAborted").selectExpr("sum(records)").collect()[0][0]
@@ -207,7 +210,7 @@ def test_a_torn_tail_is_passed_by_and_told(spark: SparkSession, left: Left, tmp_
     assert defect.position + defect.sizeBytes == len(content) - 3
 
 
-def test_what_people_can_mend_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_mistakes_of_users_are_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="PipelineError") as raised:
         spark.read.format("minibroker-log").load(str(tmp_path / "nowhere")).count()
     assert str(explained(raised.value)) == (

@@ -1,4 +1,4 @@
-"""The session that everything else stands on: it starts, it stays quiet, it knows our time."""
+"""The Spark session of every job: it starts, it is quiet, its time zone is UTC."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from minibroker.pipeline import sinks
 from tests.pipeline import topics
 from tests.pipeline.committed import records, values
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +32,7 @@ OF_KAFKA = {"key": "cast(id as string)", "value": "if(id % 5 = 0, null, concat('
 
 @pytest.fixture(params=["process_address", "kafka_address"])
 def broker(request: pytest.FixtureRequest) -> str:
-    """Spark takes its time: two of the three kinds are enough here."""
+    """Return two of the three kinds of brokers: Spark is slow."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, str)
     return found
@@ -42,7 +43,7 @@ def options(address: str) -> dict[str, str]:
 
 
 def numbered(spark: SparkSession, count: int, **columns: str) -> DataFrame:
-    """Rows of `count` ids in two tasks; columns as SQL of `id`."""
+    """Return rows of `count` ids in two tasks; columns as SQL of `id`."""
     chosen = [f"{expression} as {name}" for name, expression in columns.items()]
     return spark.range(0, count, 1, 2).selectExpr(*chosen)
 
@@ -62,7 +63,7 @@ def test_a_frame_is_in_the_topic_as_the_connector_writes_it(
 
     ours, theirs = (
         {
-            partition: sorted((one.key, one.value, one.headers) for one in found)
+            partition: sorted((record.key, record.value, record.headers) for record in found)
             for partition, found in records(broker, name).items()
         }
         for name in (topic, f"{topic}-connector")
@@ -90,7 +91,7 @@ def test_rows_keep_their_time_and_partition(
 
     found = records(process_address, topic)
     assert {
-        number: sorted((one.value, now_ms - one.timestamp_ms) for one in part)
+        number: sorted((record.value, now_ms - record.timestamp_ms) for record in part)
         for number, part in found.items()
     } == {number: [(b"%d" % id_, id_) for id_ in (number, number + 3)] for number in range(3)}
 
@@ -98,8 +99,10 @@ def test_rows_keep_their_time_and_partition(
 def test_a_query_that_dies_in_a_micro_batch_goes_on_with_it(
     spark: SparkSession, broker: str, topic: str, tmp_path: Path
 ) -> None:
-    """In the third batch one of the two tasks writes and then the other fails, as if it was
-    killed; the restarted query repeats the batch, and every row is there once."""
+    """In the third batch one task writes and the other fails, as if it was killed.
+
+    The restarted query repeats the batch, and every row is there once.
+    """
     topics.create(broker, topic, 2)
     flag = tmp_path / "may-go-on"
     spark.dataSource.register(dying_source(broker, topic, flag))
@@ -122,11 +125,14 @@ def test_a_query_that_dies_in_a_micro_batch_goes_on_with_it(
 
 
 def run(start: Callable[[], StreamingQuery], is_done: Callable[[StreamingQuery], bool]) -> None:
-    """A query until it is done, or its error. Spark gives its Python in the driver ten seconds to
-    start, which a busy machine may not have: such a query is started again."""
+    """Run a query until it is done, or return its error.
+
+    Spark gives its Python in the driver ten seconds to start, which is short on a busy machine:
+    such a query is started again.
+    """
     while True:
         query = start()
-        topics.wait_until(lambda query=query: is_done(query) or not query.isActive, "it", SECONDS)
+        wait_until(lambda query=query: is_done(query) or not query.isActive, "it", SECONDS)
         query.stop()
         error = query.exception()
         if error is None:
@@ -136,8 +142,11 @@ def run(start: Callable[[], StreamingQuery], is_done: Callable[[StreamingQuery],
 
 
 def dying_source(address: str, topic: str, flag: Path) -> type[DataSource]:
-    """Ten numbers a micro-batch in two tasks; the second one of the third waits until the first
-    has written, and fails for as long as there is no file `flag`."""
+    """Return a source of ten numbers a micro-batch in two tasks.
+
+    The second task of the third batch waits until the first has written, and fails as long as there
+    is no file `flag`.
+    """
 
     class Reader(DataSourceStreamReader):
         def initialOffset(self) -> dict[str, int]:
@@ -155,7 +164,7 @@ def dying_source(address: str, topic: str, flag: Path) -> type[DataSource]:
         def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
             first, end = partition.value
             if first == 25 and not flag.exists():
-                topics.wait_until(
+                wait_until(
                     lambda: len(values(address, topic)) == 25, "the first task writes", SECONDS
                 )
                 raise RuntimeError("the task dies")
@@ -176,7 +185,7 @@ def dying_source(address: str, topic: str, flag: Path) -> type[DataSource]:
     return Dying
 
 
-def test_what_does_not_fit_is_one_sentence(
+def test_wrong_columns_are_one_sentence(
     spark: SparkSession, process_address: str, topic: str, tmp_path: Path
 ) -> None:
     topics.create(process_address, topic)

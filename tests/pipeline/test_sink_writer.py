@@ -1,4 +1,4 @@
-"""The tasks of the sink without Spark: whatever happens to one, its rows are there once."""
+"""The tasks of the sink without Spark: the rows of a task are there once, after any failure."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def of(address: str, topic: str | None, **more: str) -> SinkOptions:
 
 
 def at(topic: str, *, batch: int = 0, task: int = 0, tasks: int = 0, run: str = "a") -> Position:
-    """A query is named by the topic of the test here."""
+    """Return a position; the query has the name of the test's topic."""
     return Position("test", topic, run, batch, task, tasks)
 
 
 def rows(*numbers: int, size: int = 2, **columns: list[Any]) -> Iterator[pa.RecordBatch]:
-    """Values of these numbers, in Arrow batches of `size`."""
+    """Yield values of these numbers, in Arrow batches of `size`."""
     made = {"value": [b"%d" % number for number in numbers], **columns}
     yield from pa.table(made).to_batches(size)
 
 
 def begun(options: SinkOptions, topic: str) -> Transaction:
-    """An open transaction, of which rows 1 and 2 lie in the topic."""
+    """Return an open transaction, with rows 1 and 2 in the topic."""
     made = Transaction(options, at(topic))
     made.__enter__()
     made.begin()
@@ -54,7 +54,7 @@ def begun(options: SinkOptions, topic: str) -> Transaction:
 
 
 def failing(*numbers: int) -> Iterator[pa.RecordBatch]:
-    """As `rows`, and then the task that gives them fails."""
+    """Yield like `rows`, and then fail."""
     yield from rows(*numbers)
     raise EOFError("the other side is gone")
 
@@ -68,7 +68,10 @@ def test_a_repeated_micro_batch_is_written_once(address: str, topic: str) -> Non
     following = write_rows(options, at(topic, batch=1, run="b"), rows(4))
 
     assert values(address, topic) == [b"1", b"2", b"3", b"4"]
-    told = [(one.rows, one.is_repeated, one.is_first) for one in (first, again, after_restart)]
+    told = [
+        (written.rows, written.is_repeated, written.is_first)
+        for written in (first, again, after_restart)
+    ]
     assert told == [(3, False, True), (3, True, False), (3, True, True)]
     assert not following.is_repeated
 
@@ -113,7 +116,7 @@ def test_a_task_that_fails_leaves_nothing(address: str, topic: str) -> None:
 
 
 def test_a_task_that_vanishes_is_ended_by_its_next_attempt(address: str, topic: str) -> None:
-    """As after kill -9: records lie in the topic, the transaction is open, nobody says a word."""
+    """As after kill -9: records are in the topic, and the transaction is open."""
     topics.create(address, topic, 1)
     options = of(address, topic)
     vanished = begun(options, topic)
@@ -126,7 +129,7 @@ def test_a_task_that_vanishes_is_ended_by_its_next_attempt(address: str, topic: 
 
 
 def test_the_older_of_two_attempts_is_fenced(address: str, topic: str) -> None:
-    """Speculation, or a driver that does not know of its successor: both write the same task."""
+    """Speculation, or a driver with a successor: two attempts write the same task."""
     topics.create(address, topic, 2)
     options = of(address, topic)
 
@@ -143,7 +146,7 @@ def test_the_older_of_two_attempts_is_fenced(address: str, topic: str) -> None:
 
 
 def test_a_writer_that_was_fenced_long_ago_says_so(minibroker_address: str, topic: str) -> None:
-    """On a busy machine it is told in the background, before it sends its next rows."""
+    """On a busy machine the error comes in the background, before it sends its next rows."""
     topics.create(minibroker_address, topic, 1)
     options = of(minibroker_address, topic)
     (more,) = rows(1, 2)
@@ -161,7 +164,7 @@ def test_a_writer_that_was_fenced_long_ago_says_so(minibroker_address: str, topi
 
 
 def test_a_micro_batch_is_not_repeated_with_other_tasks(address: str, topic: str) -> None:
-    """Task 3 of 4 had written; now there are 2. None of them writes, whichever is asked."""
+    """Task 3 of 4 had written; now there are 2. None of them writes."""
     topics.create(address, topic, 2)
     options = of(address, topic)
     for task in range(4):
@@ -193,7 +196,7 @@ def test_more_tasks_than_before_are_noticed_by_the_new_ones(address: str, topic:
 
 
 def test_rows_that_moved_to_other_tasks_are_noticed(minibroker_address: str, topic: str) -> None:
-    """Where nobody said how many tasks there are: the repeated task has other rows."""
+    """The number of tasks is unknown: the repeated task has other rows."""
     topics.create(minibroker_address, topic, 2)
     options = of(minibroker_address, topic)
     write_rows(options, at(topic), rows(1, 2))
@@ -228,8 +231,10 @@ def test_a_checkpoint_older_than_the_topic_is_refused(minibroker_address: str, t
 
 
 def test_rows_say_where_they_go(address: str, topic: str) -> None:
-    """Topic and partition of each row, tombstones, times and headers; the first topic has the
-    marker."""
+    """Topic and partition of each row, tombstones, times and headers.
+
+    The first topic has the marker.
+    """
     other = f"{topic}-other"
     topics.create(address, topic, 2)
     topics.create(address, other, 1)

@@ -1,4 +1,4 @@
-"""The task's half of the source, without Spark: ranges end exactly, whatever lies at their ends."""
+"""The task's half of the source, without Spark: ranges end exactly, with any records there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
 @pytest.fixture
 def soon_suspicious(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker is asked after 0.1, 0.2 and 0.4 s of silence, not after 1, 2 and 4."""
+    """Ask the broker after 0.1, 0.2 and 0.4 s of silence, not after 1, 2 and 4."""
     monkeypatch.setattr(reader, "SUSPICION_S", 0.1)
 
 
@@ -26,9 +26,11 @@ def parsed(address: str, topic: str, **more: str) -> options.SourceOptions:
     return options.parse(given | more, streaming=False)
 
 
-def offsets_read(wanted: options.SourceOptions, one: OffsetRange) -> list[int]:
+def offsets_read(wanted: options.SourceOptions, span: OffsetRange) -> list[int]:
     return [
-        offset for batch in read_range(wanted, one) for offset in batch.column("offset").to_pylist()
+        offset
+        for batch in read_range(wanted, span)
+        for offset in batch.column("offset").to_pylist()
     ]
 
 
@@ -90,7 +92,7 @@ def test_a_range_ends_exactly_in_the_gaps_of_compaction(address: str, topic: str
 
 
 def delete_before(address: str, topic: str, offset: int) -> None:
-    """DeleteRecords: the log starts at `offset` from now on."""
+    """Send DeleteRecords: the log starts at `offset` from now on."""
     client = topics.AdminClient({"bootstrap.servers": address})
     asked = topics.TopicPartition(topic, 0, offset)
     for answer in client.delete_records([asked]).values():
@@ -113,11 +115,11 @@ def test_deleted_records_are_data_loss_or_left_out(address: str, topic: str) -> 
 
 @pytest.mark.usefixtures("soon_suspicious")
 def test_a_topic_that_is_gone_is_data_loss_or_left_out(address: str, topic: str) -> None:
-    one = OffsetRange(f"{topic}-never", 0, 0, 5)
+    span = OffsetRange(f"{topic}-never", 0, 0, 5)
 
     with pytest.raises(PipelineError, match="are gone"):
-        offsets_read(parsed(address, one.topic), one)
-    assert offsets_read(parsed(address, one.topic, failOnDataLoss="false"), one) == []
+        offsets_read(parsed(address, span.topic), span)
+    assert offsets_read(parsed(address, span.topic, failOnDataLoss="false"), span) == []
 
 
 def test_an_end_that_does_not_come_is_not_waited_for_longer_than_told(

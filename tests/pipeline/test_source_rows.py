@@ -1,4 +1,4 @@
-"""Both ways in give the same rows: our source and Spark's connector, from every kind of topic."""
+"""Both sources return the same rows: ours and Spark's connector, from every kind of topic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOTH = ("minibroker", "connector")
 
 
 def rows_of(spark: SparkSession, address: str, source: str, **more: str) -> list[tuple[Any, ...]]:
-    """Every row, by topic, partition and offset; bytes as bytes."""
+    """Return every row, by topic, partition and offset; bytes as bytes."""
     given = {"kafka.bootstrap.servers": address, **more}
     found = read_topics(spark, given, source=source).collect()
     rows = [tuple(_plain(value) for value in row) for row in found]
@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 def test_every_format_codec_and_odd_record_is_the_same_row(
     spark: SparkSession, address: str, topic: str
 ) -> None:
-    """One pattern over them all, with headers; and a plain consumer says what there is."""
+    """One pattern over all topics, with headers, compared with a plain consumer."""
     names = topics.fill_formats(address, f"{topic}-all-") + topics.fill_odd(
         address, f"{topic}-all-"
     )
@@ -178,7 +178,7 @@ def test_a_setting_that_the_client_does_not_know_is_named(
 def test_the_sentence_of_a_failed_task_reaches_the_user(
     spark: SparkSession, minibroker_address: str, topic: str
 ) -> None:
-    """The format alone, as a user of Spark writes it: bounds that the partition does not have."""
+    """The format alone, as a user of Spark writes it: bounds outside of the partition."""
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 3)
     frame = (

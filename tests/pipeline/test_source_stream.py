@@ -1,6 +1,6 @@
-"""Streams of topics: batches within their limits, positions in the checkpoint, what comes and goes.
+"""Streams of topics: limits of batches, positions in the checkpoint, new and deleted partitions.
 
-Each query runs with Trigger.AvailableNow into Parquet files: what is there is there exactly once,
+Each query runs with Trigger.AvailableNow into Parquet files: every record is there exactly once,
 and the next query with the same checkpoint goes on.
 """
 
@@ -27,7 +27,7 @@ ENDED_WITHIN_S = 120
 
 
 class Archive:
-    """A query's files and checkpoint; `run` is one run of it."""
+    """The files and the checkpoint of a query; `run` is one run of it."""
 
     def __init__(self, spark: SparkSession, address: str, directory: Path) -> None:
         self.spark = spark
@@ -36,7 +36,7 @@ class Archive:
         self.last: StreamingQuery
 
     def run(self, *, source: str = "minibroker", **options: str) -> list[tuple[Any, ...]]:
-        """Read what is there, to the end; topic, partition and offset of all rows until now."""
+        """Read all existing records; return topic, partition and offset of all rows until now."""
         given = {
             "kafka.bootstrap.servers": self.address,
             "startingOffsets": "earliest",
@@ -52,12 +52,12 @@ class Archive:
 
     @property
     def positions(self) -> list[str]:
-        """The offsets in the checkpoint, batch by batch."""
+        """Return the offsets in the checkpoint, batch by batch."""
         batches = sorted(
             (self.directory / "checkpoint" / "offsets").glob("[0-9]*"),
-            key=lambda one: int(one.name),
+            key=lambda path: int(path.name),
         )
-        return [one.read_text().splitlines()[2] for one in batches]
+        return [batch.read_text().splitlines()[2] for batch in batches]
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def archive(spark: SparkSession, address: str, tmp_path: Path) -> Archive:
 
 @pytest.fixture
 def own_archive(spark: SparkSession, minibroker_address: str, tmp_path: Path) -> Archive:
-    """Against the minibroker in this process alone: what is shown is not a broker's."""
+    """Return an archive of the minibroker in this process, for tests that need no other."""
     return Archive(spark, minibroker_address, tmp_path)
 
 
@@ -80,7 +80,7 @@ def expected(counts: dict[tuple[str, int], int]) -> list[tuple[Any, ...]]:
 
 
 def test_a_checkpoint_changes_hands_between_both_sources(archive: Archive, topic: str) -> None:
-    """Ours, the connector, ours: each goes on where the other stopped, and nothing comes twice."""
+    """Ours, the connector, ours: each goes on where the other stopped, and no row comes twice."""
     topics.create(archive.address, topic, 2)
     topics.send(archive.address, topic, 5, partition=0)
     assert archive.run(subscribe=topic) == expected({(topic, 0): 5})
@@ -93,7 +93,7 @@ def test_a_checkpoint_changes_hands_between_both_sources(archive: Archive, topic
     rows = archive.run(subscribe=topic)
     assert rows == expected({(topic, 0): 8, (topic, 1): 4})
 
-    assert [json.loads(one) for one in archive.positions] == [
+    assert [json.loads(position) for position in archive.positions] == [
         {topic: {"0": 5, "1": 0}},
         {topic: {"0": 5, "1": 4}},
         {topic: {"0": 8, "1": 4}},
@@ -110,7 +110,7 @@ def test_transactions_in_small_batches_are_read_once_each(archive: Archive, topi
     )
 
     assert [row[2] for row in rows] == [offset for offset, _, _ in there]
-    ends = [json.loads(one)[topic]["0"] for one in archive.positions]
+    ends = [json.loads(position)[topic]["0"] for position in archive.positions]
     assert ends == [7, 14, 21, 28, 30]
 
 
@@ -139,12 +139,12 @@ def test_a_limit_is_kept_batch_by_batch(own_archive: Archive, topic: str) -> Non
     rows = own_archive.run(subscribe=topic, maxOffsetsPerTrigger="20", minPartitions="4")
 
     assert rows == expected({(topic, 0): 30, (topic, 1): 10})
-    assert [json.loads(one)[topic] for one in own_archive.positions] == [
+    assert [json.loads(position)[topic] for position in own_archive.positions] == [
         {"0": 15, "1": 5},
         {"0": 30, "1": 10},
     ]
     progress = own_archive.last.recentProgress
-    assert [one["numInputRows"] for one in progress if one["numInputRows"]] == [20, 20]
+    assert [batch["numInputRows"] for batch in progress if batch["numInputRows"]] == [20, 20]
     assert json.loads(progress[0]["sources"][0]["latestOffset"]) == {topic: {"0": 30, "1": 10}}
 
 

@@ -1,13 +1,11 @@
-"""Topics that hold what a pipeline meets: every format and codec, gaps, markers, odd records.
+"""Topics for the pipeline: every format and codec, gaps, markers, odd records.
 
-Filled once per broker and only read afterwards. What was written is told by a plain consumer
-(`read_all`), so that a test compares three readers: it, our source and Spark's connector.
+They are filled once per broker and only read afterwards. A test compares three readers: a plain
+consumer (`read_all`), our source and Spark's connector.
 """
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
@@ -22,16 +20,19 @@ from confluent_kafka.admin import (
 )
 
 from tests.support.old_clients import OLD_CLIENTS
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 SECONDS: Final = 60.0
 BROKER_ID: Final = "0"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 OLD_FORMATS: Final = {"0.9.0": "0.8.2", "0.10.2": "0.10"}
-"""message.format.version of a topic (Kafka 3.9 keeps v2 whatever it says) → who writes to it."""
+"""message.format.version of a topic (Kafka 3.9 ignores it and keeps v2) → the client that writes to
+it.
+"""
 
 
 def create(
@@ -44,7 +45,7 @@ def create(
 
 
 def add_partitions(address: str, topic: str, count: int) -> None:
-    """Have `count` partitions from now on."""
+    """Raise the number of partitions to `count`."""
     client = AdminClient({"bootstrap.servers": address})
     client.create_partitions([NewPartitions(topic, count)])[topic].result(SECONDS)
 
@@ -57,16 +58,16 @@ def delete(address: str, topic: str) -> None:
 
 
 def producer(address: str, **settings: str) -> Producer:
-    """Sends at once; `settings` with underscores for dots."""
+    """Return a producer that sends at once; underscores in `settings` stand for dots."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
     return Producer({"bootstrap.servers": address, "linger.ms": "5", **given})
 
 
 def send(address: str, topic: str, count: int, *, partition: int = 0, codec: str = "none") -> None:
-    """`count` records with keys and values of their own, in one batch: `flush` waits for no linger.
+    """Send `count` records with keys and values of their own, in one batch.
 
-    In batches of one record each, which a busy machine makes of them otherwise, librdkafka would
-    leave them uncompressed, since that is smaller.
+    `flush` waits for no linger. On a busy machine there could be a batch for each record otherwise,
+    which librdkafka does not compress, since that is smaller.
     """
     client = producer(address, compression_type=codec, linger_ms="5000")
     for number in range(count):
@@ -77,7 +78,7 @@ def send(address: str, topic: str, count: int, *, partition: int = 0, codec: str
 
 
 def fill_formats(address: str, prefix: str) -> list[str]:
-    """Topics of v2, v1 and v0, each with every codec that its clients have."""
+    """Make topics of v2, v1 and v0, each with every codec of its clients; return them."""
     create(address, f"{prefix}v2", 2)
     for index, codec in enumerate(CODECS):
         send(address, f"{prefix}v2", 20, partition=index % 2, codec=codec)
@@ -86,7 +87,9 @@ def fill_formats(address: str, prefix: str) -> list[str]:
         name = f"{prefix}format-{version}"
         create(address, name, 1, {"message.format.version": version})
         client = next(
-            one for one in OLD_CLIENTS if one.library == "kafka-python" and one.version == of_client
+            client
+            for client in OLD_CLIENTS
+            if client.library == "kafka-python" and client.version == of_client
         )
         assert not client.missing, client.missing
         codecs = ("none", "gzip", "snappy", "lz4") if of_client != "0.8.2" else ("none", "gzip")
@@ -96,7 +99,9 @@ def fill_formats(address: str, prefix: str) -> list[str]:
 
 
 def fill_odd(address: str, prefix: str) -> list[str]:
-    """Tombstones, null keys, empty ones, headers of each kind; and a topic of the broker's time."""
+    """Write tombstones, null keys, empty keys, headers of each kind; and a topic of the broker's
+    time.
+    """
     odd, appended = f"{prefix}odd", f"{prefix}appended"
     create(address, odd)
     create(address, appended, 1, {"message.timestamp.type": "LogAppendTime"})
@@ -116,7 +121,7 @@ def fill_odd(address: str, prefix: str) -> list[str]:
 
 
 def fill_transactional(address: str, topic: str) -> None:
-    """Committed, aborted, plain and committed again: markers between, one at the very end."""
+    """Write committed, aborted, plain, committed records: markers between, one at the end."""
     create(address, topic)
     client = producer(address, transactional_id=f"of-{topic}")
     client.init_transactions(SECONDS)
@@ -133,7 +138,7 @@ def fill_transactional(address: str, topic: str) -> None:
 
 
 def fill_aborted_at_the_end(address: str, topic: str) -> None:
-    """One record, then an aborted transaction and nothing after it."""
+    """Write one record, then an aborted transaction."""
     create(address, topic)
     send(address, topic, 1)
     client = producer(address, transactional_id=f"of-{topic}")
@@ -145,11 +150,10 @@ def fill_aborted_at_the_end(address: str, topic: str) -> None:
 
 
 def fill_compacted(address: str, topic: str) -> None:
-    """400 records of which 11 are left, with gaps between them: the last of each key.
+    """Write 400 records of which 11 are left, with gaps between them: the last of each key.
 
-    Every four flushes one key less is written, and the last record, of a key of its own, fills a
-    segment: so what is superseded, and by what, lies in closed segments, and what is left now is
-    left for good.
+    Every four flushes one key less is written. The last record has a key of its own and fills a
+    segment. So all superseded records are in closed segments, and the others stay for good.
     """
     hasten_cleaner(address)
     create(
@@ -175,7 +179,7 @@ def fill_compacted(address: str, topic: str) -> None:
 
 
 def hasten_cleaner(address: str) -> None:
-    """Look for something to compact every 100 ms instead of every 15 s."""
+    """Make the cleaner look every 100 ms instead of every 15 s."""
     wanted = ConfigEntry(
         "log.cleaner.backoff.ms", "100", incremental_operation=AlterConfigOpType.SET
     )
@@ -190,7 +194,7 @@ Read = tuple[int, bytes | None, bytes | None]
 def read_all(
     address: str, topic: str, partition: int = 0, isolation: str = "read_uncommitted"
 ) -> list[Read]:
-    """Offset, key and value of every record up to the end of the partition."""
+    """Return offset, key and value of every record up to the end of the partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -216,12 +220,3 @@ def read_all(
             found.append((offset, message.key(), message.value()))
     finally:
         consumer.close()
-
-
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    """Look again every 50 ms until it holds."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        pause.wait(0.05)

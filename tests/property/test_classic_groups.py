@@ -1,4 +1,4 @@
-"""Classic groups under any order of events: who owns what, who waits, how generations go.
+"""Classic groups under any order of events: owners, waiting requests, generations.
 
 Clients behave as clients do: they join, assign if they lead, ask for their share, send heartbeats,
 leave, or are killed; the broker is killed, records are refused, time goes by. Whatever happens
@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from minibroker.error_codes import ErrorCode
-from minibroker.groups.classic.events import Join, JoinAnswer, Sync
 from minibroker.groups.classic.group import State
-from minibroker.groups.classic.sessions import Leaving
+from minibroker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
 from tests.scenario.classic_rig import ClassicRig, Waiter
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ FOREVER_MS = 3_600_000
 
 
 class Client:
-    """What a consumer knows: its id, its generation, and what it waits for."""
+    """A consumer's knowledge: its id, its generation, and the request that it waits for."""
 
     def __init__(self, name: str, instance_id: str | None) -> None:
         self.name = name
@@ -53,7 +52,7 @@ class Client:
 
 
 class Groups(RuleBasedStateMachine):
-    """The rules: what clients, the broker and time may do next."""
+    """The rules: the possible next steps of clients, the broker and time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +101,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(needs_id=st.booleans(), skips=st.booleans())
     def everybody_joins(self, needs_id: bool, skips: bool) -> None:
-        """What clients do when they hear of a rebalance; who gets an id comes again with it."""
+        """Let all clients join, as after a rebalance; one that gets an id joins again with it."""
         for _ in range(2 if needs_id else 1):
             for client in list(self.clients):
                 if not client.is_waiting:
@@ -135,8 +134,8 @@ class Groups(RuleBasedStateMachine):
 
     @rule(is_leader_there=st.booleans())
     def everybody_syncs(self, is_leader_there: bool) -> None:
-        """Followers are often faster than the leader, which has to assign."""
-        for client in sorted(self.joined(), key=lambda one: one.is_leader):
+        """Let followers sync, often before the leader, which has to assign."""
+        for client in sorted(self.joined(), key=lambda client: client.is_leader):
             if is_leader_there or not client.is_leader:
                 self.send_sync(client)
 
@@ -165,7 +164,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def everybody_is_alive(self) -> None:
-        """Heartbeats."""
+        """Let all clients send heartbeats."""
         for client in [c for c in self.clients if c.generation >= 0]:
             code = self.rig.heartbeat(client.member_id, client.instance_id, client.generation)
             self.refuse(client, code)
@@ -189,7 +188,7 @@ class Groups(RuleBasedStateMachine):
         index=st.integers(0, 9),
     )
     def something_bad(self, what: str, index: int) -> None:
-        """A client or the broker is killed, a record is refused, a time-out passes."""
+        """Kill a client or the broker, refuse a record, or let a time-out pass."""
         if what == "client":
             client = self.pick(index, self.clients)
             if client is not None:
@@ -199,8 +198,8 @@ class Groups(RuleBasedStateMachine):
         elif what == "broker":
             self.rig.reload()
             self.generation = self.rig.group.generation_id
-            for one in self.clients:
-                one.joining = one.syncing = None
+            for waiting in self.clients:
+                waiting.joining = waiting.syncing = None
         else:
             self.time_goes_by(SESSION_MS if what == "session" else REBALANCE_MS)
 
@@ -266,7 +265,7 @@ class Groups(RuleBasedStateMachine):
             assert not group.members
 
     def teardown(self) -> None:
-        """All clients stop talking: everybody who waits is answered, and the group ends empty."""
+        """Silence all clients: every request is answered, and the group ends empty."""
         self.rig.failure = None
         for _ in range(4):
             self.rig.advance(FOREVER_MS)

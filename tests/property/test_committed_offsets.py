@@ -1,7 +1,7 @@
 """Committed offsets against a plain model, with restarts at any point.
 
-Offsets never go back unless somebody asked for it, and what a transaction wrote is seen by nobody
-before its marker, then at once and whole. The log behind the store is a list of batches; a restart
+Offsets never go back unless a client asked for it. Offsets of a transaction are invisible before
+its marker, then all are visible at once. The log behind the store is a list of batches; a restart
 replays it into a fresh store, as a load does.
 """
 
@@ -20,7 +20,7 @@ OFFSETS = st.integers(0, 2**40)
 
 
 class CommittedOffsets(RuleBasedStateMachine):
-    """The store under test, the log that made it, and what everybody should see."""
+    """The store under test, the log that made it, and the offsets that a client should see."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class CommittedOffsets(RuleBasedStateMachine):
 
     @rule(commits=st.dictionaries(KEYS, OFFSETS, min_size=1, max_size=3))
     def commit(self, commits: dict[tuple[str, str, int], int]) -> None:
-        """Whoever may commit says where to go on: the last word counts."""
+        """Commit offsets: the last commit counts."""
         for place, (key, offset) in enumerate(commits.items(), self.next_offset):
             self.visible[key] = offset, place
         self._write(NO_PRODUCER_ID, _records(commits))

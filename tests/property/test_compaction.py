@@ -1,7 +1,6 @@
-"""Compaction against a model: a list of records, of which a reader must find the right ones.
+"""Compaction against a model: a list of records, and those that a reader must find.
 
-Whatever is put, in whatever codec and segment, after any number of rounds with however little
-memory, and after a start:
+For any records, codecs and segments, after any number of rounds with any memory, and after a start:
 
 - every key has its last value, at its offset;
 - what is found was put, at that offset, in that order; nothing above the compacted part is missing;
@@ -41,15 +40,15 @@ TOPIC = config(
 
 
 class QuickFiles(Files):
-    """Nothing is synced: no power goes here."""
+    """Files that never sync, because there is no power cut here."""
 
     __slots__ = ()
 
     def sync(self, fd: int) -> None:  # type: ignore[override]
-        """The bytes are where a reader of this process finds them."""
+        """Do nothing."""
 
     def sync_directory(self, path: str) -> None:
-        """So are the names."""
+        """Do nothing."""
 
 
 class Put(NamedTuple):
@@ -88,7 +87,7 @@ STEPS = st.lists(
 
 
 class Model:
-    """Every record that was put, and what rounds have done to it."""
+    """Every record that was put, and the effects of rounds on it."""
 
     def __init__(self) -> None:
         self.records: list[tuple[int, bytes, bytes | None]] = []
@@ -101,7 +100,7 @@ class Model:
         return {key: offset for offset, key, _ in self.records}
 
     def check(self, found: list[tuple[int, bytes | None, bytes | None]], now_ms: int) -> None:
-        assert [one[0] for one in found] == sorted({one[0] for one in found})
+        assert [record[0] for record in found] == sorted({record[0] for record in found})
         assert set(found) <= set(self.records)
         there = {offset for offset, _, _ in found}
         values = {offset: value for offset, _, value in self.records}
@@ -157,7 +156,7 @@ class Run:
         there = {offset for offset, _, _ in self.found()}
         for offset, due_ms in overdue_ms.items():
             assert offset not in there or self.now_ms < due_ms, "a tombstone outlived its time"
-        assert {one for one in before if one >= closed} <= there
+        assert {offset for offset in before if offset >= closed} <= there
 
 
 @settings(max_examples=120)

@@ -1,8 +1,7 @@
 """Consumer groups under any sequence of requests: rules that hold after every step.
 
-A partition has one owner; a stable group reads everything that it subscribed to, once; epochs only
-grow; what a restart reads from the log is the state before it; and a group whose members all behave
-comes to rest.
+A partition has one owner. A stable group reads every subscribed partition once. Epochs only grow. A
+restart reads the same state from the log. A group whose members all behave becomes stable.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ROUNDS = 12
 
 
 class GroupMachine(RuleBasedStateMachine):
-    """Clients that join, beat, own up, go silent and come back, in any order."""
+    """Clients that join, send heartbeats, revoke, go silent and come back, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,7 +138,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """The log says what the state was."""
+        """Replay the log: it gives the same state."""
         before = self.snapshot()
         self.play("reload")
         assert self.snapshot() == before
@@ -159,10 +158,10 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule()
     def everybody_behaves(self) -> None:
-        """Every member beats and gives up what it is asked to: the group comes to rest."""
+        """Let every member send heartbeats and revoke as asked: the group becomes stable."""
         if self.group is None or any(m.is_classic for m in self.group.members.values()):
             return
-        self.rig.journal.is_failing = False
+        self.rig.runtime.is_failing = False
         for _ in range(ROUNDS):
             self.play("resolve")
             # As long as the assignment waits, and a look-up of patterns.
@@ -234,7 +233,7 @@ class GroupMachine(RuleBasedStateMachine):
 
 
 def _without_epochs(owned: str) -> list[str]:
-    """`a:0@2,1@2;b:0@3` → `a:0,1`, `b:0`."""
+    """Return `a:0,1`, `b:0` for `a:0@2,1@2;b:0@3`."""
     if owned in {"", "nothing"}:
         return []
     entries = (entry.partition(":") for entry in owned.split(";"))

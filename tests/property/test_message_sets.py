@@ -1,5 +1,6 @@
-"""Records → message set → records, between all formats, for any records at all; a second codec
-judges the bytes.
+"""Records → message set → records, between all formats, for any records.
+
+A second codec checks the bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ CONFIGS: dict[int, TopicConfig] = {
 
 @st.composite
 def record_lists(draw: st.DrawFn) -> list[Record]:
-    """Records that old formats can say, with ascending offsets and gaps."""
+    """Return records that old formats can hold, with ascending offsets and gaps."""
     offset = draw(st.integers(0, 2**62))
     records = []
     for _ in range(draw(st.integers(1, 8))):
@@ -52,7 +53,7 @@ def without_times(records: list[Record]) -> list[Record]:
 
 
 @given(record_lists(), MAGICS, CODECS)
-def test_T1_message_sets_round_trip(records: list[Record], magic: int, codec: int) -> None:
+def test_message_sets_round_trip(records: list[Record], magic: int, codec: int) -> None:
     built = bytes(build_message_set(records, magic=magic, codec=codec))
     assert all_records(built) == (records if magic else without_times(records))
     for position, header in iterate_headers(built):
@@ -67,7 +68,7 @@ def test_T1_message_sets_round_trip(records: list[Record], magic: int, codec: in
 
 
 @given(record_lists(), MAGICS, CODECS)
-def test_O5_down_conversion_keeps_records(records: list[Record], magic: int, codec: int) -> None:
+def test_down_conversion_keeps_records(records: list[Record], magic: int, codec: int) -> None:
     batch = build_batch(
         records, base_offset=records[0].offset, codec=CODEC_NAMES[codec], keep_offsets=True
     )
@@ -80,10 +81,10 @@ def test_O5_down_conversion_keeps_records(records: list[Record], magic: int, cod
 
 
 @given(record_lists(), MAGICS, CODECS, st.integers(0, 2), st.integers(0, 2**40))
-def test_O2_O3_appending_keeps_records(
+def test_appending_keeps_records(
     records: list[Record], magic: int, codec: int, target: int, next_offset: int
 ) -> None:
-    """Whatever format is sent and whatever is stored: the same records, numbered."""
+    """With any sent and any stored format: the same records, numbered."""
     sent = build_message_set(records, magic=magic, codec=codec, base_offset=0)
     rules = AppendRules(CONFIGS[target])
     stored, header = validate(memoryview(sent), rules, next_offset, 0, NOW_MS, "t-0")

@@ -39,7 +39,7 @@ IDEMPOTENT, TRANSACTIONAL = 1, 2
 
 
 class Entry(NamedTuple):
-    """One record that was appended and that nothing has taken away."""
+    """An appended record that still exists."""
 
     offset: int
     timestamp: int
@@ -76,7 +76,7 @@ class LogMachine(RuleBasedStateMachine):
     def _append(
         self, pairs: list[tuple[bytes, bytes | None]], delay: int, codec: str, producer: int
     ) -> None:
-        """One batch; `producer` -1: without an id."""
+        """Append one batch; `producer` -1 has no id."""
         times = [NOW_MS + 100 * self.end + delay - part for part in range(len(pairs))]
         records = [
             Record(0, time, key, value) for time, (key, value) in zip(times, pairs, strict=True)
@@ -90,7 +90,7 @@ class LogMachine(RuleBasedStateMachine):
         sent = build_batch(
             records, codec=codec, is_transactional=producer == TRANSACTIONAL, **given
         )
-        info = self.log.append(memoryview(sent), self.epoch, NOW_MS)
+        info = self.log.append_as_leader(memoryview(sent), self.epoch, NOW_MS)
         assert info.first_offset == self.end
         assert not info.duplicate
         for time, (key, value) in zip(times, pairs, strict=True):
@@ -150,7 +150,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def delete_old_segments(self) -> None:
-        """What is below the log's start, and what is more than `retention.bytes`."""
+        """Delete segments below the log's start, and those above `retention.bytes`."""
         while self.log.delete_old_segments(self.end, NOW_MS):
             pass
         assert self.log.log_start_offset >= self.start
@@ -163,27 +163,27 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        """Below the active segment the last record of each key stays; what was aborted goes."""
+        """Compact: below the active segment the last record of each key stays, aborted ones go."""
         self.log.roll()
-        self.log.note_high_watermark(self.end)
+        self.log.update_high_watermark(self.end)
         begin = compact(self.log, NOW_MS).end_offset
         latest = {
-            one.key: one.offset
-            for one in self.entries
-            if one.offset < begin and not one.is_aborted and one.offset >= self.start
+            entry.key: entry.offset
+            for entry in self.entries
+            if entry.offset < begin and not entry.is_aborted and entry.offset >= self.start
         }
         self.entries = [
-            one
-            for one in self.entries
-            if one.offset >= begin
-            or (not one.is_aborted and latest.get(one.key, one.offset) <= one.offset)
+            entry
+            for entry in self.entries
+            if entry.offset >= begin
+            or (not entry.is_aborted and latest.get(entry.key, entry.offset) <= entry.offset)
         ]
         self.manager.checkpoint_now()
 
     @precondition(lambda self: self._batch_starts())
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
-        """At the start of a batch, as replicas are truncated; producers begin anew afterwards."""
+        """Truncate at the start of a batch, as replicas are truncated; producers begin again."""
         base = data.draw(st.sampled_from(self._batch_starts()))
         assert self.manager.truncate("t", 0, base)
         self.log.flush()
@@ -191,8 +191,10 @@ class LogMachine(RuleBasedStateMachine):
         self.durable = base
 
     def _batch_starts(self) -> list[int]:
-        """Where the log may be cut: not between a transaction and its marker, and not behind a gap
-        that compaction made, for a log that ends in one ends before it for the next start.
+        """Return the offsets where the log may be cut.
+
+        They are not between a transaction and its marker, and not behind a gap of compaction: a log
+        that ends in a gap ends before it at the next start.
         """
         self.log.write_staged()
         found = []
@@ -207,7 +209,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def _ended_at(self, end: int) -> None:
         self.end = end
-        self.entries = [one for one in self.entries if one.offset < end]
+        self.entries = [entry for entry in self.entries if entry.offset < end]
         for producer in self.sequences:
             entry = self.log.producers().get(producer)
             known = entry is not None and entry.batches
@@ -216,7 +218,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def make_again(self) -> None:
-        """Deleted, and one of its name is made: nothing of the old one may be thought of it."""
+        """Delete the log and make one of its name, which must know nothing of the old one."""
         task = self.manager.delete("t", 0)
         assert task is not None
         task()
@@ -242,8 +244,10 @@ class LogMachine(RuleBasedStateMachine):
         self._producers_are_known()
 
     def _producers_are_known(self) -> None:
-        """As in Kafka, one whose records are all deleted is not, or by its marker alone, and begins
-        anew.
+        """Check the known producers.
+
+        As in Kafka, a producer whose records are all deleted is unknown, or known by its marker
+        alone, and begins again.
         """
         for producer, next_sequence in self.sequences.items():
             entry = self.log.producers().get(producer)
@@ -270,7 +274,7 @@ class LogMachine(RuleBasedStateMachine):
         self.durable = self.end
 
     def _close_open_transaction(self) -> None:
-        """The cut took the marker: the coordinator writes it again."""
+        """Write the marker again, like the coordinator, if the cut removed it."""
         entry = self.log.producers().get(TRANSACTIONAL)
         if entry is None or entry.transaction_start < 0:
             return
@@ -283,12 +287,12 @@ class LogMachine(RuleBasedStateMachine):
             producer_epoch=0,
             timestamp_ms=NOW_MS,
         )
-        self.log.append(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+        self.log.append_as_leader(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
         self.end += 1
         if not is_commit:
             self.entries = [
-                one._replace(is_aborted=True) if one.offset >= first else one
-                for one in self.entries
+                entry._replace(is_aborted=True) if entry.offset >= first else entry
+                for entry in self.entries
             ]
 
     @invariant()
@@ -297,19 +301,22 @@ class LogMachine(RuleBasedStateMachine):
         log.write_staged()
         assert (log.log_start_offset, log.log_end_offset) == (self.start, self.end)
         assert log.log_start_offset <= log.recovery_point or log.log_end_offset == self.start
-        expected = [one for one in self.entries if one.offset >= self.start]
-        assert self._read() == [one[:4] for one in expected]
+        expected = [entry for entry in self.entries if entry.offset >= self.start]
+        assert self._read() == [entry[:4] for entry in expected]
         target = NOW_MS + 50 * self.end
-        first = next((one.offset for one in expected if one.timestamp >= target), None)
+        first = next((entry.offset for entry in expected if entry.timestamp >= target), None)
         hit = log.offset_for_timestamp(target)
         assert (None if hit is None else hit.offset) == first
-        log.note_high_watermark(self.end)
-        for aborted in [one.offset for one in expected if one.is_aborted]:
+        log.update_high_watermark(self.end)
+        for aborted in [entry.offset for entry in expected if entry.is_aborted]:
             found = log.aborted_transactions(aborted, aborted + 1)
-            assert any(one.first_offset <= aborted <= one.last_offset for one in found)
+            assert any(
+                transaction.first_offset <= aborted <= transaction.last_offset
+                for transaction in found
+            )
 
     def _read(self) -> list[tuple[int, int, bytes, bytes | None]]:
-        """Every record as a consumer reads it, markers left out."""
+        """Return every record as a consumer reads it, without markers."""
         found = []
         offset = self.start
         while offset < self.end:
@@ -319,9 +326,9 @@ class LogMachine(RuleBasedStateMachine):
             for position, header in iterate_headers(read.records):
                 if not header.is_control:
                     found += [
-                        (one.offset, one.timestamp, one.key, one.value)
-                        for one in decode_records(read.records[position:])
-                        if one.offset >= offset
+                        (record.offset, record.timestamp, record.key, record.value)
+                        for record in decode_records(read.records[position:])
+                        if record.offset >= offset
                     ]
                 offset = header.last_offset + 1
         return found

@@ -1,8 +1,8 @@
-"""Producer state against a model that remembers everything, under every order of sends, repeats and
-failures.
+"""Producer state against a model that remembers everything, with sends, repeats and failures in any
+order.
 
-The model keeps all batches of a producer's current epoch and says by the rules' text what a batch
-is. Writes are staged: some fail, and then the state must be what it was at the last success.
+The model keeps all batches of a producer's current epoch and judges a batch by the text of the
+rules. Writes are staged: some fail, and then the state must be that of the last success.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ class Sent(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """What the model knows: the epoch, its batches in order, where its transaction began (-1:
-    none)."""
+    """The model's knowledge: epoch, batches in order, start of the transaction (-1: none)."""
 
     epoch: int
     sent: tuple[Sent, ...]
@@ -79,7 +78,7 @@ class ProducerStateMachine(RuleBasedStateMachine):
     def send(
         self, producer: int, epoch: int, sequence: int, count: int, transactional: bool
     ) -> None:
-        """One batch to both; they must agree on what it is."""
+        """Give one batch to both; their verdicts must be equal."""
         expected = self.expect(producer, epoch, sequence, count, transactional)
         try:
             repeated = self.state.append(
@@ -199,8 +198,7 @@ class ProducerStateMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model == self.written)
     @rule()
     def restart(self) -> None:
-        """Clean: everything written and stable. Only the last batch of each producer is
-        remembered."""
+        """Restart cleanly: only the last batch of each producer is remembered."""
         self.high_watermark = self.model.end_offset
         snapshot = self.state.to_snapshot()
         self.state = ProducerState("topic-0")

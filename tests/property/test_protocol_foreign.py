@@ -1,4 +1,4 @@
-"""Guard: foreign codecs read what we write and write what we read, for every message and version.
+"""Guard: foreign codecs read our bytes and write bytes that we read, for every message and version.
 
 Two ages of kio (0.5.0 knows what Kafka 3.9 speaks, 0.6.5 the newer versions) and Apache Kafka's own
 message classes (3.9.1 and 4.4.0). Each gets our bytes, must understand all of them, and must write
@@ -38,7 +38,7 @@ UNKNOWN_TO_KIO = {
     "StreamsGroupTopologyDescriptionUpdate": {0},
     "UnregisterController": {0},
 }
-"""New in Kafka 4.4, which came after kio 0.6.5. Stored records are not in kio either."""
+"""Messages that are new in Kafka 4.4, after kio 0.6.5. Stored records are not in kio either."""
 
 STORED_IN_KIO = {
     "ControlRecordKey",
@@ -50,7 +50,7 @@ STORED_IN_KIO = {
 
 @pytest.fixture(scope="module")
 def questions() -> list[Question]:
-    """Every message in every version, with values that all codecs accept, as we write them."""
+    """Return every message in every version, with values that all codecs accept."""
     found = []
     for spec in load_specs():
         for version in spec.versions:
@@ -63,7 +63,7 @@ def questions() -> list[Question]:
 
 @pytest.fixture(scope="module")
 def kio_answers(questions: list[Question]) -> dict[str, list[Any]]:
-    """Both versions' answers to everything."""
+    """Return the answers of both versions of kio."""
     releases = ("0.5.0", "0.6.5")
     with ThreadPoolExecutor() as pool:  # each waits for a process of its own
         return dict(zip(releases, pool.map(ask_kio, releases, [questions] * 2), strict=True))
@@ -71,7 +71,7 @@ def kio_answers(questions: list[Question]) -> dict[str, list[Any]]:
 
 @pytest.fixture(scope="module")
 def kafka_answers(questions: list[Question]) -> dict[str, list[Any]]:
-    """Both Kafkas' answers to everything."""
+    """Return the answers of both Kafkas."""
     return {
         "3.9.1": ask_kafka(KAFKA_39, questions, before_4=True),
         "4.4.0": ask_kafka(KAFKA_44, questions, before_4=False),
@@ -79,14 +79,14 @@ def kafka_answers(questions: list[Question]) -> dict[str, list[Any]]:
 
 
 def written(spec: MessageSpec, value: dict[str, Any], version: int) -> bytes:
-    """What the generated class writes for a value."""
+    """Return the bytes that the generated class writes for a value."""
     writer = Writer()
     to_object(spec, value).write(writer, version)
     return writer.to_bytes()
 
 
 def in_order(spec: MessageSpec, value: dict[str, Any], version: int) -> list[Any]:
-    """A value as kio shows it: fields as a list in their order, nil uuids as None."""
+    """Return a value as kio shows it: fields as a list in order, nil uuids as None."""
     return _in_order(spec, spec.fields, value, version)
 
 
@@ -106,14 +106,14 @@ def _in_order(
 
 
 def nil_as_none(value: Any) -> Any:
-    """kio has None for the nil uuid."""
+    """Return None for the nil uuid, as kio does."""
     if isinstance(value, list):
         return [nil_as_none(item) for item in value]
     return None if value == bytes(16) else value
 
 
 @pytest.mark.parametrize("release", ["0.5.0", "0.6.5"])
-def test_kio_reads_and_writes_what_we_do(
+def test_kio_reads_and_writes_the_same_bytes(
     release: str, questions: list[Question], kio_answers: dict[str, list[Any]]
 ) -> None:
     known, wrong = 0, []
@@ -130,7 +130,7 @@ def test_kio_reads_and_writes_what_we_do(
 
 
 def problem_with(question: Question, value: dict[str, Any], data: bytes, answer: Any) -> str:
-    """What is wrong with one answer of kio; empty when nothing is."""
+    """Return the fault of one answer of kio, empty if there is none."""
     if isinstance(answer, str):
         return answer
     seen, output = answer
@@ -144,7 +144,7 @@ def problem_with(question: Question, value: dict[str, Any], data: bytes, answer:
     return ""
 
 
-def test_what_no_kio_knows_is_listed(
+def test_messages_unknown_to_kio_are_listed(
     questions: list[Question], kio_answers: dict[str, list[Any]]
 ) -> None:
     found: dict[str, set[int]] = {}
@@ -162,7 +162,7 @@ def test_what_no_kio_knows_is_listed(
 
 @pytest.mark.java
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
-def test_kafka_reads_and_writes_what_we_do(
+def test_kafka_reads_and_writes_the_same_bytes(
     release: str, questions: list[Question], kafka_answers: dict[str, list[Any]]
 ) -> None:
     known, wrong = 0, []

@@ -1,4 +1,4 @@
-"""Guard: whatever the bytes, reading gives a value or `ProtocolError`, and memory stays small."""
+"""Guard: reading any bytes gives a value or `ProtocolError`, and takes little memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ every_message = pytest.mark.parametrize("spec", SPECS, ids=str)
 
 
 def sample(spec: MessageSpec, version: int) -> bytes:
-    """A message of some variety that is short enough to cut at every byte."""
+    """Return a message of some variety that is short enough to cut at every byte."""
     found = [encode(spec, ValueMaker(spec, seed).message(version), version) for seed in range(8)]
     short = [data for data in found if len(data) <= SAMPLE_BYTES_MAX]
     return max(short, key=len) if short else min(found, key=len)
 
 
 def value_or_error(spec: MessageSpec, data: bytes, version: int) -> bool:
-    """Whether the bytes gave a value; anything raised but ProtocolError fails the test."""
+    """Return whether the bytes gave a value; any error but ProtocolError fails the test."""
     try:
         class_of(spec).read(Reader(data), version)
     except ProtocolError:
@@ -56,7 +56,7 @@ def test_a_flipped_bit_gives_a_value_or_a_protocol_error(spec: MessageSpec) -> N
 
 @every_message
 def test_a_huge_length_takes_no_memory(spec: MessageSpec) -> None:
-    """The largest numbers of both encodings, put at every byte: nothing is allocated for them."""
+    """The largest numbers of both encodings, put at every byte: no memory is allocated for them."""
     version = spec.last
     data = sample(spec, version)
     assert value_or_error(spec, data, version)  # the code itself, read from disk once, counts not

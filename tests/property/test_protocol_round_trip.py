@@ -1,4 +1,4 @@
-"""Guard: every message in every version comes back as it was, and as the slow codec writes it.
+"""Guard: every message in every version comes back unchanged, and equals the slow codec's bytes.
 
 Seeded values reach every version of every message each time; Hypothesis looks for the odd one.
 """
@@ -30,7 +30,7 @@ every_message = pytest.mark.parametrize("spec", SPECS, ids=str)
 
 
 def both_ways(spec: MessageSpec, value: dict[str, Any], version: int) -> None:
-    """Generated write = slow encode; generated read and slow decode give the value back."""
+    """Check: generated write = slow encode; generated read and slow decode return the value."""
     expected = encode(spec, value, version)
     writer = Writer()
     to_object(spec, value).write(writer, version)
@@ -83,7 +83,7 @@ PLAIN: dict[str, st.SearchStrategy[Any]] = {
 def values_of(
     spec: MessageSpec, fields: list[dict[str, Any]], version: int
 ) -> st.SearchStrategy[Any]:
-    """Values of a struct in one version."""
+    """Return values of a struct in one version."""
     return st.fixed_dictionaries(
         {f["name"]: _values_of_field(spec, f, version) for f in present(fields, version)}
     )

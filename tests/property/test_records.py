@@ -24,7 +24,7 @@ HEADERS = st.lists(st.tuples(st.text(max_size=5), NULLABLE), max_size=3).map(tup
 
 @st.composite
 def record_lists(draw: st.DrawFn) -> list[Record]:
-    """Records with ascending offsets, gaps included."""
+    """Return records with ascending offsets, gaps included."""
     offset = draw(st.integers(0, 2**62))
     records = []
     for _ in range(draw(st.integers(1, 8))):
@@ -34,7 +34,7 @@ def record_lists(draw: st.DrawFn) -> list[Record]:
 
 
 @given(record_lists(), CODECS)
-def test_F1_batches_round_trip(records: list[Record], codec: str) -> None:
+def test_batches_round_trip(records: list[Record], codec: str) -> None:
     base_offset = records[0].offset
     built = build_batch(records, base_offset=base_offset, codec=codec, keep_offsets=True)
     header = read_header(built)
@@ -60,7 +60,7 @@ def test_compression_round_trips_within_its_limit(codec: int, data: bytes, spare
 
 
 @given(st.integers(0, SEQUENCE_MAX), st.integers(0, SEQUENCE_MAX))
-def test_P4_sequences_go_round(sequence: int, step: int) -> None:
+def test_sequences_go_round(sequence: int, step: int) -> None:
     after = add_to_sequence(sequence, step)
     assert 0 <= after <= SEQUENCE_MAX
     assert after == (sequence + step) % 2**31

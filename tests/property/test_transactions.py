@@ -1,8 +1,8 @@
 """Two sessions of one transactional id do anything in any order; readers see whole transactions.
 
-Hypothesis makes up what the sessions do: begin, write, commit, abort, wait too long, a broker that
-restarts. A model notes what was acknowledged. In the end every record of a committed transaction is
-read, none of any other, and after a session was answered none of an earlier one wrote anything.
+Hypothesis chooses the steps: begin, write, commit, abort, wait too long, a restart of the broker. A
+model notes the acknowledged steps. In the end every record of a committed transaction is read, and
+none of any other; once a session was answered, no earlier one writes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ STEPS = st.lists(
 
 
 class Session:
-    """What one client believes."""
+    """One client's view."""
 
     def __init__(self) -> None:
         self.producer: tuple[int, int] | None = None
@@ -127,7 +127,7 @@ class Model:
         session.open = []
 
     def drop(self, session: Session) -> None:
-        """What it has open will be aborted."""
+        """Note that the session's open transaction will be aborted."""
         self.dropped.update(session.open)
         session.open = []
 
@@ -153,10 +153,11 @@ class Model:
         assert read == self.committed
 
     async def read(self, index: int) -> list[bytes]:
-        """What a reader of committed records gets."""
+        """Return the values that a reader of committed records gets."""
         found = await self.world.fetch(index=index)
         aborted = sorted(
-            (one.first_offset, one.producer_id) for one in found.aborted_transactions or ()
+            (transaction.first_offset, transaction.producer_id)
+            for transaction in found.aborted_transactions or ()
         )
         data = memoryview(found.records)
         values: list[bytes] = []
@@ -190,7 +191,7 @@ async def run(steps: list[tuple[object, ...]], *, is_second: bool) -> None:
 @pytest.mark.parametrize("is_second", [False, True], ids=["first protocol", "second protocol"])
 @settings(max_examples=20)
 @given(steps=STEPS)
-def test_P6_readers_see_whole_transactions_of_the_current_session(
+def test_readers_see_whole_transactions_of_the_current_session(
     steps: list[tuple[object, ...]], is_second: bool
 ) -> None:
     asyncio.run(run(steps, is_second=is_second))

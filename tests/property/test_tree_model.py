@@ -45,7 +45,7 @@ OPERATIONS = st.one_of(
 
 
 class Node:
-    """What the model knows of a node."""
+    """The model's knowledge of a node."""
 
     def __init__(self, data: bytes, *, ephemeral: bool) -> None:
         self.data = data
@@ -53,7 +53,7 @@ class Node:
         self.ephemeral = ephemeral
 
     def copy(self) -> Node:
-        """An independent copy."""
+        """Return an independent copy."""
         copied = Node(self.data, ephemeral=self.ephemeral)
         copied.version = self.version
         return copied
@@ -63,14 +63,14 @@ Model = dict[str, Node]
 
 
 def children(model: Model, path: str) -> list[str]:
-    """Sorted names of a node's children."""
+    """Return the sorted names of a node's children."""
     return sorted(
         other.rpartition("/")[2] for other in model if other != "/" and parent_of(other) == path
     )
 
 
 def apply(model: Model, operation: Create | Set | Delete | Check) -> str | int:
-    """Do one operation to the model, or raise what ZooKeeper answers."""
+    """Apply one operation to the model, or raise ZooKeeper's error."""
     path = operation.path
     if isinstance(operation, Create):
         parent = parent_of(path)

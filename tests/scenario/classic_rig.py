@@ -1,4 +1,4 @@
-"""A classic group on a table: commands in, answers, records and timers out; no broker around it.
+"""A classic group without a broker: commands in, answers, records and timers out.
 
 | command                                                       | what it is                      |
 |---------------------------------------------------------------|---------------------------------|
@@ -21,24 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import (
-    AnswerJoin,
-    AnswerSync,
-    Join,
-    JoinAnswer,
-    Settings,
-    StartTimer,
-    Step,
-    StopTimer,
-    Sync,
-    SyncAnswer,
-    TimerKind,
-)
+from minibroker.groups.classic.events import Step
 from minibroker.groups.classic.group import ClassicGroup
 from minibroker.groups.classic.joining import on_join
 from minibroker.groups.classic.rebalance import on_join_timer, on_sync_timer
 from minibroker.groups.classic.sessions import (
-    Leaving,
     on_heartbeat,
     on_leave,
     on_loaded,
@@ -47,6 +34,8 @@ from minibroker.groups.classic.sessions import (
 )
 from minibroker.groups.classic.stored import group_of
 from minibroker.groups.classic.syncing import on_sync
+from minibroker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
+from minibroker.groups.steps import ClassicSettings, StartTimer, TimerKind
 from minibroker.protocol.stored.group_metadata import GroupMetadataValue
 from tests.scenario.transcripts import words_of
 
@@ -60,7 +49,7 @@ VALUE_VERSION = 3
 
 
 class Waiter:
-    """Who waits for an answer: a name in the transcript."""
+    """The receiver of an answer: a name in the transcript."""
 
     def __init__(self, who: str, rig: ClassicRig) -> None:
         self.who = who
@@ -77,7 +66,7 @@ class ClassicRig:
     """One group, its clock, its timers and the last record of it."""
 
     def __init__(self) -> None:
-        self.settings = Settings(0, 100, 1, 1_000_000)
+        self.settings = ClassicSettings(0, 100, 1, 1_000_000)
         self.now_ms = START_MS
         self.group = ClassicGroup("g", self.now_ms)
         self.stored: bytes | None = None
@@ -90,7 +79,7 @@ class ClassicRig:
     # The transcript.
 
     def play(self, command: str) -> list[str]:
-        """One command; the lines that came of it, and the state if it changed."""
+        """Run one command; return its output, and the state if it changed."""
         words, named = words_of(command)
         before = self.state_line()
         self.lines = []
@@ -102,7 +91,7 @@ class ClassicRig:
         return self.lines
 
     def state_line(self) -> str:
-        """The group in one line."""
+        """Return the group in one line."""
         group = self.group
         parts = [f"= {group.state_name}", f"generation={group.generation_id}"]
         if group.members:
@@ -117,7 +106,7 @@ class ClassicRig:
         return " ".join(parts)
 
     def note_answer(self, waiter: Waiter, answer: JoinAnswer | SyncAnswer) -> None:
-        """Write down an answer."""
+        """Record an answer."""
         self.waiting.remove(waiter)
         parts = [f"{waiter.who}:"]
         if isinstance(answer, JoinAnswer):
@@ -225,7 +214,7 @@ class ClassicRig:
     # Steps, also for the property tests.
 
     def join(self, who: str, join: Join) -> Waiter:
-        """A JoinGroup request."""
+        """Send a JoinGroup request."""
         waiter = self._waiter(who)
         step = self._step()
         on_join(self.group, step, join, waiter)
@@ -233,7 +222,7 @@ class ClassicRig:
         return waiter
 
     def sync(self, who: str, sync: Sync) -> Waiter:
-        """A SyncGroup request."""
+        """Send a SyncGroup request."""
         waiter = self._waiter(who)
         step = self._step()
         on_sync(self.group, step, sync, waiter)
@@ -241,21 +230,21 @@ class ClassicRig:
         return waiter
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
-        """A Heartbeat request."""
+        """Send a Heartbeat request."""
         step = self._step()
         code = on_heartbeat(self.group, step, member_id, instance_id, generation)
         self._carry_out(step)
         return code
 
     def leave(self, leaving: list[Leaving]) -> list[ErrorCode]:
-        """A LeaveGroup request."""
+        """Send a LeaveGroup request."""
         step = self._step()
         codes = on_leave(self.group, step, leaving)
         self._carry_out(step)
         return codes
 
     def advance(self, elapsed_ms: int) -> None:
-        """Time goes by; timers fire one after the other."""
+        """Advance the clock; timers fire in order."""
         end_ms = self.now_ms + elapsed_ms
         while self.timers:
             (kind, member_id), at_ms = min(self.timers.items(), key=lambda item: item[1])
@@ -275,7 +264,7 @@ class ClassicRig:
         self.now_ms = end_ms
 
     def reload(self) -> None:
-        """The broker was killed and starts again: nobody waits any more."""
+        """Restart the broker after a kill: no request waits any more."""
         self.timers.clear()
         self.waiting.clear()
         if self.stored is None:
@@ -299,15 +288,15 @@ class ClassicRig:
         return Step(self.now_ms, self.settings, self._new_id)
 
     def _carry_out(self, step: Step) -> None:
-        for effect in step.effects:
-            if isinstance(effect, AnswerJoin | AnswerSync):
-                effect.waiter(effect.answer)  # type: ignore[arg-type]
-            elif isinstance(effect, StartTimer):
-                self.timers[effect.kind, effect.member_id] = self.now_ms + effect.delay_ms
-            elif isinstance(effect, StopTimer):
-                self.timers.pop((effect.kind, effect.member_id), None)
+        for timer in step.timers:
+            if isinstance(timer, StartTimer):
+                self.timers[timer.kind, timer.member_id] = self.now_ms + timer.delay_ms
             else:
-                self._store(effect.value, effect.done)
+                self.timers.pop((timer.kind, timer.member_id), None)
+        for waiter, answer in step.answers:
+            waiter(answer)
+        for store in step.stores:
+            self._store(store.value, store.done)
 
     def _store(self, value: GroupMetadataValue, done: Any) -> None:
         error, self.failure = self.failure, None

@@ -1,4 +1,4 @@
-"""Consumer groups on a table: commands in; answers, records and states out; no broker around them.
+"""Consumer groups without a broker: commands in; answers, records and states out.
 
 | command                                            | what it is                            |
 |----------------------------------------------------|---------------------------------------|
@@ -33,23 +33,23 @@ from minibroker.cluster.image import PartitionImage, TopicImage
 from minibroker.config.broker import BrokerConfig
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import Join, JoinAnswer, Sync, SyncAnswer
+from minibroker.groups.classic.group import ClassicGroup
 from minibroker.groups.classic.membership import ClassicMembership
-from minibroker.groups.classic.membership import settings_of as classic_settings_of
-from minibroker.groups.classic.sessions import Leaving
 from minibroker.groups.consumer.embedded import read_assignment, write_assignment
 from minibroker.groups.consumer.group import ConsumerGroup
 from minibroker.groups.consumer.heartbeat import Heartbeat, HeartbeatAnswer
 from minibroker.groups.consumer.member import without_epochs
 from minibroker.groups.consumer.membership import ConsumerMembership
+from minibroker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
 from minibroker.groups.records import decode_record
 from minibroker.groups.shard import GroupShard
+from minibroker.groups.steps import classic_settings_of
 from minibroker.ids import TopicId
 from minibroker.protocol.stored.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from tests.scenario.surroundings import ListCluster, ListJournal, ManualTimers
+from tests.scenario.surroundings import ListCluster, ListRuntime, ManualTimers
 from tests.scenario.transcripts import words_of
 from tests.support.in_process import ManualClock
 
@@ -72,7 +72,7 @@ class ConsumerRig:
         self.settings = {"group.initial.rebalance.delay.ms": "0", **settings}
         self.clock = ManualClock(START_MS)
         self.timers = ManualTimers(self.clock)
-        self.journal = ListJournal()
+        self.runtime = ListRuntime()
         self.cluster = ListCluster()
         self.lines: list[str] = []
         self.told: dict[str, HeartbeatAnswer] = {}
@@ -86,10 +86,10 @@ class ConsumerRig:
     def _begin(self) -> None:
         clock: Any = self.clock
         timers: Any = self.timers
-        journal: Any = self.journal
+        runtime: Any = self.runtime
         cluster: Any = self.cluster
         config = BrokerConfig(self.settings)
-        self.shard = GroupShard(0, journal, clock, offset_version=3)
+        self.shard = GroupShard(0, runtime, clock, make_simple_group=ClassicGroup, offset_version=3)
         self.classic = ClassicMembership(
             clock=clock,
             timers=timers,
@@ -112,7 +112,7 @@ class ConsumerRig:
 
     @property
     def group(self) -> ConsumerGroup:
-        """The group, which has to be a consumer group."""
+        """Return the group, which has to be a consumer group."""
         group = self.shard.groups[GROUP]
         assert isinstance(group, ConsumerGroup)
         return group
@@ -120,7 +120,7 @@ class ConsumerRig:
     # The transcript.
 
     def play(self, command: str) -> list[str]:
-        """One command; the lines that came of it, and the state if it changed."""
+        """Run one command; return its output, and the state if it changed."""
         words, named = words_of(command)
         before = self.state_line()
         self.lines = []
@@ -133,7 +133,7 @@ class ConsumerRig:
         return self.lines
 
     def state_line(self) -> str:
-        """The group in one line."""
+        """Return the group in one line."""
         group = self.shard.groups.get(GROUP)
         if group is None:
             return "= no group"
@@ -145,7 +145,7 @@ class ConsumerRig:
         )
 
     def names(self, assignment: Mapping[bytes, Any]) -> str:
-        """`a:0,1 b:2`; an epoch of a partition after @, where there is one."""
+        """Return `a:0,1 b:2`; the epoch of a partition follows an @, where there is one."""
         image = self.cluster.image
         parts = []
         for topic_id, partitions in assignment.items():
@@ -215,14 +215,14 @@ class ConsumerRig:
             done(None)
 
     def on_fail(self, words: list[str], named: dict[str, str]) -> None:
-        self.journal.is_failing = True
+        self.runtime.is_failing = True
 
     def on_reload(self, words: list[str], named: dict[str, str]) -> None:
-        """Everything is forgotten but the log."""
+        """Forget everything but the log."""
         self.timers.timers.clear()
         self._tasks.clear()
         self._begin()
-        for key, value in self.journal.records:
+        for key, value in self.runtime.records:
             entry = decode_record(key, value)
             assert entry is not None
             self.shard.replay(entry)
@@ -248,7 +248,7 @@ class ConsumerRig:
     def beat(
         self, who: str, named: dict[str, str], owned: dict[bytes, list[int]] | None = None
     ) -> HeartbeatAnswer | None:
-        """A heartbeat; its answer is written down. None: it was refused."""
+        """Send a heartbeat and record its answer; return None if it was refused."""
         told = self.told.get(who)
         names = named.get("names")
         request = Heartbeat(
@@ -266,12 +266,14 @@ class ConsumerRig:
             self._owned(named.get("owns")) if owned is None else owned,
             int(named.get("version", 1)),
         )
+        answers: list[Any] = []
         try:
             self.consumer.check(request)
-            answer = self.consumer.beat(self.shard, request)
+            self.consumer.beat(self.shard, request, answers.append)
         except KafkaError as error:
             self.lines.append(f"{who}: {error.code.name}")
             return None
+        answer: HeartbeatAnswer = answers[0]
         line = f"{who}: epoch={answer.member_epoch}"
         if answer.assignment is not None:
             line += f" has {self.names(answer.assignment)}"
@@ -365,8 +367,9 @@ class ConsumerRig:
         leaving = [Leaving(self.classic_ids.get(who, who), named.get("instance")) for who in words]
         if not words:
             leaving = [Leaving("", named["instance"])]
-        codes = self._manager().leave(self.shard, GROUP, leaving)
-        self.lines.append(f"left: {', '.join(code.name for code in codes)}")
+        answers: list[Any] = []
+        self._manager().leave(self.shard, GROUP, leaving, answers.append)
+        self.lines.append(f"left: {', '.join(code.name for code in answers[0])}")
 
     # Offsets.
 
@@ -418,14 +421,14 @@ class ConsumerRig:
             self.lines.append(line)
 
     def on_records(self, words: list[str], named: dict[str, str]) -> None:
-        for key, value in self.journal.records[self._shown :]:
+        for key, value in self.runtime.records[self._shown :]:
             entry = decode_record(key, value)
             assert entry is not None
             stem = type(entry.key).__name__.removesuffix("Key").removeprefix("ConsumerGroup")
             who = getattr(entry.key, "member_id", getattr(entry.key, "regular_expression", ""))
             line = f"  {stem} {who}".rstrip()
             self.lines.append(f"{line} gone" if value is None else f"{line}{_told(entry.value)}")
-        self._shown = len(self.journal.records)
+        self._shown = len(self.runtime.records)
 
 
 def _plain(owned: OwnedPartitions) -> dict[bytes, dict[int, int]]:
@@ -433,15 +436,15 @@ def _plain(owned: OwnedPartitions) -> dict[bytes, dict[int, int]]:
 
 
 def _told(value: Any) -> str:
-    """The numbers of a record that matter to a reader."""
+    """Return the numbers of a record that matter to a reader."""
     names = ("epoch", "assignment_epoch", "member_epoch", "previous_member_epoch", "state")
     found = [f"{name}={getattr(value, name)}" for name in names if hasattr(value, name)]
     found += [f"topics={','.join(value.topics)}" for _ in (1,) if hasattr(value, "topics")]
-    return "".join(f" {one}" for one in found)
+    return "".join(f" {number}" for number in found)
 
 
 def assignments_of(group: ConsumerGroup) -> dict[str, Assignment]:
-    """What every member may read or still reads."""
+    """Return the partitions that every member may read or still reads."""
     found: dict[str, Assignment] = {}
     for member_id, member in group.members.items():
         held = without_epochs(member.assigned)

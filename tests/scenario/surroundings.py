@@ -1,4 +1,4 @@
-"""What memberships of groups stand on, without a broker: timers, a journal, a cluster."""
+"""The surroundings of a group's membership, without a broker: timers, a journal, a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ManualTimer:
-    """A call that `ManualTimers` makes; `cancel` takes it back."""
+    """A call of `ManualTimers`; `cancel` removes it."""
 
     def __init__(self, at_ms: int, callback: Callable[[], None]) -> None:
         self.at_ms = at_ms
@@ -27,14 +27,14 @@ class ManualTimer:
 
 
 class ManualTimers:
-    """`Timers` without a loop: `run` makes what is due."""
+    """`Timers` without a loop: `run` makes the due calls."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self.timers: list[ManualTimer] = []
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> ManualTimer:
-        timer = ManualTimer(self.clock.ms + int(delay_ms), callback)
+        timer = ManualTimer(self.clock.ms + round(delay_ms), callback)
         self.timers.append(timer)
         return timer
 
@@ -44,7 +44,7 @@ class ManualTimers:
             due = [t for t in self.timers if t.callback is not None and t.at_ms <= end_ms]
             if not due:
                 break
-            timer = min(due, key=lambda one: one.at_ms)
+            timer = min(due, key=lambda call: call.at_ms)
             self.timers.remove(timer)
             self.clock.ms = max(self.clock.ms, timer.at_ms)
             callback, timer.callback = timer.callback, None
@@ -54,24 +54,40 @@ class ManualTimers:
         self.timers = [timer for timer in self.timers if timer.callback is not None]
 
 
-class ListJournal:
-    """`Journal` that keeps the records of one partition."""
+class ListRuntime:
+    """`CoordinatorRuntime` that keeps the records of one partition; all are visible at once."""
 
     def __init__(self) -> None:
         self.records: list[GroupRecord] = []
         self.is_failing = False
+        self.journal = self
 
-    def append(self, index: int, records: Sequence[GroupRecord], *, required_acks: int = -1) -> int:
+    def write(
+        self,
+        index: int,
+        records: Sequence[GroupRecord],
+        *,
+        replay: Callable[[int], None],
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+        required_acks: int = -1,
+    ) -> None:
         if self.is_failing:
             self.is_failing = False
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the log refuses")
         offset = len(self.records)
         self.records += records
-        return offset
+        replay(offset)
+        then()
+
+    def when_told(
+        self, index: int, then: Callable[[], None], failed: Callable[[ErrorCode], None]
+    ) -> None:
+        then()
 
 
 class ListCluster:
-    """`Cluster` as far as memberships ask it."""
+    """The part of `Cluster` that memberships use."""
 
     def __init__(self) -> None:
         self.image = MetadataImage()

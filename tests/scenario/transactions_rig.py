@@ -1,8 +1,8 @@
-"""One transactional id on a table: commands in, answers and stored states out.
+"""One transactional id without a broker: commands in, answers and stored states out.
 
 The coordinator is the product's, over the product's journal and a log in a directory of the test.
-Around it stand a clock that is moved, a cluster that gives out producer ids, and a sender that
-keeps markers back until `markers` is said.
+The clock is moved by commands, the cluster returns producer ids, and the sender holds markers back
+until the command `markers`.
 
 | command                                        | what it is                                     |
 |------------------------------------------------|------------------------------------------------|
@@ -52,7 +52,7 @@ WHOLE = 1 << 24
 
 
 class HeldMarkers:
-    """Stands where the `MarkerSender` does: an outcome is everywhere when the test says so."""
+    """Replaces the `MarkerSender`: an outcome is everywhere when the test says so."""
 
     def __init__(self) -> None:
         self._on_done: dict[str, Callable[[], None]] = {}
@@ -67,16 +67,16 @@ class HeldMarkers:
         self._on_done[transactional_id] = on_done
 
     async def close(self) -> None:
-        """Check nothing here: the journal has what is missing."""
+        """Do nothing: the journal has the missing markers."""
 
     def bring(self) -> None:
-        """Every partition has its marker."""
+        """Bring its marker to every partition."""
         for transactional_id in list(self._on_done):
             self._on_done.pop(transactional_id)()
 
 
 class Cluster:
-    """As much of a cluster as the coordinator asks for; `version` is `transaction.version`."""
+    """The part of a cluster that the coordinator uses; `version` is `transaction.version`."""
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
@@ -92,7 +92,7 @@ class Cluster:
         return self._last_producer_id
 
     def subscribe(self, _listener: Any) -> None:
-        """Nothing changes here."""
+        """Do nothing: this cluster does not change."""
 
 
 class TransactionsRig:
@@ -156,7 +156,7 @@ class TransactionsRig:
         return self.said
 
     def _show_stored(self) -> None:
-        """Return what the journal got since the last command."""
+        """Show the new records of the journal since the last command."""
         partition = self._world.partition(TRANSACTIONS_TOPIC)
         read = partition.read(self._shown_offset, WHOLE, isolation_level=0, min_one_batch=True)
         part = decode_batches(read.records, self._shown_offset, None)
@@ -230,7 +230,7 @@ class TransactionsRig:
 
 
 class _Nobody:
-    """No other broker coordinates anything."""
+    """No other broker is a coordinator."""
 
     send_markers = None
 
@@ -239,7 +239,7 @@ def _told(metadata: TransactionMetadata) -> str:
     line = f"{metadata.state.title} {metadata.producer_id}/{metadata.producer_epoch}"
     if metadata.next_producer_id >= 0:
         line += f" next={metadata.next_producer_id}"
-    partitions = " ".join(str(one) for one in sorted(metadata.partitions))
+    partitions = " ".join(str(partition) for partition in sorted(metadata.partitions))
     return f"{line} [{partitions}]" if partitions else line
 
 

@@ -1,13 +1,13 @@
-"""Readable transcripts of a state machine: what happens, and below it what the machine does.
+"""Readable transcripts of a state machine: commands, and below them the reactions of the machine.
 
-    # Who is alone leads.
+    # A single member leads.
     join a
     ----
     a: joined generation=1 …
 
-A block is one or more commands, the line `----`, and what came of them, up to an empty line. The
-file is the expectation: REWRITE_TRANSCRIPTS=1 writes down what comes out now, and the difference is
-read in the commit, as with any other code. The form is that of etcd's raft (datadriven).
+A block is one or more commands, the line `----`, and their output, up to an empty line. The file is
+the expectation: REWRITE_TRANSCRIPTS=1 writes the current output, and the difference is reviewed in
+the commit like any other code. The form is that of etcd's raft (datadriven).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REWRITE = bool(os.environ.get("REWRITE_TRANSCRIPTS"))
 
 
 def check_transcript(path: Path, play: Callable[[str], list[str]]) -> None:
-    """Play every command of the file with `play`, which gives the lines that came of it."""
+    """Play every command of the file with `play` and compare the lines that it returns."""
     written = path.read_text(encoding="utf-8")
     played = _played(written, play)
     if REWRITE and played != written:
@@ -55,7 +55,7 @@ def _played(text: str, play: Callable[[str], list[str]]) -> str:
 
 
 def words_of(command: str) -> tuple[list[str], dict[str, str]]:
-    """`join a id=a-1 skip` → (["join", "a", "skip"], {"id": "a-1"})."""
+    """Return (["join", "a", "skip"], {"id": "a-1"}) for `join a id=a-1 skip`."""
     plain, named = [], {}
     for word in command.split():
         name, equals, value = word.partition("=")

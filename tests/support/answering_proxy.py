@@ -1,6 +1,6 @@
-"""A TCP proxy that gives one answer itself: what clients do about an error, beside any broker.
+"""A TCP proxy that answers one request with an error: shows a client's reaction beside any broker.
 
-It stands before minibroker or Apache Kafka alike. Clients stay with it, because answers that name
+It works before minibroker and before Apache Kafka. Clients stay with it, because answers that name
 the broker name the proxy instead. Each direction of a connection has a thread; requests pass on as
 they come, so pipelining is kept.
 
@@ -22,14 +22,14 @@ from minibroker.metrics import Metrics
 from minibroker.protocol.api_keys import APIS, FIND_COORDINATOR, METADATA, load_messages
 from minibroker.protocol.header import parse_request_header, response_header_version
 from minibroker.protocol.primitives import Reader
-from minibroker.server.dispatch import Answer, error_response
-from tests.support.probe import receive_exactly
+from minibroker.server.answers import Answer, error_response
+from tests.support.connection import receive_exactly
 
 _VERSIONS = (0, 99)
 
 
 class AnsweringProxy:
-    """Before the broker at `address` (HOST:PORT); `refuse` says what it answers itself."""
+    """A proxy before the broker at `address` (HOST:PORT); `refuse` sets its answer."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -43,15 +43,15 @@ class AnsweringProxy:
 
     @property
     def address(self) -> str:
-        """HOST:PORT for clients."""
+        """Return HOST:PORT for clients."""
         return "{}:{}".format(*self._listener.getsockname())
 
     def refuse(self, api: str, error: str) -> None:
-        """The next request of this kind is answered with this error, and goes no further."""
+        """Answer the next request of this kind with this error, and do not pass it on."""
         self._rule = (api, ErrorCode[error])
 
     def close(self) -> None:
-        """No new connections; those that are open end with their clients."""
+        """Take no new connections; open ones end with their clients."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -107,14 +107,14 @@ class AnsweringProxy:
             *getattr(response, "brokers", ()),
             *getattr(response, "coordinators", ()),
         ]
-        for one in named:
-            if getattr(one, "port", None) == self._broker[1]:
-                one.host, one.port = self._listener.getsockname()
+        for broker in named:
+            if getattr(broker, "port", None) == self._broker[1]:
+                broker.host, broker.port = self._listener.getsockname()
         return _frame(api_key, version, answer, response)
 
 
 def _refusal(request: bytes, code: ErrorCode) -> bytes:
-    """The frame of an answer that says nothing but this error."""
+    """Return the frame of an answer that has only this error."""
     api_key, version, _, client_id, position = parse_request_header(request)
     handler = load_handler(api_key, _VERSIONS, Metrics())
     body = handler.request.read(Reader(memoryview(request), position), version)
@@ -126,7 +126,7 @@ def _refusal(request: bytes, code: ErrorCode) -> bytes:
 def _frame(api_key: int, version: int, correlation_id: bytes, response: Any) -> bytes:
     handler: Any = SimpleNamespace(api_key=api_key)
     number = int.from_bytes(correlation_id[:4], "big")
-    parts = Answer(handler, response, version, number).encode()
+    parts = Answer(handler, response, version, number).encode(0)
     return b"".join(bytes(part) for part in parts)
 
 

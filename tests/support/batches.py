@@ -38,10 +38,10 @@ CRC_START = 21
 LENGTH_START = 12
 
 TIMESTAMP = 1_700_000_000_000
-"""What records of the scenarios carry unless they say otherwise, in ms."""
+"""Default timestamp of records in the scenarios, in ms."""
 
 OLD_CRC_END = 16
-"""Where the bytes begin that the CRC of a message v0 or v1 covers."""
+"""Start of the bytes that the CRC of a message v0 or v1 covers."""
 
 GZIP, LZ4 = 1, 3
 LZ4_CHECKSUM_AT = 6
@@ -52,7 +52,7 @@ CONTROL = 0x20
 
 
 class Item(NamedTuple):
-    """One record to be built. `timestamp_ms` None means the batch's."""
+    """One record to build; `timestamp_ms` None means the batch's."""
 
     value: bytes | None
     key: bytes | None = None
@@ -74,10 +74,10 @@ def batch(
     count: int | None = None,
     last_offset_delta: int | None = None,
 ) -> bytes:
-    """One batch of `items` (a bare bytes is a value without a key).
+    """Return one batch of `items` (a bare bytes is a value without a key).
 
-    `payload`, `count` and `last_offset_delta` replace what would be right: for compressed records,
-    and for batches that lie.
+    `payload`, `count` and `last_offset_delta` replace the right values: for compressed records, and
+    for wrong batches.
     """
     records = [item if isinstance(item, Item) else Item(item) for item in items]
     times = [timestamp_ms if r.timestamp_ms is None else r.timestamp_ms for r in records]
@@ -112,7 +112,7 @@ def batch(
 
 
 def with_crc(whole: bytes) -> bytes:
-    """The same batch with the CRC of what it holds now."""
+    """Return the same batch with the CRC of its current bytes."""
     crc = crc32c.crc32c(whole[CRC_START:])
     return whole[: CRC_START - 4] + struct.pack(">I", crc) + whole[CRC_START:]
 
@@ -140,7 +140,7 @@ def _varint(value: int) -> bytes:
 
 
 def describe(records: bytes | None) -> list[dict[str, Any]] | str | None:
-    """Every whole batch of a Fetch answer as a mapping that compares and prints well.
+    """Return every whole batch of a Fetch answer as a mapping that compares and prints well.
 
     A batch cut at the end counts as one entry that says how many bytes of it there are.
     """
@@ -161,7 +161,7 @@ def describe(records: bytes | None) -> list[dict[str, Any]] | str | None:
 
 
 def _describe_message(whole: bytes) -> dict[str, Any]:
-    """A message of format v0 or v1, with what is inside when it is compressed.
+    """Return a message of format v0 or v1, with its content if it is compressed.
 
     offset int64 | size int32 | crc uint32 | magic int8 | attributes int8 | v1: timestamp int64 |
     key bytes | value bytes. The CRC-32 covers everything that follows it.
@@ -191,7 +191,7 @@ def _describe_message(whole: bytes) -> dict[str, Any]:
 
 
 def _unpacked_lz4(frame: bytes) -> bytes:
-    """What is in a frame whose header's checksum, as Kafka wrote it in format v0, may be wrong."""
+    """Return the content of a frame whose header checksum may be wrong, as Kafka's in format v0."""
     for checksum in range(256):
         mended = bytearray(frame)
         mended[LZ4_CHECKSUM_AT] = checksum

@@ -49,17 +49,17 @@ class Minibroker:
 
     @property
     def address(self) -> str:
-        """HOST:PORT for a client's bootstrap.servers."""
+        """Return HOST:PORT for a client's bootstrap.servers."""
         return f"{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
-        """Process id of the running broker."""
+        """Return the process id of the running broker."""
         assert self.process is not None, "the broker is not running"
         return self.process.popen.pid
 
     def command(self) -> list[str]:
-        """The command line of the next start."""
+        """Return the command line of the next start."""
         command = [sys.executable, "-m", "minibroker", "serve", "--listen", self.listen]
         command += ["--data-dir", str(self.data_dir)]
         if self.zookeeper is not None:
@@ -74,7 +74,7 @@ class Minibroker:
         """Start and wait for the first line.
 
         Raises:
-            StartError: the process ended, said something else first, or stayed silent.
+            StartError: the process ended, printed another line first, or stayed silent.
         """
         process = ManagedProcess(
             self.command(), self.log_path, environment=self.environment, stdout_to_pipe=True
@@ -90,7 +90,7 @@ class Minibroker:
         return self
 
     def stop(self) -> None:
-        """SIGTERM; the exit code must be 0."""
+        """Send SIGTERM; the exit code must be 0."""
         if self.process is None:
             return
         process, self.process = self.process, None
@@ -98,7 +98,7 @@ class Minibroker:
         assert code == 0, f"minibroker ended with {code} on SIGTERM\n{process.log_tail()}"
 
     def kill(self) -> None:
-        """SIGKILL, at whatever it is doing."""
+        """Send SIGKILL, at any moment."""
         if self.process is not None:
             self.process.kill()
             self.process = None

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 
 def broken_things(*directories: Path | str, is_strict: bool = True) -> list[str]:
-    """One line for each finding that is no note. Without `is_strict`, a crash is excused."""
+    """Return one line for each finding that is no note. Without `is_strict`, a crash is excused."""
     said, errors = io.StringIO(), io.StringIO()
     arguments = CheckArguments(
-        [str(one) for one in directories], is_deep=True, is_strict=is_strict, is_quiet=True
+        [str(directory) for directory in directories],
+        is_deep=True,
+        is_strict=is_strict,
+        is_quiet=True,
     )
     run_check_log(arguments, said, errors)
     assert not errors.getvalue()

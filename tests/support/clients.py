@@ -1,4 +1,4 @@
-"""The real clients of the tests, behind one face: produce values, read every value back.
+"""The real clients of the tests, with one interface: produce values, read every value back.
 
 Each writes `prefix0 … prefix(count-1)` to a topic with acks=all, idempotent, in any of the five
 codecs, and reads a whole topic from its beginning by assigning the partitions itself (no group).
@@ -33,12 +33,12 @@ class Client(NamedTuple):
     produce: Callable[[str, str, str, str, int], None]
     """(address, topic, codec, prefix, count): returns when all are acknowledged."""
     consume: Callable[[str, str, int], list[str]]
-    """(address, topic, count): the values found, at least `count` of them or what came in time."""
+    """(address, topic, count): returns at least `count` values, or those that came in time."""
     needs_java: bool = False
 
     @property
     def missing(self) -> str | None:
-        """Why it cannot run here, or None."""
+        """Return why the client cannot run here, or None."""
         if self.needs_java:
             return java.missing_java()
         if self.name == "kcat" and shutil.which("kcat") is None:
@@ -47,7 +47,7 @@ class Client(NamedTuple):
 
 
 def _partitions_once_known(ask: Callable[[], list[int]]) -> list[int]:
-    """Ask until the broker names partitions: one that just started learns of them a bit later."""
+    """Ask until the broker names partitions: a new one learns of them a bit later."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not (known := ask()):
         assert time.monotonic() < deadline, f"no partitions after {DEADLINE_SECONDS} s"
@@ -58,7 +58,7 @@ def _partitions_once_known(ask: Callable[[], list[int]]) -> list[int]:
 
 
 def confluent_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
-    """librdkafka, idempotent."""
+    """Produce with librdkafka, idempotent."""
     from confluent_kafka import Producer  # noqa: PLC0415  # heavy, and each run may use another
 
     failures: list[str] = []
@@ -85,7 +85,7 @@ def confluent_produce(address: str, topic: str, codec: str, prefix: str, count: 
 
 
 def confluent_consume(address: str, topic: str, count: int) -> list[str]:
-    """librdkafka with assigned partitions."""
+    """Consume with librdkafka and assigned partitions."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition  # noqa: PLC0415
 
     consumer = Consumer(
@@ -116,7 +116,7 @@ def confluent_consume(address: str, topic: str, count: int) -> list[str]:
 
 
 def kafka_python_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
-    """kafka-python, idempotent."""
+    """Produce with kafka-python, idempotent."""
     producer = _kafka_python().KafkaProducer(
         bootstrap_servers=address,
         compression_type=None if codec == "none" else codec,
@@ -137,7 +137,7 @@ def kafka_python_produce(address: str, topic: str, codec: str, prefix: str, coun
 
 
 def kafka_python_consume(address: str, topic: str, count: int) -> list[str]:
-    """kafka-python with assigned partitions and no group."""
+    """Consume with kafka-python, assigned partitions and no group."""
     kafka = _kafka_python()
     consumer = kafka.KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
     try:
@@ -158,7 +158,7 @@ def kafka_python_consume(address: str, topic: str, count: int) -> list[str]:
 
 
 def _kafka_python() -> Any:
-    """The library; how it reads its own schemas is deprecated, which is not ours to mend."""
+    """Return the library, without its warnings about its own schemas."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return importlib.import_module("kafka")
@@ -168,7 +168,7 @@ def _kafka_python() -> Any:
 
 
 def aiokafka_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
-    """aiokafka, idempotent."""
+    """Produce with aiokafka, idempotent."""
     from aiokafka import AIOKafkaProducer  # noqa: PLC0415
 
     async def produce() -> None:
@@ -192,7 +192,7 @@ def aiokafka_produce(address: str, topic: str, codec: str, prefix: str, count: i
 
 
 def aiokafka_consume(address: str, topic: str, count: int) -> list[str]:
-    """aiokafka with assigned partitions and no group."""
+    """Consume with aiokafka, assigned partitions and no group."""
     from aiokafka import AIOKafkaConsumer, TopicPartition  # noqa: PLC0415
 
     async def consume() -> list[str]:
@@ -224,14 +224,14 @@ def aiokafka_consume(address: str, topic: str, count: int) -> list[str]:
 
 
 def kcat_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
-    """kcat -P, one line a record, idempotent."""
+    """Produce with kcat -P, one line a record, idempotent."""
     text = "".join(f"k{n}:{prefix}{n}\n" for n in range(count))
     options = ["-K:", "-X", "enable.idempotence=true", "-z", codec]
     _kcat("-P", "-b", address, "-t", topic, *options, stdin=text)
 
 
 def kcat_consume(address: str, topic: str, count: int) -> list[str]:
-    """kcat -C from the beginning to the end."""
+    """Consume with kcat -C from the beginning to the end."""
     del count
     return _kcat("-C", "-b", address, "-t", topic, "-o", "beginning", "-e", "-q").splitlines()
 
@@ -253,12 +253,12 @@ def _kcat(*arguments: str, stdin: str = "") -> str:
 
 
 def java_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
-    """Kafka's own client 4.4.0, idempotent."""
+    """Produce with Kafka's own client 4.4.0, idempotent."""
     _java("produce", address, topic, codec, prefix, str(count))
 
 
 def java_consume(address: str, topic: str, count: int) -> list[str]:
-    """Kafka's own client 4.4.0 with assigned partitions."""
+    """Consume with Kafka's own client 4.4.0 and assigned partitions."""
     return _java("consume", address, topic, str(count)).splitlines()
 
 
@@ -277,5 +277,5 @@ CLIENTS = (
 
 
 def expected(prefix: str, count: int) -> list[str]:
-    """The values that `produce` wrote."""
+    """Return the values that `produce` wrote."""
     return [f"{prefix}{n}" for n in range(count)]

@@ -1,4 +1,4 @@
-"""Clusters for tests of `minibroker/cluster`: a listener that writes down what it hears."""
+"""Clusters for tests of `minibroker/cluster`, and a listener that records its calls."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from minibroker.cluster.codecs import (
     encode_topic,
 )
 from minibroker.cluster.controller import new_topic_id
-from minibroker.cluster.image import BrokerInfo, Endpoint
+from minibroker.cluster.image import BrokerInfo, Endpoint, TopicImage
 from minibroker.cluster.tree import Create
 
 if TYPE_CHECKING:
     import pytest
 
-    from minibroker.cluster.image import TopicImage
     from minibroker.cluster.tree import Tree
     from minibroker.error_codes import ErrorCode
     from minibroker.errors import KafkaError
 
 
 class Recorder:
-    """A listener that writes down what it hears."""
+    """A listener that records its calls."""
 
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
@@ -49,13 +48,13 @@ class Recorder:
         self.events.append(("config", entity_type, entity_name))
 
     def take(self) -> list[tuple[object, ...]]:
-        """What was heard since the last time."""
+        """Return the events since the last call."""
         events, self.events = self.events, []
         return events
 
 
 def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0, **options: Any) -> Cluster:
-    """A cluster of one broker, not started; `options` as `Cluster` takes them."""
+    """Return a cluster of one broker, not started; `options` as `Cluster` takes them."""
     cluster = Cluster(
         broker_id=broker_id,
         tree=tree,
@@ -72,7 +71,14 @@ async def add_broker(cluster: Cluster, tree: Tree, broker_id: int) -> None:
     other = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9093),), is_minibroker=True)
     async with cluster._context.lock:
         await tree.create(paths.broker(broker_id), encode_broker(other, 0), ephemeral=True)
+        _, stat = await tree.get(paths.broker(broker_id))
+        other = other._replace(epoch=stat.czxid)
         cluster._updater.apply_brokers({**cluster.image.brokers, broker_id: other})
+
+
+async def stop_following(cluster: Cluster) -> None:
+    """End the task that follows the watches: from now on only the test changes the states."""
+    await cluster._follower.close()
 
 
 async def add_topic_of_kafka(
@@ -84,7 +90,7 @@ async def add_topic_of_kafka(
     leader: int | None = None,
     isr: list[int] | None = None,
 ) -> None:
-    """Write a topic with one partition of several replicas, as Kafka's brokers left it.
+    """Write a topic with one partition of several replicas, as Kafka's brokers write it.
 
     The cluster knows it when this returns. Leader and ISR are the first and all of the replicas
     unless they are given.
@@ -104,7 +110,8 @@ async def add_topic_of_kafka(
         )
         assignment = TopicAssignment(topic_id, {0: replicas}, {}, {})
         updater = cluster._updater
-        updater.apply_topic(updater.build_topic(name, assignment, [(state, 0)]))
+        partitions = list(updater.known_partitions(name, assignment, [(state, 0)]))
+        updater.apply_topic(TopicImage(name, topic_id, partitions))
 
 
 def code_of(caught: pytest.ExceptionInfo[KafkaError]) -> tuple[ErrorCode, str | None]:

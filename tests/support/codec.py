@@ -1,7 +1,7 @@
 """Messages as plain values: minibroker's codec with mappings in and out.
 
-A test writes `{"name": "a", "count": 3}` and reads the same shape back; which generated class that
-is, follows from the annotations of the generated constructors.
+A test writes `{"name": "a", "count": 3}` and reads the same shape back. The annotations of the
+generated constructors name the classes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class ApiCodec:
         self.request, self.response = load_messages(self.api_key)
 
     def is_flexible(self, version: int) -> bool:
-        """Whether this version has tagged fields, headers included."""
+        """Return whether this version has tagged fields, headers included."""
         flexible_from = self.request.FLEXIBLE_FROM
         return flexible_from is not None and version >= flexible_from
 
     def encode_request(self, version: int, fields: dict[str, Any]) -> bytes:
-        """Body of a request.
+        """Return the body of a request.
 
         Raises:
             ValueError: a field is set that the version cannot carry.
@@ -40,7 +40,7 @@ class ApiCodec:
         return b"".join(writer.parts())
 
     def decode_response(self, version: int, body: bytes) -> dict[str, Any]:
-        """The answer as mappings and lists; the whole body must have been read."""
+        """Return the answer as mappings and lists; the whole body must be read."""
         reader = Reader(body)
         answer = self.response.read(reader, version)
         assert reader.position == len(body), f"{len(body) - reader.position} bytes were not read"
@@ -50,19 +50,19 @@ class ApiCodec:
 
 @functools.cache
 def codec_of(name: str) -> ApiCodec:
-    """The codec of an API by its spec's name."""
+    """Return the codec of an API by its spec's name."""
     return ApiCodec(name)
 
 
 def versions_of(name: str) -> tuple[int, int]:
-    """Lowest and highest version that the protocol has."""
+    """Return the lowest and highest version of the protocol."""
     api = APIS[KEYS[name]]
     return api.min_version, api.max_version
 
 
 @functools.cache
 def _structs(message: Any) -> dict[str, type[Message]]:
-    """Field → class of the struct (or of the array's elements) that it holds."""
+    """Return field → class of the struct (or of the array's elements) that it holds."""
     found = {}
     for field, hint in typing.get_type_hints(message.__init__).items():
         for candidate in _parts_of(hint):

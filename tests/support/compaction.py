@@ -1,4 +1,4 @@
-"""Compaction for tests: keyed batches, one round at once, what a reader finds afterwards."""
+"""Compaction for tests: keyed batches, one round at once, the records of a reader afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoHurry:
         self.bytes = 0
 
     def breathe(self) -> None:
-        """Nobody else needs the interpreter."""
+        """Do nothing: no other thread needs the interpreter."""
 
     def spent(self, size_bytes: int) -> None:
         self.bytes += size_bytes
@@ -48,7 +48,7 @@ def keyed(
     epoch: int = 0,
     is_transactional: bool = False,
 ) -> memoryview:
-    """One batch of these keys and values as a producer sends it, writable; 1 ms apart."""
+    """Return one batch of these keys and values as a producer sends it, writable; 1 ms apart."""
     records = [
         Record(0, timestamp_ms + place, key, value) for place, (key, value) in enumerate(pairs)
     ]
@@ -65,8 +65,8 @@ def keyed(
 
 
 def put(log: PartitionLog, *pairs: Pair, **fields: object) -> int:
-    """Append and write one batch; its first offset."""
-    info = log.append(keyed(*pairs, **fields), 0, NOW_MS)  # type: ignore[arg-type]
+    """Append and write one batch; return its first offset."""
+    info = log.append_as_leader(keyed(*pairs, **fields), 0, NOW_MS)  # type: ignore[arg-type]
     log.write_staged()
     return info.first_offset
 
@@ -79,15 +79,15 @@ def end_transaction(
     epoch: int = 0,
     timestamp_ms: int = NOW_MS,
 ) -> int:
-    """Append the marker that ends a producer's transaction; its offset."""
+    """Append the marker that ends a producer's transaction; return its offset."""
     marker = build_marker(
         TransactionMarker(is_commit, 0),
         producer_id=producer_id,
         producer_epoch=epoch,
         timestamp_ms=timestamp_ms,
     )
-    info = log.append(memoryview(marker), 0, NOW_MS, origin="coordinator")
-    log.note_high_watermark(log.log_end_offset)
+    info = log.append_as_leader(memoryview(marker), 0, NOW_MS, origin="coordinator")
+    log.update_high_watermark(log.log_end_offset)
     return info.first_offset
 
 
@@ -112,7 +112,7 @@ def compact(
     chunk_bytes: int = 1 << 16,
     pace: NoHurry | None = None,
 ) -> Candidate:
-    """One round over everything that is closed, whatever the ratio; what it was about."""
+    """Run one round over everything that is closed, at any ratio; return its candidate."""
     found = candidate_of(facts_of(log), now_ms)
     offsets = OffsetMap(keys_max * 160, 1.0)
     work = plan_round(log, found, now_ms)
@@ -124,6 +124,6 @@ def compact(
 
 
 def roll_and_compact(log: PartitionLog, now_ms: int = NOW_MS, **options: int) -> Candidate:
-    """Close the active segment first."""
+    """Close the active segment, then run a round."""
     log.roll()
     return compact(log, now_ms, **options)  # type: ignore[arg-type]

@@ -62,12 +62,12 @@ def main(address: str, group_id: str, topic: str, protocol: str, *instance: str)
 
 
 def say(consumer: Consumer) -> None:
-    """The partitions that it has now."""
-    tell("has", *sorted(one.partition for one in consumer.assignment()))
+    """Print the partitions that the member has now."""
+    tell("has", *sorted(partition.partition for partition in consumer.assignment()))
 
 
 def tell(*words: object) -> None:
-    """One line, at once."""
+    """Print one line, at once."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 

@@ -1,9 +1,9 @@
 """The image's files and its entry points without Docker: the same steps, in a directory.
 
-`build_layer` does what the Dockerfile does (the wheel, `image/install.sh`). A `Container` lays the
-layer over this machine's own system, which stands in for the base image, in a mount namespace of
-its own and runs a command there as the image's user: paths, users, permissions, scripts are the
-image's, the network is this machine's (so ports have to be free ones).
+`build_layer` takes the steps of the Dockerfile (the wheel, `image/install.sh`). A `Container`
+mounts the layer over this machine's own system, which replaces the base image, in a mount namespace
+of its own, and runs a command there as the image's user. Paths, users, permissions and scripts are
+the image's; the network is this machine's (so ports have to be free).
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.support.made import BUILD, required
 from tests.support.processes import ManagedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ROOT: Final = Path(__file__).parents[2]
-WHEELS: Final = ROOT / "build" / "image-wheels"
+WHEELS: Final = BUILD / "image-wheels"
 IMAGE: Final = ROOT / "minibroker" / "container" / "image"
 USER: Final = 1000
 START_SECONDS: Final = 60.0
@@ -52,7 +53,7 @@ _ENVIRONMENT: Final = (
 
 
 def missing() -> str | None:
-    """Why no container can be had here, None: it can."""
+    """Return why no container can run here, None if one can."""
     if os.geteuid() != 0:
         return "only root may lay one file system over another"
     probe = subprocess.run(
@@ -65,8 +66,8 @@ def missing() -> str | None:
 
 
 def build_layer(directory: Path) -> Path:
-    """Everything the image adds to its base, owned as in the image; some seconds."""
-    assert (WHEELS / ".done").exists(), "no wheels for the image: make build/image-wheels/.done"
+    """Return everything that the image adds to its base, owned as in the image; takes seconds."""
+    required(WHEELS / ".done")
     wheels, layer = directory / "wheels", directory / "layer"
     shutil.copytree(WHEELS, wheels)
     offline = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", str(wheels)]
@@ -82,7 +83,7 @@ def build_layer(directory: Path) -> Path:
 
 
 class Container:
-    """One run of a command on a layer; what it prints goes to `log`."""
+    """One run of a command on a layer; its output goes to `log`."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Container:
         *,
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """`directory` is this run's own, for the log and the mounts."""
+        """Take this run's own `directory`, for the log and the mounts."""
         self._mounts = directory / "mounts"
         self._mounts.mkdir(parents=True)
         self.log = directory / "container.log"
@@ -120,11 +121,11 @@ class Container:
 
     @property
     def root(self) -> Path:
-        """The container's root, seen from here; while it runs."""
+        """Return the container's root, seen from here, while it runs."""
         return Path("/proc", str(self.process.popen.pid), "root")
 
     def copy_in(self, path: str, content: str) -> None:
-        """A file as `docker cp` brings it: root's, to be read and run by everybody."""
+        """Copy a file in like `docker cp`: it is root's, and everybody may read and run it."""
         target = self.root / path.lstrip("/")
         part = target.with_suffix(".part")
         part.write_text(content)
@@ -132,7 +133,7 @@ class Container:
         part.rename(target)  # whole at once: scripts wait for the name
 
     def execute(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """What `docker exec` does."""
+        """Run a command like `docker exec`."""
         enter = ["nsenter", f"--mount=/proc/{self.process.popen.pid}/ns/mnt"]
         user = [f"--userspec={USER}:{USER}", str(self._mounts / "root")]
         return subprocess.run(
@@ -144,19 +145,19 @@ class Container:
         )
 
     def wait_for_line(self, part: str) -> str:
-        """The first line of the log with `part` in it; a container that ended is an error."""
+        """Return the first line of the log with `part` in it; raise if the container ended."""
         self.process.wait_until(lambda: part in self.log.read_text(), START_SECONDS, part)
         return next(line for line in self.log.read_text().splitlines() if part in line)
 
     def wait_until_entered(self) -> None:
-        """The command runs: from now on there is a root."""
+        """Wait until the command runs: from now on there is a root."""
         command = Path("/proc", str(self.process.popen.pid), "status")
         self.process.wait_until(
             lambda: f"Uid:\t{USER}" in command.read_text(), START_SECONDS, "the container's command"
         )
 
     def stop(self) -> None:
-        """SIGTERM to everything in it, then nothing is left, mounts included."""
+        """Send SIGTERM to every process in it, then remove everything, mounts included."""
         if self.process.is_running:
             os.killpg(self.process.popen.pid, signal.SIGTERM)
         self.process.stop()

@@ -1,4 +1,4 @@
-"""`CountingFiles`: real files that tell which were opened and how much was read."""
+"""`CountingFiles`: real files that count opened files and read bytes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""`FaultyFiles`: the twin of `storage.files.Files` that fails, writes short and loses power.
+"""`FaultyFiles`: files like `storage.files.Files` that fail, write short and lose power.
 
-It works on real files below one root and remembers what a disk has in any case after the power
-went: the bytes of a file as they were at its last fsync, the names of a directory as they were at
-its last fsync (whatever `fsync` of a file may do for its name on one file system or the other).
-`power_cut` puts that back. A disk may have more: `keep` says how many bytes, `keep_names` how many
-changes of names. Nothing ties the two together, as on a file system that writes its names to a
-journal and the content when it likes: a file may have its new name and nothing in it.
+It works on real files below one root and remembers the durable state: the bytes of a file at its
+last fsync, the names of a directory at its last fsync (on some file systems `fsync` of a file also
+syncs its name; not here). `power_cut` restores that state. A disk may have more: `keep` is the
+number of bytes, `keep_names` the number of changes of names. The two are independent, as on a file
+system with a journal for names only: a file may have its new name and no content.
 
 With nothing set it behaves exactly as `Files`: both run the same contract tests
 (`tests/unit/storage/test_files.py`).
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 from minibroker.storage.files import Files
 
 if TYPE_CHECKING:
+    import mmap
     from collections.abc import Callable, Sequence
 
     from minibroker.storage.files import Buffer
@@ -44,7 +44,7 @@ class FaultyFiles(Files):
 
     `cut_at`: the call of that number raises PowerCut instead of being done. `fail_at`: from that
     call on, `fail_count` calls raise OSError(`fail_errno`). `short_at`: that vectored write writes
-    half.
+    half. `counts_reads`: calls without a change are counted, too.
     """
 
     __slots__ = (
@@ -53,6 +53,7 @@ class FaultyFiles(Files):
         "_pins",
         "_synced",
         "call_count",
+        "counts_reads",
         "cut_at",
         "fail_at",
         "fail_count",
@@ -66,6 +67,7 @@ class FaultyFiles(Files):
         self.call_count = 0
         self.cut_at = self.fail_at = self.short_at = -1
         self.fail_count = 1
+        self.counts_reads = False
         self.fail_errno = errno.ENOSPC
         self._synced: dict[int, bytes] = {}
         self._pins: dict[int, int] = {}
@@ -86,7 +88,7 @@ class FaultyFiles(Files):
             self._synced[inode] = self._content(inode)
 
     def _note_names(self, directory: str) -> None:
-        """The directory was synced: these names are durable; a file not seen yet is as it is."""
+        """Note that a directory is synced: its names are durable, and new files as they are."""
         found: dict[str, int] = {}
         with os.scandir(directory) as entries:
             for entry in entries:
@@ -99,7 +101,9 @@ class FaultyFiles(Files):
             changes[:] = [change for change in changes if change[0] != number]
 
     def _note_change(self, *changes: tuple[str, int | None]) -> None:
-        """A call gave names, or took them (None); on the disk it happens as a whole, or not yet."""
+        """Note a call that added or removed names (None): on the disk it is done entirely or not at
+        all.
+        """
         self._changes.append(
             [
                 (self._inode(os.path.dirname(path)), os.path.basename(path), number)
@@ -108,7 +112,7 @@ class FaultyFiles(Files):
         )
 
     def _make_durable(self, call_count: int) -> None:
-        """The first `call_count` of the calls that changed names have reached the disk."""
+        """Make the first `call_count` changes of names durable."""
         for changes in self._changes[:call_count]:
             for directory, name, number in changes:
                 if number is None:
@@ -117,7 +121,7 @@ class FaultyFiles(Files):
                     self._names.setdefault(directory, {})[name] = number
 
     def _inode(self, path: str) -> int:
-        """A file's or directory's number; it is held open so that the number is not used again."""
+        """Return the number of a file or directory, which is held open so that it is not reused."""
         inode = os.stat(path).st_ino
         if inode not in self._pins:
             self._pins[inode] = os.open(path, os.O_RDONLY)
@@ -138,9 +142,11 @@ class FaultyFiles(Files):
         keep: Callable[[int], int] = keep_nothing,
         keep_names: Callable[[int], int] = keep_nothing,
     ) -> None:
-        """Bring the root to what was durable. Of bytes appended behind a file's synced part the
-        first `keep(how many)` survive: a torn write. Of the calls that changed names, and whose
-        directory was not synced since, the first `keep_names(how many)` survive, in their order.
+        """Restore the durable state of the root.
+
+        Of bytes appended behind a file's synced part the first `keep(how many)` survive: a torn
+        write. Of the changes of names in directories without a later sync the first `keep_names(how
+        many)` survive, in order.
         """
         self._changes = [changes for changes in self._changes if changes]
         self._make_durable(keep_names(len(self._changes)))
@@ -175,6 +181,32 @@ class FaultyFiles(Files):
         if 0 <= self.call_count - self.fail_at < self.fail_count and self.fail_at > 0:
             raise OSError(self.fail_errno, os.strerror(self.fail_errno))
 
+    # --- the calls that change nothing ----------------------------------------------------------
+
+    def _count_read(self) -> None:
+        if self.counts_reads:
+            self._count()
+
+    def open_to_read(self, path: str) -> int:
+        self._count_read()
+        return super().open_to_read(path)
+
+    def pread(self, fd: int, size: int, position: int) -> bytes:  # type: ignore[override]
+        self._count_read()
+        return os.pread(fd, size, position)
+
+    def map(self, fd: int, position: int, size: int) -> mmap.mmap:
+        self._count_read()
+        return super().map(fd, position, size)
+
+    def size_at(self, path: str) -> int:
+        self._count_read()
+        return super().size_at(path)
+
+    def list_files(self, path: str) -> list[str]:
+        self._count_read()
+        return super().list_files(path)
+
     # --- the calls that change something --------------------------------------------------------
 
     def pwritev(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:  # type: ignore[override]
@@ -198,6 +230,8 @@ class FaultyFiles(Files):
         is_new = create and not os.path.exists(path)
         if is_new:
             self._count()
+        else:
+            self._count_read()
         fd = super().open(path, create=create)
         number = self._inode(path)
         if is_new:

@@ -1,4 +1,4 @@
-"""Other people's codecs, asked in batches: two versions of kio, and Apache Kafka's own classes.
+"""Foreign codecs, asked in batches: two versions of kio, and Apache Kafka's own classes.
 
 Each runs in a process of its own and is asked once for everything. A `Question` is one message in
 one version with several encodings; the answer holds, per encoding, the bytes that the foreign codec
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support.java import java_command
+from tests.support.made import BUILD, required
 from tests.support.reference_codec import MessageSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,19 +47,19 @@ class Question(NamedTuple):
 
 
 class Refusal(str):
-    """Why a foreign codec did not take an input."""
+    """The reason why a foreign codec refused an input."""
 
     __slots__ = ()
 
 
 def ask_kio(release: str, questions: list[Question]) -> list[Any]:
-    """Per question: None when kio has no such schema, else a list of (values, bytes) or text."""
+    """Return for each question None if kio has no such schema, else a list of (values, bytes) or
+    text.
+    """
     cases = [(*_kio_name(release, q.spec), q.version, q.inputs) for q in questions]
     worker = Path(__file__).with_name("kio_worker.py")
-    library = ROOT / "build" / f"kio-{release}"
-    assert library.exists(), (
-        f"{library.relative_to(ROOT)} is missing: run make test, which fetches it"
-    )
+    library = BUILD / f"kio-{release}"
+    required(library / ".done")
     done = subprocess.run(
         [sys.executable, str(worker)],
         input=pickle.dumps(cases),
@@ -87,7 +88,9 @@ def _kio_name(release: str, spec: MessageSpec) -> tuple[str, str]:
 
 
 def ask_kafka(jars: Path, questions: list[Question], *, before_4: bool) -> list[Any]:
-    """Per question: None when that Kafka has no such class or version, else bytes or `Refusal`s."""
+    """Return for each question None if that Kafka lacks the class or version, else bytes or
+    `Refusal`s.
+    """
     stream = b"".join(
         _java_text(_kafka_class(q.spec, before_4=before_4))
         + struct.pack(">hi", _kafka_version(q, before_4=before_4), len(data))
@@ -144,7 +147,7 @@ def _kafka_class(spec: MessageSpec, *, before_4: bool) -> str:
 
 
 def _kafka_version(question: Question, *, before_4: bool) -> int:
-    """Kafka 4 took the number in front of a group record's key for its type, not its version."""
+    """Return the version for Kafka 4, which takes the number of a group's key for its type."""
     name = question.spec.class_name
     is_group_key = question.spec.key is None and name.endswith("Key") and name != "ControlRecordKey"
     return 0 if is_group_key and not before_4 else question.version

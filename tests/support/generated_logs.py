@@ -1,7 +1,7 @@
-"""Partition directories written by this broker's storage, everything in them out of a seed.
+"""Partition directories written by minibroker's storage, with contents from a seed.
 
-All formats, codecs and kinds of batches: idempotent, transactional, markers, headers, nulls,
-append times, several segments. `damage` then does to a file what disks and crashes do.
+All formats, codecs and kinds of batches: idempotent, transactional, markers, headers, nulls, append
+times, several segments. `damage` then damages a file as disks and crashes do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PRODUCER = {"producer_id": 7, "producer_epoch": 2}
 
 
 def write_logs(directory: Path, seeds: range) -> list[Path]:
-    """One partition for each seed, closed cleanly; their directories."""
+    """Write one partition for each seed, close them cleanly, and return their directories."""
     manager = open_manager(str(directory))
     for seed in seeds:
         chance = random.Random(seed)
@@ -43,7 +43,7 @@ def write_logs(directory: Path, seeds: range) -> list[Path]:
 
 
 def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
-    """A dozen appends of what the format has."""
+    """Append a dozen batches of all kinds."""
     codecs = CODEC_NAMES if magic == 2 else CODEC_NAMES[:4]
     sequence = epoch = 0
     for _ in range(chance.randrange(1, 14)):
@@ -51,12 +51,12 @@ def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
         codec = chance.choice(codecs)
         if magic < 2:
             sent = build_message_set(
-                [one._replace(headers=()) for one in records],
+                [record._replace(headers=()) for record in records],
                 magic=magic,
                 codec=CODEC_NAMES.index(codec),
                 base_offset=0,
             )
-            log.append(memoryview(sent), 0, NOW_MS)
+            log.append_as_leader(memoryview(sent), 0, NOW_MS)
         else:
             is_transactional = chance.random() < 0.3
             given = {}
@@ -65,13 +65,25 @@ def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
                 sequence += len(records)
             sent = build_batch(records, codec=codec, is_transactional=is_transactional, **given)
             epoch += chance.random() < 0.2
-            log.append(memoryview(sent), epoch, NOW_MS)
+            log.append_as_leader(memoryview(sent), epoch, NOW_MS)
             if is_transactional:
                 marker = build_marker(
                     TransactionMarker(chance.random() < 0.5, 4), timestamp_ms=NOW_MS, **PRODUCER
                 )
-                log.append(memoryview(marker), epoch, NOW_MS, origin="coordinator")
+                log.append_as_leader(memoryview(marker), epoch, NOW_MS, origin="coordinator")
         log.write_staged()
+
+
+def fetch(leader: PartitionLog, follower: PartitionLog, max_bytes: int) -> None:
+    """Copy the leader's log like a follower, `max_bytes` a fetch: the last batch may be cut."""
+    while follower.log_end_offset < leader.log_end_offset:
+        found = leader.read(
+            follower.log_end_offset,
+            max_bytes,
+            end_offset=leader.log_end_offset,
+            min_one_batch=True,
+        )
+        assert follower.append_as_follower(found.records, leader.epochs.latest_epoch) is not None
 
 
 def _records(chance: random.Random, *, with_headers: bool) -> list[Record]:

@@ -23,15 +23,18 @@ from minibroker.protocol.header import response_header_version, write_request_he
 from minibroker.protocol.primitives import Reader, Writer
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
+from minibroker.storage.files import REAL_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from minibroker.clock import Clock
+    from minibroker.cluster.tree import Tree
     from minibroker.config.options import TopicToCreate
     from minibroker.partitions.manager import PartitionManager
     from minibroker.server.server import Server
+    from minibroker.storage.files import Files
 
 TIMEOUT_S = 60.0
 START_MS = 1_700_000_000_000
@@ -42,7 +45,7 @@ class ManualClock:
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.ms = now_ms
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[float], None]] = []
 
     def now_ms(self) -> int:
         return self.ms
@@ -50,14 +53,14 @@ class ManualClock:
     def monotonic_s(self) -> float:
         return self.ms / 1000
 
-    def on_move(self, listener: Callable[[], None]) -> None:
+    def on_move(self, listener: Callable[[float], None]) -> None:
         self._listeners.append(listener)
 
     def advance(self, elapsed_ms: int) -> None:
-        """Move; what is due by then is called before this returns, at the new time."""
+        """Move the clock; everything due by then is called before this returns, at the new time."""
         self.ms += elapsed_ms
         for listener in self._listeners:
-            listener()
+            listener(elapsed_ms / 1000)
 
 
 class InProcessBroker:
@@ -70,6 +73,8 @@ class InProcessBroker:
         *,
         clock: Clock | None = None,
         topics: tuple[TopicToCreate, ...] = (),
+        files: Files = REAL_FILES,
+        tree: Tree | None = None,
     ) -> None:
         self.settings = {
             "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -78,11 +83,15 @@ class InProcessBroker:
         }
         self._clock = clock
         self._topics = topics
+        self._files = files
+        self._tree = tree
         self.broker: Broker
         self.is_running = False
 
     async def __aenter__(self) -> InProcessBroker:
-        self.broker = Broker(BrokerConfig(self.settings), clock=self._clock)
+        self.broker = Broker(
+            BrokerConfig(self.settings), clock=self._clock, files=self._files, tree=self._tree
+        )
         await self.broker.start(self._topics)
         self.is_running = True
         return self
@@ -91,7 +100,7 @@ class InProcessBroker:
         await self.stop()
 
     async def stop(self) -> None:
-        """Stop cleanly, once."""
+        """Stop cleanly; a second call does nothing."""
         if self.is_running:
             self.is_running = False
             await self.broker.stop()
@@ -109,12 +118,12 @@ class InProcessBroker:
         return self.broker.address
 
     async def connect(self, client_id: str | None = "raw") -> RawClient:
-        """A new connection, which the broker has taken."""
+        """Return a new connection, which the broker has accepted."""
         reader, writer = await asyncio.open_connection(*self.address)
         return RawClient(reader, writer, client_id)
 
     async def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
-        """A topic without asking over the wire; `segment_bytes=…` stands for `segment.bytes`."""
+        """Create a topic without a request; `segment_bytes=…` stands for `segment.bytes`."""
         named = {key.replace("_", "."): value for key, value in configs.items()}
         await self.broker.cluster.create_topic(name, partitions, 1, configs=named)
 
@@ -147,12 +156,15 @@ class RawClient:
             await self.writer.wait_closed()
 
     async def call(self, request: Any, version: int) -> Any:
-        """Send and wait for the answer. Raises ConnectionError when the broker closes instead."""
+        """Send a request and return the answer.
+
+        Raises ConnectionError if the broker closes instead.
+        """
         self.send(request, version)
         return await self.receive()
 
     def send(self, request: Any, version: int) -> int:
-        """Send without waiting; its correlation id."""
+        """Send a request without waiting; return its correlation id."""
         self.correlation_id += 1
         frame = request_frame(request, version, self.correlation_id, self.client_id)
         self._sent.append((request.API_KEY, version, self.correlation_id))
@@ -160,11 +172,11 @@ class RawClient:
         return self.correlation_id
 
     def expect(self, api_key: int, version: int, correlation_id: int) -> None:
-        """Bytes that the test wrote itself ask for this answer."""
+        """Expect an answer to bytes that the test wrote itself."""
         self._sent.append((api_key, version, correlation_id))
 
     async def receive(self) -> Any:
-        """The answer to the oldest request that has none; its correlation id is checked."""
+        """Return the answer to the oldest open request; its correlation id is checked."""
         api_key, version, correlation_id = self._sent.pop(0)
         frame = await self.receive_frame()
         (found,) = unpack(">i", frame[:4])
@@ -176,7 +188,7 @@ class RawClient:
         return answer
 
     async def receive_frame(self) -> bytes:
-        """The next frame without its size. Raises ConnectionError, TimeoutError."""
+        """Return the next frame without its size. Raises ConnectionError, TimeoutError."""
         async with asyncio.timeout(TIMEOUT_S):
             try:
                 (size,) = unpack(">i", await self.reader.readexactly(4))
@@ -185,7 +197,7 @@ class RawClient:
                 raise ConnectionError("the broker closed the connection") from error
 
     async def is_closed_by_broker(self) -> bool:
-        """Wait for the next thing: True when it is the end, False when it is bytes."""
+        """Wait for the end of the stream or for bytes; return True for the end."""
         async with asyncio.timeout(TIMEOUT_S):
             try:
                 return await self.reader.read(1) == b""
@@ -196,7 +208,7 @@ class RawClient:
 def request_frame(
     request: Any, version: int, correlation_id: int = 1, client_id: str | None = "raw"
 ) -> bytes:
-    """A whole frame: size, header, body."""
+    """Return a whole frame: size, header, body."""
     writer = Writer()
     write_request_header(writer, request.API_KEY, version, correlation_id, client_id)
     request.write(writer, version)
@@ -205,6 +217,6 @@ def request_frame(
 
 
 def batch_of(*values: bytes, timestamp: int = START_MS, **header: Any) -> bytearray:
-    """A v2 batch of values without keys; `header` as `build_batch` takes it."""
+    """Return a v2 batch of values without keys; `header` as `build_batch` takes it."""
     records = [Record(index, timestamp, None, value, ()) for index, value in enumerate(values)]
     return build_batch(records, **header)

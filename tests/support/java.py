@@ -1,7 +1,7 @@
 """Java on this machine: whether it can run Apache Kafka, and how a class is started.
 
-The jars come from `make java` (build/jars). What is missing is said in one sentence: tests that
-need it fail with that sentence, they never skip.
+The jars come from `make java` (build/jars), one directory for each set. If something is missing,
+tests that need it fail with one sentence; they never skip.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ import functools
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[2]
-JARS = ROOT / "build" / "jars"
-CLASSES = ROOT / "build" / "classes"
+from tests.support.made import BUILD, ROOT, MissingError, alone, required
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+JARS = BUILD / "jars"
+CLASSES = BUILD / "classes"
 SOURCES = ROOT / "tests" / "support" / "java"
 
 KAFKA_39 = JARS / "kafka-3.9.1"
@@ -33,17 +38,20 @@ JVM_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xsha
 SPARK_OPTIONS = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m -Djdk.lang.Process.launchMechanism=VFORK"
 )
-"""VFORK: Hadoop starts `readlink` and `chmod` thirty times for each batch of a stream, and Java
-puts a program of its own in between unless it is told otherwise."""
+"""Options of Spark's Java; VFORK starts programs directly.
+
+Hadoop starts `readlink` and `chmod` thirty times for each batch of a stream, and by default Java
+puts a program of its own in between.
+"""
 SPARK_OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
-"""Where Spark's own start script looks for such options."""
+"""The variable with such options for Spark's own start script."""
 
 INSTALL = "(Debian: apt install openjdk-17-jdk-headless maven)"
 
 
 @functools.cache
 def missing_java() -> str | None:
-    """One sentence naming what to install, or None when Java and the jars are here."""
+    """Return one sentence that names what to install, or None when Java is here."""
     if shutil.which("java") is None or shutil.which("javac") is None:
         return f"Java {OLDEST_JAVA} is not installed: install it and Maven {INSTALL}"
     answer = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
@@ -53,35 +61,62 @@ def missing_java() -> str | None:
         return (
             f"Java {OLDEST_JAVA} or newer is needed and {version} was found; install it {INSTALL}"
         )
-    for jars in (KAFKA_39, KAFKA_44, TOOLS_43, STREAMS_39, SPARK_CONNECTOR):
-        if not (jars / ".done").exists():
-            return f"build/jars/{jars.name} is missing: run make java, which needs Maven {INSTALL}"
     return None
+
+
+def class_path(*sets: Path, classes: Path | None = None) -> str:
+    """Return every jar of these sets, `classes` before them, as Java takes it.
+
+    Raises:
+        MissingError: a set is missing; names make's target.
+    """
+    for jars in sets:
+        required(jars / ".done")
+    directories = [] if classes is None else [str(classes)]
+    return ":".join([*directories, *(f"{jars}/*" for jars in sets)])
 
 
 def java_command(
     jars: Path,
     main_class: str,
     *arguments: str,
-    options: tuple[str, ...] = (),
+    options: Sequence[str] = (),
     classes: Path | None = None,
+    jvm: Sequence[str] = JVM_OPTIONS,
 ) -> list[str]:
-    """The command line that runs `main_class` with every jar of `jars`, and `classes` before."""
-    class_path = f"{jars}/*" if classes is None else f"{classes}:{jars}/*"
-    return ["java", *JVM_OPTIONS, *options, "-cp", class_path, main_class, *arguments]
+    """Return the command line that runs `main_class` with every jar of `jars`, `classes` before.
+
+    `jvm`: heap and collector, instead of those of tests. Raises MissingError.
+    """
+    path = class_path(jars, classes=classes)
+    return ["java", *jvm, *options, "-cp", path, main_class, *arguments]
+
+
+def log_option(name: str) -> str:
+    """Return the option that makes Kafka's log go to stderr: all of `broker`, `tools` warnings."""
+    return f"-Dlog4j.configuration=file:{SOURCES / f'{name}.log4j.properties'}"
 
 
 @functools.cache
-def compiled(name: str, jars: Path = KAFKA_44) -> Path:
-    """Directory with the class files of `name`.java, made when the source is newer."""
-    source = SOURCES / f"{name}.java"
+def compiled(name: str, jars: Path = KAFKA_44, sources: Path = SOURCES) -> Path:
+    """Return the directory with the class files of `name`.java, made when the source is newer.
+
+    Raises:
+        MissingError: no Java compiler, no jars, or it does not compile; says why.
+    """
+    sentence = missing_java()
+    if sentence is not None:
+        raise MissingError(sentence)
+    source = sources / f"{name}.java"
     directory = CLASSES / name
     made = directory / f"{name}.class"
-    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
-        directory.mkdir(parents=True, exist_ok=True)
-        command = ["javac", "-cp", f"{jars}/*", "-d", str(directory), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    command = ["javac", "-cp", class_path(jars), "-d", str(directory), str(source)]
+    with alone():
+        if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+            directory.mkdir(parents=True, exist_ok=True)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise MissingError(f"{name}.java does not compile: {done.stderr}")
     return directory
 
 
@@ -98,9 +133,8 @@ def run_java(
     Raises:
         AssertionError: the exit code was not 0; carries the output.
     """
-    log4j = f"-Dlog4j.configuration=file:{SOURCES / 'tools.log4j.properties'}"
     done = subprocess.run(
-        java_command(jars, main_class, *arguments, options=(log4j,), classes=classes),
+        java_command(jars, main_class, *arguments, options=[log_option("tools")], classes=classes),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if with_errors else subprocess.PIPE,
         text=True,

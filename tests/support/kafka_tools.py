@@ -15,7 +15,7 @@ _END = "== "
 
 
 class Outcome(NamedTuple):
-    """What one command printed, and why it failed; None when it did not."""
+    """The output of one command, and the reason of a failure; None without one."""
 
     text: str
     failure: str | None
@@ -26,7 +26,7 @@ def run_commands(jars: Path, *commands: tuple[str, ...]) -> list[Outcome]:
 
     Raises AssertionError when the JVM itself fails; a failed command is in its outcome.
     """
-    log4j = f"-Dlog4j.configuration=file:{java.SOURCES / 'tools.log4j.properties'}"
+    log4j = java.log_option("tools")
     classes = java.compiled("Commands", java.KAFKA_39)
     done = subprocess.run(
         java.java_command(jars, "Commands", options=(log4j,), classes=classes),

@@ -1,4 +1,4 @@
-"""Runs beside the tests with one version of kio on its path: decodes and encodes what it is sent.
+"""A process beside the tests with one version of kio on its path: it decodes and encodes its input.
 
 kio stands in two versions that cannot be imported together, so each gets a process of its own. One
 batch in, one batch out, both pickled: stdin holds a list of (schema name, entity type, version,
@@ -27,7 +27,7 @@ Case = tuple[str, str, int, list[bytes]]
 
 
 def plain(value: Any) -> Any:
-    """kio's rich values as numbers, text, bytes and lists."""
+    """Return kio's rich values as numbers, text, bytes and lists."""
     if is_dataclass(value):
         return [plain(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, tuple):
@@ -46,7 +46,7 @@ def plain(value: Any) -> Any:
 
 
 def answer(case: Case) -> list[Any] | None:
-    """What kio makes of one case."""
+    """Return kio's answer to one case."""
     name, entity, version, inputs = case
     if name not in schema_name_map:
         return None

@@ -8,14 +8,14 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from tests.support.java import KAFKA_39, SOURCES, compiled, java_command
+from tests.support.java import KAFKA_39, compiled, java_command, log_option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 class Said(NamedTuple):
-    """What one run printed on its two streams, and whether it ended with an exception."""
+    """The output of one run on its two streams, and whether it ended with an exception."""
 
     output: str
     errors: str
@@ -30,7 +30,7 @@ class LogTool:
             KAFKA_39,
             "LogTool",
             options=(
-                f"-Dlog4j.configuration=file:{SOURCES / 'tools.log4j.properties'}",
+                log_option("tools"),
                 "-Dfile.encoding=UTF-8",
             ),
             classes=compiled("LogTool", KAFKA_39),
@@ -59,10 +59,10 @@ class LogTool:
         return Said(stdout.read(output).decode(), stdout.read(errors).decode(), failed == 1)
 
     def write(self, directory: Path, seed: int) -> None:
-        """A partition's directory as Kafka's LogSegment writes it; what is in it, the seed says."""
+        """Write a partition's directory with Kafka's LogSegment; the seed decides its contents."""
         said = self._ask("write", str(directory), str(seed))
         assert not said.failed, said.errors
 
     def dump(self, *arguments: str) -> Said:
-        """kafka.tools.DumpLogSegments with these arguments."""
+        """Run kafka.tools.DumpLogSegments with these arguments."""
         return self._ask("dump", *arguments)

@@ -27,7 +27,7 @@ DEFAULTS = TopicConfig(broker_topic_values(BrokerConfig()))
 
 
 class ManualClock:
-    """Time that moves when the test says so."""
+    """A clock that only the test moves."""
 
     def __init__(self, now_ms: int = NOW_MS) -> None:
         self.now = now_ms
@@ -38,12 +38,12 @@ class ManualClock:
     def monotonic_s(self) -> float:
         return self.now / 1000
 
-    def on_move(self, listener: Callable[[], None]) -> None:
-        """No timer waits for this clock."""
+    def on_move(self, listener: Callable[[float], None]) -> None:
+        """Do nothing: no timer waits for this clock."""
 
 
 def config(**overrides: object) -> TopicConfig:
-    """The default configuration with some keys replaced: `config(segment_bytes=100)`."""
+    """Return the default configuration with some keys replaced: `config(segment_bytes=100)`."""
     given = {name.replace("_", "."): str(value) for name, value in overrides.items()}
     return topic_config(given, DEFAULTS)
 
@@ -57,7 +57,7 @@ def batch(
     producer_epoch: int = -1,
     sequence: int = -1,
 ) -> memoryview:
-    """The bytes of one batch as a producer sends it, writable."""
+    """Return the bytes of one batch as a producer sends it, writable."""
     times = timestamps or [timestamp_ms] * len(values)
     records = [Record(0, time, None, value) for time, value in zip(times, values, strict=True)]
     return memoryview(
@@ -78,7 +78,7 @@ def open_manager(
     topic: TopicConfig | None = None,
     run_later: Callable[[Callable[[], None]], object] | None = None,
 ) -> LogManager:
-    """A log manager that serves the directories; every topic has the configuration `topic`."""
+    """Return a log manager of the directories; every topic has the configuration `topic`."""
     disk = Disk(files) if run_later is None else Disk(files, run_later)
     manager = LogManager(
         paths, clock=clock or ManualClock(), config_of=lambda _: topic or DEFAULTS, disk=disk
@@ -90,7 +90,7 @@ def open_manager(
 
 
 def sync(manager: LogManager, log: PartitionLog) -> None:
-    """What the worker and the loop do some seconds after an append, with the checkpoint."""
+    """Sync and write checkpoints, like the worker and the loop some seconds after an append."""
     task = log.sync_task()
     if task is None:
         return
@@ -101,15 +101,15 @@ def sync(manager: LogManager, log: PartitionLog) -> None:
 
 
 def abandon(manager: LogManager) -> None:
-    """What kill -9 leaves: nothing is written; locks and handles go as a process's do."""
+    """Leave the logs like kill -9: nothing is written; locks and handles are closed."""
     manager.disk.close()
     for directory in manager.directories:
         directory.release()
 
 
 def append(log: PartitionLog, *values: bytes, leader_epoch: int = 0, **fields: object) -> int:
-    """Append and write one batch; its first offset."""
-    info = log.append(batch(*values, **fields), leader_epoch, NOW_MS)  # type: ignore[arg-type]
+    """Append and write one batch; return its first offset."""
+    info = log.append_as_leader(batch(*values, **fields), leader_epoch, NOW_MS)  # type: ignore[arg-type]
     log.write_staged()
     return info.first_offset
 
@@ -117,7 +117,7 @@ def append(log: PartitionLog, *values: bytes, leader_epoch: int = 0, **fields: o
 def records_of(
     log: PartitionLog, start: int | None = None, max_bytes: int = 1 << 20
 ) -> list[Record]:
-    """Every record from `start` (the log's start) to the end, read as a consumer does."""
+    """Return every record from `start` (the log's start) to the end, read as a consumer does."""
     offset = log.log_start_offset if start is None else start
     found: list[Record] = []
     while offset < log.log_end_offset:

@@ -1,4 +1,4 @@
-"""Message sets, formats 0 and 1, built and read by code of their own: an independent judge.
+"""Message sets, formats 0 and 1, built and read with separate code: an independent judge.
 
     offset int64 | size int32 | crc uint32 | magic int8 | attributes int8 | (timestamp int64, format
     1) | key int32 length, bytes | value int32 length, bytes
@@ -22,11 +22,11 @@ APPEND_TIME = 0x08
 LZ4_CHECKSUM_OF_FORMAT_0 = {b"\x60\x40": 0x1A}
 """Flags and block size of an LZ4 frame → the header checksum in a message of format 0."""
 LZ4_CHECKSUM = {b"\x60\x40": b"\x82"}
-"""The same → the right one."""
+"""Flags and block size of an LZ4 frame → the right header checksum."""
 
 
 class Message(NamedTuple):
-    """One message as it lies in a set."""
+    """One message of a set."""
 
     offset: int
     magic: int
@@ -46,7 +46,7 @@ def message(
     attributes: int = 0,
     wrong_crc: bool = False,
 ) -> bytes:
-    """One message."""
+    """Return one message."""
     covered = struct.pack(">bb", magic, attributes)
     if magic:
         covered += struct.pack(">q", timestamp)
@@ -57,7 +57,7 @@ def message(
 
 
 def plain(*values: bytes | None, magic: int = 1) -> bytes:
-    """Uncompressed messages, numbered from 0, one millisecond apart; the third is the latest."""
+    """Return uncompressed messages, numbered from 0, 1 ms apart; the third is the latest."""
     return b"".join(
         message(value, magic=magic, offset=n, timestamp=TIMESTAMP + (n + 2) % 5)
         for n, value in enumerate(values)
@@ -73,7 +73,7 @@ def wrapper(
     timestamp: int = TIMESTAMP + 4,
     attributes: int = 0,
 ) -> bytes:
-    """`inner` compressed in one message."""
+    """Return `inner` compressed in one message."""
     packed = pack(codec, inner)
     return message(
         packed,
@@ -86,7 +86,7 @@ def wrapper(
 
 
 def pack(codec: int, data: bytes) -> bytes:
-    """`data` as clients compress it; LZ4 with the right header checksum."""
+    """Return `data` compressed as by clients; LZ4 with the right header checksum."""
     if codec == GZIP:
         return gzip.compress(data, mtime=0)
     if codec == SNAPPY:
@@ -102,8 +102,10 @@ def pack(codec: int, data: bytes) -> bytes:
 
 
 def unpack(codec: int, packed: bytes, magic: int) -> bytes:
-    """The reverse of `pack`, for what a broker sends. LZ4 in format 0 must have the header checksum
-    that covers the frame's magic number as well, which clients of that age insist on.
+    """Return the reverse of `pack`, for a broker's bytes.
+
+    LZ4 in format 0 must have the header checksum that covers the frame's magic number as well,
+    because old clients insist on it.
     """
     if codec == GZIP:
         return gzip.decompress(packed)
@@ -124,9 +126,9 @@ def unpack(codec: int, packed: bytes, magic: int) -> bytes:
 
 
 def parse(data: bytes) -> list[Message]:
-    """The messages of a set, wrappers as they are; a cut one at the end is left out.
+    """Return the messages of a set, without unpacking wrappers; a cut one at the end is left out.
 
-    A CRC that is wrong is an assertion error.
+    A wrong CRC is an assertion error.
     """
     messages = []
     position = 0
@@ -153,7 +155,7 @@ def parse(data: bytes) -> list[Message]:
 
 
 def magics(data: bytes) -> list[int]:
-    """The format of every whole batch and message in `data`."""
+    """Return the format of every whole batch and message in `data`."""
     found = []
     position = 0
     while position + 17 <= len(data):

@@ -1,4 +1,4 @@
-"""Clients that speak as those of Kafka 0.8 to 0.10 did, each in a process of its own.
+"""Clients with the requests of Kafka 0.8 to 0.10, each in a process of its own.
 
 kafka-python 2.0.2 with its `api_version` set (from `make build/kafka-python-2.0.2/.done`: its own
 code for message sets and their codecs) and kcat with `broker.version.fallback` (librdkafka's).
@@ -11,11 +11,11 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import Final, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
-KAFKA_PYTHON = ROOT / "build" / "kafka-python-2.0.2"
+from tests.support.made import BUILD, required
+
+KAFKA_PYTHON = BUILD / "kafka-python-2.0.2"
 CODECS: Final = ("none", "gzip", "snappy", "lz4")
 SECONDS: Final = 60.0
 
@@ -65,18 +65,15 @@ class OldClient(NamedTuple):
 
     @property
     def missing(self) -> str | None:
-        """Why it cannot run here, or None."""
-        if self.library == "kcat":
-            if shutil.which("kcat") is None:
-                return "kcat is not installed (Debian: apt install kcat)"
-        elif not (KAFKA_PYTHON / ".done").exists():
-            return "kafka-python 2.0.2 is missing: run make build/kafka-python-2.0.2/.done"
+        """Return why the client cannot run here, or None."""
+        if self.library == "kcat" and shutil.which("kcat") is None:
+            return "kcat is not installed (Debian: apt install kcat)"
         return None
 
     def produce(
         self, address: str, topics: list[str], prefixes: dict[str, str], count: int
     ) -> None:
-        """`count` values with each codec's prefix to each topic; returns when acknowledged."""
+        """Send `count` values with each codec's prefix to each topic; return once acknowledged."""
         if self.library != "kcat":
             pairs = [f"{codec}={prefix}" for codec, prefix in prefixes.items()]
             self._python("produce", address, count, ",".join(topics), *pairs)
@@ -87,13 +84,14 @@ class OldClient(NamedTuple):
                 self._kcat("-P", "-b", address, "-t", topic, "-p", "0", "-z", codec, stdin=lines)
 
     def consume(self, address: str, topic: str, count: int) -> list[str]:
-        """The first `count` values of partition 0."""
+        """Return the first `count` values of partition 0."""
         if self.library != "kcat":
             return self._python("consume", address, count, topic).splitlines()
         asked = ("-t", topic, "-p", "0", "-o", "beginning", "-c", str(count), "-q")
         return self._kcat("-C", "-b", address, *asked).splitlines()
 
     def _python(self, task: str, address: str, count: int, *arguments: str) -> str:
+        required(KAFKA_PYTHON / ".done")
         command = [sys.executable, "-c", _SCRIPT, task, address, self.version, str(count)]
         command += arguments
         return _run(command, "", {**os.environ, "PYTHONPATH": str(KAFKA_PYTHON)})

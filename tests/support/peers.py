@@ -1,4 +1,4 @@
-"""Apache Kafka and ZooKeeper as the tests' partners, started from the jars of `make java`.
+"""Apache Kafka and ZooKeeper as partners of tests and benchmarks, from the jars of `make java`.
 
 Each listens on free ports of 127.0.0.1 and keeps everything below the directory it is given. Ready
 means: Metadata was answered with a broker and a controller.
@@ -16,10 +16,11 @@ from tests.support.probe import answers_metadata
 from tests.support.processes import ManagedProcess, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 START_SECONDS = 120.0
+SETTINGS_FILE = "server.properties"
 
 # What one node needs, and minibroker is given too: everything else stays at Kafka's default.
 ONE_NODE = {
@@ -40,7 +41,7 @@ ONE_NODE = {
 
 
 def write_properties(path: Path, settings: Mapping[str, str]) -> None:
-    """A Java properties file, one key=value a line."""
+    """Write a Java properties file, one key=value a line."""
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
 
@@ -54,7 +55,7 @@ class ZooKeeper:
 
     @property
     def connect(self) -> str:
-        """HOST:PORT."""
+        """Return HOST:PORT."""
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -78,7 +79,7 @@ class ZooKeeper:
                 java.KAFKA_39,
                 "org.apache.zookeeper.server.ZooKeeperServerMain",
                 str(config),
-                options=_log4j(),
+                options=[java.log_option("broker")],
             ),
             self.directory / "zookeeper.log",
         )
@@ -110,13 +111,15 @@ class KafkaPeer:
         zookeeper: str | None = None,
         settings: Mapping[str, str] | None = None,
         log_dir: Path | None = None,
+        port: int | None = None,
+        common: Mapping[str, str] = ONE_NODE,
     ) -> None:
         self.version = version
         self.directory = directory
         self.zookeeper = zookeeper
-        self.settings = dict(settings or {})
+        self.settings = {**common, **(settings or {})}
         self.host = "127.0.0.1"
-        self.port = free_port()
+        self.port = port or free_port()
         self.controller_port = free_port()
         self.log_dir = log_dir or directory / "logs"
         self.jars = java.KAFKA_39 if zookeeper else java.KAFKA_44
@@ -124,13 +127,30 @@ class KafkaPeer:
 
     @property
     def address(self) -> str:
-        """HOST:PORT for a client's bootstrap.servers."""
+        """Return HOST:PORT for a client's bootstrap.servers."""
         return f"{self.host}:{self.port}"
 
     def start(self) -> None:
         """Start and wait for the first Metadata answer that names a broker and a controller."""
+        self.prepare()
+        self.process = ManagedProcess(
+            kafka_command(self.jars, self.directory, options=[java.log_option("broker")]),
+            self.directory / "kafka.log",
+        )
+        self.process.wait_until(
+            lambda: answers_metadata(self.host, self.port),
+            START_SECONDS,
+            f"Apache Kafka {self.version}",
+        )
+
+    def prepare(self) -> None:
+        """Write the settings, and format a new directory of KRaft: the work before a start.
+
+        Raises:
+            MissingError: no Java or no jars; names what to do.
+        """
         self.directory.mkdir(parents=True, exist_ok=True)
-        config = self.directory / "server.properties"
+        config = self.directory / SETTINGS_FILE
         write_properties(config, self._properties())
         if self.zookeeper is None and not (self.log_dir / "meta.properties").exists():
             cluster_id = (
@@ -142,25 +162,15 @@ class KafkaPeer:
             java.run_java(
                 self.jars, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config)
             )
-        self.process = ManagedProcess(
-            java.java_command(self.jars, "kafka.Kafka", str(config), options=_log4j()),
-            self.directory / "kafka.log",
-        )
-        self.process.wait_until(
-            lambda: answers_metadata(self.host, self.port),
-            START_SECONDS,
-            f"Apache Kafka {self.version}",
-        )
 
     def _properties(self) -> dict[str, str]:
-        common = {"log.dirs": str(self.log_dir), **ONE_NODE}
+        common = {"log.dirs": str(self.log_dir), **self.settings}
         if self.zookeeper is not None:
             return {
                 "broker.id": "0",
                 "listeners": f"PLAINTEXT://{self.address}",
                 "zookeeper.connect": self.zookeeper,
                 **common,
-                **self.settings,
             }
         return {
             "process.roles": "broker,controller",
@@ -171,21 +181,28 @@ class KafkaPeer:
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             **common,
-            **self.settings,
         }
 
     def stop(self) -> None:
-        """Controlled shutdown: logs flushed, the clean marker written."""
+        """Stop with a controlled shutdown: logs are flushed, the clean marker is written."""
         if self.process is not None:
             self.process.stop()
             self.process = None
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nothing deregistered."""
+        """Send SIGKILL: no log is flushed, no node removed."""
         if self.process is not None:
             self.process.kill()
             self.process = None
 
 
-def _log4j() -> tuple[str, ...]:
-    return (f"-Dlog4j.configuration=file:{java.SOURCES / 'broker.log4j.properties'}",)
+def kafka_command(
+    jars: Path,
+    directory: Path,
+    *,
+    options: Sequence[str],
+    jvm: Sequence[str] = java.JVM_OPTIONS,
+) -> list[str]:
+    """Return the command line of the Kafka whose settings `KafkaPeer.prepare` wrote there."""
+    config = str(directory / SETTINGS_FILE)
+    return java.java_command(jars, "kafka.Kafka", config, options=options, jvm=jvm)

@@ -1,6 +1,6 @@
-"""The smallest possible question to a broker: is Metadata answered, by a broker with a controller?
+"""The smallest possible question to a broker: does it answer Metadata with a controller?
 
-Written out by hand on purpose, so that it judges brokers without minibroker's own codec.
+It is written by hand on purpose, so that it does not depend on minibroker's own codec.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import socket
 import struct
 
+from tests.support.connection import receive_exactly
+
 METADATA_V1_NO_TOPICS = struct.pack(">hhih5si", 3, 1, 7, 5, b"probe", 0)
 
 
 def answers_metadata(host: str, port: int, timeout_s: float = 5.0) -> bool:
-    """Whether HOST:PORT answers Metadata v1 and names at least one broker and a live controller."""
+    """Return whether HOST:PORT answers Metadata v1 with a broker and a live controller."""
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:
             connection.sendall(
@@ -30,21 +32,6 @@ def answers_metadata(host: str, port: int, timeout_s: float = 5.0) -> bool:
         position = _after_string(answer, position)
     (controller_id,) = struct.unpack_from(">i", answer, position)
     return controller_id in broker_ids
-
-
-def receive_exactly(connection: socket.socket, size_bytes: int) -> bytes:
-    """The next `size_bytes` bytes.
-
-    Raises:
-        ConnectionError: the peer closed before that.
-    """
-    parts = bytearray()
-    while len(parts) < size_bytes:
-        part = connection.recv(size_bytes - len(parts))
-        if not part:
-            raise ConnectionError(f"closed after {len(parts)} of {size_bytes} bytes")
-        parts += part
-    return bytes(parts)
 
 
 def _after_string(buffer: bytes, position: int) -> int:

@@ -6,6 +6,7 @@ Nothing here sleeps: a wait is for an answer or for the end of the process, with
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -17,12 +18,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STOP_SECONDS = 60.0
-"""How long SIGTERM may take before the process is killed and the test told so."""
+"""Longest time for SIGTERM, before the process is killed and the test fails."""
 
 RETRY_SECONDS = 0.02
 """Pause between two tries of a readiness probe; spent waiting for the process to die."""
 
 LOG_TAIL_CHARACTERS = 4000
+
+SERVER_PORTS = range(10_000, 32_768)
+"""Ports below those that Linux and macOS give to outgoing connections."""
+
+_reservations: list[socket.socket] = []
+"""Sockets that are kept until the process ends."""
 
 
 class StartError(AssertionError):
@@ -30,11 +37,24 @@ class StartError(AssertionError):
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """Return a TCP port of 127.0.0.1 for a server that starts later; no other call returns it.
+
+    The kernel gives none of these ports to a connection by itself, as it may with a port that it
+    chose for us and that is free again until the server has started. A socket of that name keeps it
+    from other test processes, as long as this one lives.
+    """
+    for port in random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS)):
+        reservation = socket.socket(socket.AF_UNIX)
+        try:
+            reservation.bind(f"\0minibroker-test-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            reservation.close()
+            continue
+        _reservations.append(reservation)
         return port
+    raise StartError(f"no port free from {SERVER_PORTS.start} to {SERVER_PORTS.stop - 1}")
 
 
 class ManagedProcess:
@@ -64,20 +84,20 @@ class ManagedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended yet."""
+        """Return whether the process is still running."""
         return self.popen.poll() is None
 
     def log_tail(self) -> str:
-        """The end of what it wrote, for the message of a failure."""
+        """Return the end of its output, for the message of a failure."""
         if not self.log_path.exists():
             return ""
         return self.log_path.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
 
     def wait_until(self, probe: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Try `probe` until it says yes; a process that is given up is killed.
+        """Try `probe` until it returns true; kill a process that is given up.
 
         Raises:
-            StartError: the process ended, or `timeout_s` seconds went by.
+            StartError: the process ended, or `timeout_s` seconds passed.
         """
         try:
             self._wait_until(probe, timeout_s, what)
@@ -102,7 +122,7 @@ class ManagedProcess:
             raise StartError(message)
 
     def stop(self, timeout_s: float = STOP_SECONDS) -> int:
-        """SIGTERM, then the exit code.
+        """Send SIGTERM and return the exit code.
 
         Raises:
             AssertionError: it had to be killed.
@@ -120,7 +140,7 @@ class ManagedProcess:
         return code
 
     def kill(self) -> None:
-        """SIGKILL, and wait for the end."""
+        """Send SIGKILL, and wait for the end."""
         if self.is_running:
             self.popen.kill()
         self.popen.wait()

@@ -1,4 +1,4 @@
-"""Values for messages: made at random from the specs, turned into generated objects and back."""
+"""Random values for messages, from the specs; conversions to generated objects and back."""
 
 import random
 from collections.abc import Callable
@@ -19,14 +19,14 @@ BITS = {
 TEXTS = ("", "a", "topic-a", "zażółć", "日本語", "x" * 126, "y" * 127, "z" * 300)
 KNOWN_ERRORS_LAST = 127
 TAME_INT64 = 1 << 41
-"""As a timestamp in ms this is the year 2039, which every codec's date type can hold."""
+"""A number that every codec's date type can hold: as a timestamp in ms it is in 2039."""
 
 
 class ValueMaker:
     """Random values of one message; the same seed gives the same values.
 
-    `tame` keeps to what foreign codecs accept, which turn numbers into durations, dates and error
-    codes: known errors, int64 from 0 to `TAME_INT64`.
+    `tame` makes only values that foreign codecs accept, which turn numbers into durations, dates
+    and error codes: known errors, int64 from 0 to `TAME_INT64`.
     """
 
     def __init__(self, spec: MessageSpec, seed: int, *, tame: bool = False) -> None:
@@ -35,7 +35,7 @@ class ValueMaker:
         self.tame = tame
 
     def message(self, version: int) -> dict[str, Any]:
-        """One message as the dict that the reference codec takes."""
+        """Return one message as the dict that the reference codec takes."""
         return self._struct(self.spec.fields, version, 0)
 
     def _struct(self, fields: list[dict[str, Any]], version: int, depth: int) -> dict[str, Any]:
@@ -82,12 +82,12 @@ class ValueMaker:
 
 
 def class_of(spec: MessageSpec) -> Any:
-    """The generated class of a message."""
+    """Return the generated class of a message."""
     return getattr(import_module(f"minibroker.protocol.{spec.module}"), spec.class_name)
 
 
 def to_object(spec: MessageSpec, value: dict[str, Any]) -> Any:
-    """Dict → generated object; absent fields get the constructor's defaults."""
+    """Return the generated object of a dict; absent fields get the constructor's defaults."""
     module = import_module(f"minibroker.protocol.{spec.module}")
     return class_of(spec)(**_arguments(spec, module, spec.fields, value))
 
@@ -119,7 +119,7 @@ def _maker(
 
 
 def to_dict(spec: MessageSpec, message: Any, version: int) -> dict[str, Any]:
-    """Generated object → the dict that the reference codec takes."""
+    """Return the dict of a generated object that the reference codec takes."""
     return _struct_dict(spec, spec.fields, message, version)
 
 

@@ -20,18 +20,18 @@ stopping: list[int] = []
 
 
 def write(*words: object) -> None:
-    """One line, at once."""
+    """Print one line, at once."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
 
 def say(partitions: Any) -> None:
-    """The partitions that it has now."""
-    write("has", *sorted(one.partition for one in partitions))
+    """Print the partitions that the member has now."""
+    write("has", *sorted(partition.partition for partition in partitions))
 
 
 def settings_for(address: str, group_id: str) -> dict[str, Any]:
-    """What both libraries call alike."""
+    """Return settings with names that both libraries share."""
     return {
         "bootstrap_servers": address,
         "group_id": group_id,
@@ -43,7 +43,7 @@ def settings_for(address: str, group_id: str) -> dict[str, Any]:
 
 
 def read_with_kafka_python(address: str, group_id: str, topic: str) -> None:
-    """Until SIGTERM."""
+    """Read until SIGTERM."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         import kafka  # noqa: PLC0415  # one of two
@@ -54,7 +54,7 @@ def read_with_kafka_python(address: str, group_id: str, topic: str) -> None:
     consumer = kafka.KafkaConsumer(**settings_for(address, group_id))
 
     class Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
-        """Tells what came and what went."""
+        """Prints partitions that were assigned and revoked."""
 
         def on_partitions_assigned(self, assigned: Any) -> None:
             say(consumer.assignment())
@@ -81,14 +81,14 @@ def read_with_kafka_python(address: str, group_id: str, topic: str) -> None:
 
 
 async def read_with_aiokafka(address: str, group_id: str, topic: str) -> None:
-    """Until SIGTERM."""
+    """Read until SIGTERM."""
     from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener  # noqa: PLC0415
     from aiokafka.errors import CommitFailedError, IllegalStateError  # noqa: PLC0415
 
     consumer = AIOKafkaConsumer(**settings_for(address, group_id))
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-        """Tells what came and what went."""
+        """Prints partitions that were assigned and revoked."""
 
         async def on_partitions_assigned(self, assigned: Any) -> None:
             say(assigned)

@@ -1,8 +1,8 @@
-"""Real clients as the tests of faults and of time see them: what they do, and how they are told.
+"""Real clients for the tests of faults and of time: their reactions, and their errors.
 
-One face over confluent-kafka, aiokafka and kafka-python. Every call runs in a thread of the
-client's own and comes back as a future, so that a test can change the broker while a client waits.
-What a broker answered comes as `RefusedError`, by Kafka's code, whatever the library calls it.
+There is one interface for confluent-kafka, aiokafka and kafka-python. Every call runs in a thread
+of the client's own and returns a future, so that a test can change the broker while a client waits.
+An error of a broker is a `RefusedError` with Kafka's code, for every library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import threading
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
@@ -37,18 +36,18 @@ with warnings.catch_warnings():
 DEADLINE_S = 60.0
 BACKOFF_MS = 20
 REQUEST_TIMEOUT_MS = 2_000
-"""Clients that wait for a broker that does not read give up so soon, and try again."""
+"""Time-out of requests: clients of a broker that does not read soon try again."""
 
 PATIENT: dict[str, dict[str, int]] = {
     "confluent": {"socket_timeout_ms": 60_000},
     "kafka-python": {"request_timeout_ms": 60_000},
     "aiokafka": {"request_timeout_ms": 60_000},
 }
-"""What a writer is told that gives nothing up, however slow the answer."""
+"""Settings of a writer that never gives up, however slow the answer."""
 
 
 class RefusedError(Exception):
-    """What the client told its user: one of Kafka's errors, or -1 for one of its own."""
+    """An error that the client gave its user: Kafka's code, or -1 for an error of its own."""
 
     def __init__(self, code: int, error: BaseException) -> None:
         super().__init__(f"{code}: {error!r}")
@@ -92,7 +91,7 @@ class Client:
         return self._begin(call).result(DEADLINE_S)
 
     def close(self) -> None:
-        """Let it go; what it still holds is lost."""
+        """Close the client; queued records are lost."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -130,7 +129,7 @@ class Writer(Client):
     """A producer with acks=all; idempotent, or transactional where it has an id."""
 
     def send(self, topic: str, value: bytes) -> Future[Any]:
-        """Done when the broker acknowledged it; RefusedError."""
+        """Send a record; the future is done when the broker acknowledged it. RefusedError."""
         return self._begin(lambda: self._send(topic, value))
 
     def begin(self) -> None:
@@ -264,15 +263,15 @@ class Reader(Client):
         self.times: list[int] = []
         """Timestamps of the records, ms."""
         self.assigned: list[int] = []
-        """Its partitions as it was told last."""
+        """Its partitions after the last assignment."""
         self.revoked = 0
-        """How often they were taken from it."""
+        """How many times partitions were revoked."""
         self.may_give_up = threading.Event()
-        """Its user's work when partitions are taken lasts until this."""
+        """Event that ends the user's work during a revocation."""
         self.may_give_up.set()
 
     def read(self, count: int) -> Future[Any]:
-        """Done when it has read so many in all."""
+        """The future is done when the client has read this many records in all."""
 
         def read() -> None:
             while len(self.values) < count and not self._is_closing:
@@ -281,7 +280,7 @@ class Reader(Client):
         return self._begin(read)
 
     def poll_until(self, probe: Callable[[], bool]) -> Future[Any]:
-        """Poll as an application does until something is so."""
+        """Poll like an application until the probe is true."""
 
         def poll() -> None:
             while not probe() and not self._is_closing:
@@ -290,7 +289,7 @@ class Reader(Client):
         return self._begin(poll)
 
     def commit(self) -> Future[Any]:
-        """Of what it read."""
+        """Commit the offsets of the records that were read."""
         return self._begin(self._commit)
 
     def _poll(self) -> None:
@@ -338,7 +337,7 @@ class ConfluentReader(Reader):
             )
 
     def _given(self, places: list[Any]) -> None:
-        self.assigned = sorted(one.partition for one in places)
+        self.assigned = sorted(place.partition for place in places)
 
     def _poll(self) -> None:
         message = self._consumer.poll(0.05)
@@ -361,7 +360,7 @@ class AioKafkaReader(Reader):
 
         class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
             async def on_partitions_assigned(self, assigned: Any) -> None:
-                reader.assigned = sorted(one.partition for one in assigned)
+                reader.assigned = sorted(partition.partition for partition in assigned)
 
             async def on_partitions_revoked(self, revoked: Any) -> None:
                 if revoked:
@@ -390,8 +389,8 @@ class AioKafkaReader(Reader):
 
     def _poll(self) -> None:
         for records in self._loop.run(self._consumer.getmany(timeout_ms=50)).values():
-            self.values += [one.value for one in records]
-            self.times += [one.timestamp for one in records]
+            self.values += [record.value for record in records]
+            self.times += [record.timestamp for record in records]
 
     def _commit(self) -> None:
         self._loop.run(self._consumer.commit())
@@ -410,7 +409,7 @@ class KafkaPythonReader(Reader):
 
         class Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             def on_partitions_assigned(self, assigned: Any) -> None:
-                reader.assigned = sorted(one.partition for one in assigned)
+                reader.assigned = sorted(partition.partition for partition in assigned)
 
             def on_partitions_revoked(self, revoked: Any) -> None:
                 if revoked:
@@ -439,8 +438,8 @@ class KafkaPythonReader(Reader):
 
     def _poll(self) -> None:
         for records in self._consumer.poll(timeout_ms=50).values():
-            self.values += [one.value for one in records]
-            self.times += [one.timestamp for one in records]
+            self.values += [record.value for record in records]
+            self.times += [record.timestamp for record in records]
 
     def _commit(self) -> None:
         self._consumer.commit()
@@ -462,7 +461,7 @@ READERS: dict[str, type[Any]] = {
 
 
 def opened_clients() -> Iterator[Callable[[Client], Any]]:
-    """For a fixture: what is handed to it is closed when the test ends."""
+    """Yield a function for a fixture: clients passed to it are closed when the test ends."""
     clients: list[Client] = []
 
     def keep(client: Client) -> Client:
@@ -475,18 +474,9 @@ def opened_clients() -> Iterator[Callable[[Client], Any]]:
 
 
 def settle(future: Future[Any]) -> str:
-    """How a call ended: `done`, or Kafka's name of the error."""
+    """Return how a call ended: `done`, or Kafka's name of the error."""
     try:
         future.result(DEADLINE_S)
     except RefusedError as refused:
         return refused.name
     return "done"
-
-
-def wait_until(probe: Callable[[], bool], what: str) -> None:
-    """Ask until it is so. Raises AssertionError."""
-    deadline = monotonic() + DEADLINE_S
-    pause = threading.Event()
-    while not probe():
-        assert monotonic() < deadline, f"not so after {DEADLINE_S:g} s: {what}"
-        pause.wait(0.01)

@@ -1,7 +1,7 @@
-"""What README.md tells its readers to type: shell commands and blocks of code, by section.
+"""The commands and blocks of code in README.md and docs/, by section.
 
-Each is run by a test, or stands in `NOT_RUN` with the reason. A section is called by its heading;
-what stands before the first one is in the section "minibroker".
+Each is run by a test, or is in `NOT_RUN` with the reason. The name of a section is its heading, of
+the first or the second level.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-README: Final = Path(__file__).resolve().parents[2] / "README.md"
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 SHELL: Final = "shell"
 TOP: Final = "minibroker"
 
@@ -26,8 +27,14 @@ _RUNS_TESTS = "runs tests, or takes longer than all of them; here make is asked 
 NOT_RUN: Final = {
     "minibroker serve [--listen HOST:PORT]": "all flags in one line, which is no command",
     "pip install": "needs a package registry; here the extra's name is looked up",
+    "broker.id=0": "settings of Apache Kafka; tests/integration/test_kafka_takes_over.py has them",
+    "minibroker serve --zookeeper": "needs a ZooKeeper: see test_zookeeper_kafka.py",
+    "minibroker serve --config": "of a Kafka that was there: see test_kafka_takes_over.py",
+    "the way of": "a drawing",
+    "<!-- minibroker serve --help -->": "what a command prints, put there by docs/site/hooks.py",
     "docker compose up --wait": _NEEDS_DOCKER,
     "docker build": _NEEDS_DOCKER,
+    "docker run": _NEEDS_DOCKER,
     "var kafka = new KafkaContainer": _NEEDS_DOCKER,
     "from testcontainers.": _NEEDS_DOCKER,
     "container, err := kafka.Run": _NEEDS_DOCKER,
@@ -35,12 +42,12 @@ NOT_RUN: Final = {
     **dict.fromkeys(
         (
             *("make test", "make lint", "make smoke", "make fire", "make crash", "make bench"),
-            *("make quick", "make fuzz", "make pipeline-fire"),
+            *("make quick", "make fuzz", "make pipeline-fire", "make docs"),
         ),
         _RUNS_TESTS,
     ),
 }
-"""How a command or a block begins → why no test runs it."""
+"""Start of a command or a block → the reason why no test runs it."""
 
 
 class Block(NamedTuple):
@@ -52,11 +59,16 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(text: str | None = None) -> list[Block]:
-    """All of the README, in their order."""
+def blocks(pages: Iterable[Path] = PAGES) -> list[Block]:
+    """Return all of these pages, in their order."""
+    return [block for page in pages for block in blocks_of(page.read_text())]
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Return those of one page."""
     found: list[Block] = []
     section, language, lines = TOP, "", list[str]()
-    for line in [*(README.read_text() if text is None else text).splitlines(), ""]:
+    for line in [*text.splitlines(), ""]:
         if language not in ("", SHELL):
             if line == "```":
                 found.append(Block(section, language, "\n".join(lines) + "\n"))
@@ -70,8 +82,8 @@ def blocks(text: str | None = None) -> list[Block]:
             if lines:
                 found.append(Block(section, SHELL, "\n".join(lines).strip() + "\n"))
             language, lines = "", []
-            if line.startswith("## "):
-                section = line[3:]
+            if line.startswith(("# ", "## ")):
+                section = line.lstrip("#").strip()
             elif line.startswith("```"):
                 language = line[3:]
     return found
@@ -86,7 +98,7 @@ def commands(found: Iterable[Block]) -> list[str]:
 
 
 def reason_not_to_run(text: str) -> str | None:
-    """Why no test runs a command or a block; None: one does."""
+    """Return why no test runs a command or a block, None if one does."""
     for beginning, reason in NOT_RUN.items():
         if text.lstrip().startswith(beginning):
             return reason

@@ -1,8 +1,8 @@
 """A TCP proxy that keeps every request and its answer, for recording golden bytes.
 
-One thread per connection, one exchange at a time: it reads a frame from the client, passes it on,
-reads the answer and passes that back. So pipelining is lost, order is not. `needs_answer` is false
-for a request that gets none (acks = 0).
+Each connection has a thread, which does one exchange at a time: it reads a frame from the client,
+passes it on, reads the answer and passes that back. So order is kept, pipelining is not.
+`needs_answer` is false for a request without an answer (acks = 0).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import socket
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.support.probe import receive_exactly
+from tests.support.connection import receive_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 class Recorded(NamedTuple):
-    """One exchange, both frames without their length; no answer: None."""
+    """One exchange, both frames without their length; the answer is None if there is none."""
 
     request: bytes
     answer: bytes | None
@@ -38,16 +38,16 @@ class RecordingProxy:
 
     @property
     def address(self) -> str:
-        """HOST:PORT."""
+        """Return HOST:PORT."""
         return f"127.0.0.1:{self.port}"
 
     def take(self) -> list[Recorded]:
-        """What was recorded since the last call."""
+        """Return the records since the last call."""
         found, self.exchanges = self.exchanges, []
         return found
 
     def close(self) -> None:
-        """No new connections; those that are open end with their clients."""
+        """Take no new connections; open ones end with their clients."""
         self.listener.close()
 
     def _accept(self) -> None:

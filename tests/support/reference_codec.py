@@ -2,7 +2,7 @@
 
 It shares nothing with `minibroker.codegen` and `minibroker.protocol`: it reads the JSON by itself
 and walks it for each value. A message is a dict of its fields; fields that a version does not have
-are left out. Nothing is packed together or cached, bytes are sliced wherever that reads best.
+are left out. It packs and caches nothing, and slices bytes wherever that reads best.
 """
 
 import json
@@ -26,7 +26,7 @@ UNSIGNED = {"uint16", "uint32"}
 
 
 class MessageSpec:
-    """One side of an API or of a stored record, as the JSON says it."""
+    """One side of an API or of a stored record, as in the JSON."""
 
     def __init__(
         self, module: str, class_name: str, data: dict[str, Any], whole: dict[str, Any]
@@ -49,7 +49,7 @@ class MessageSpec:
         return range(self.first, self.last + 1)
 
     def members(self, field: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Fields of the struct that the field holds; None for a plain value."""
+        """Return the fields of the struct that the field holds; None for a plain value."""
         name = field["type"].removeprefix("[]")
         if name[0].islower():
             return None
@@ -59,7 +59,7 @@ class MessageSpec:
 
 
 def load_specs() -> list[MessageSpec]:
-    """Every request, response, key and value there is."""
+    """Return every request, response, key and value."""
     found = []
     for path in sorted((SPECS / "apis").glob("*.json")):
         whole = json.loads(path.read_text())
@@ -76,13 +76,13 @@ def load_specs() -> list[MessageSpec]:
 
 
 def header_spec(side: str) -> MessageSpec:
-    """The header of requests or of responses."""
+    """Return the header of requests or of responses."""
     whole = json.loads((SPECS / "headers.json").read_text())
     return MessageSpec("header", f"{side}_header", whole[side], whole)
 
 
 def covers(text: str | None, version: int) -> bool:
-    """The range `"3+"`, `"0-8"` or `"1"` holds the version; None holds none."""
+    """Return whether the range `"3+"`, `"0-8"` or `"1"` holds the version; None holds none."""
     if text is None:
         return False
     if text.endswith("+"):
@@ -92,17 +92,17 @@ def covers(text: str | None, version: int) -> bool:
 
 
 def present(fields: list[dict[str, Any]], version: int) -> Iterator[dict[str, Any]]:
-    """The fields that the version has, in the spec's order."""
+    """Yield the fields that the version has, in the spec's order."""
     return (field for field in fields if covers(field.get("versions", "0+"), version))
 
 
 def encode(spec: MessageSpec, value: dict[str, Any], version: int) -> bytes:
-    """The message as the version writes it."""
+    """Return the message's bytes in this version."""
     return _encode_struct(spec, spec.fields, value, version)
 
 
 def decode(spec: MessageSpec, data: bytes, version: int) -> dict[str, Any]:
-    """The inverse of `encode`; all of `data` must be used up."""
+    """Return the message of these bytes, all of which must be used."""
     value, rest = _decode_struct(spec, spec.fields, data, version)
     if rest:
         raise ValueError(f"{len(rest)} bytes are left over")
@@ -110,7 +110,7 @@ def decode(spec: MessageSpec, data: bytes, version: int) -> dict[str, Any]:
 
 
 def default_of(spec: MessageSpec, field: dict[str, Any], version: int) -> Any:
-    """What a field holds that was not sent."""
+    """Return the value of a field that was not sent."""
     if "default" in field:
         return field["default"]
     kind = field["type"]
@@ -131,7 +131,7 @@ def default_of(spec: MessageSpec, field: dict[str, Any], version: int) -> Any:
 
 
 def uvarint(number: int) -> bytes:
-    """Seven bits per byte, lowest first."""
+    """Return the number in seven bits per byte, lowest first."""
     out = b""
     while number >= 128:
         out += bytes([number % 128 + 128])

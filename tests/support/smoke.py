@@ -20,7 +20,7 @@ RECORDS = 10_000
 
 
 def main() -> int:
-    """Run everything; the exit code."""
+    """Run everything; return the exit code."""
     runnable = [client for client in CLIENTS if client.missing is None]
     print(f"{'client':<18}{'codecs':<32}{'written':>9}{'read':>9}{'once':>6}{'seconds':>9}")
     with tempfile.TemporaryDirectory(prefix="minibroker-smoke-") as directory:

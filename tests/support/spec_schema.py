@@ -1,8 +1,8 @@
 """`protocol_specs/schema.json` applied to the spec files: the part of JSON Schema that it uses.
 
 No validator library is a dependency of the tests; the schema keeps to type, properties, required,
-additionalProperties, patternProperties, items, enum, pattern, anyOf, $ref and minLength, and what
-else it might say is refused here.
+additionalProperties, patternProperties, items, enum, pattern, anyOf, $ref and minLength; any other
+keyword is refused here.
 """
 
 import json
@@ -27,7 +27,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def problems(path: Path) -> list[str]:
-    """What is wrong with one spec file, each with its place in the file; empty when nothing is."""
+    """Return the faults of one spec file, each with its place in the file."""
     schema = json.loads((SPECS / "schema.json").read_text())
     kind = {"apis": "api", "stored": "stored"}.get(path.parent.name, path.stem)
     return list(_check(schema["$defs"][kind], json.loads(path.read_text()), "", schema))

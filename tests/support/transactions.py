@@ -1,4 +1,4 @@
-"""A broker in the test's loop with a clock of its own, and transactions by short words.
+"""A broker in the test's loop with a clock of its own, and short calls for transactions.
 
 async with transactional_world(tmp_path) as world:
     producer = await world.begin()
@@ -63,7 +63,7 @@ class World:
         return await self.client.call(request, version)
 
     async def begin(self, transactional_id: str = "x") -> tuple[int, int]:
-        """A session: producer id and epoch; waits while the coordinator loads or ends another."""
+        """Begin a session, return producer id and epoch; wait while the coordinator is busy."""
         async with asyncio.timeout(TIMEOUT_S):
             while (answer := await self.init(transactional_id)).error_code in NOT_YET:
                 continue
@@ -93,13 +93,13 @@ class World:
         transactional_id: str = "x",
         version: int = 3,
     ) -> list[ErrorCode]:
-        """One code per partition."""
+        """Add partitions and return a code for each."""
         request = self.add_request(producer, *indexes, transactional_id=transactional_id)
         return self.codes(await self.client.call(request, version))
 
     @staticmethod
     def codes(answer: Any) -> list[ErrorCode]:
-        """Of an AddPartitionsToTxn."""
+        """Return the error codes of an AddPartitionsToTxn answer."""
         return [
             ErrorCode(found.partition_error_code)
             for topic in answer.results_by_topic_v3_and_below
@@ -160,7 +160,7 @@ class World:
         return await self.client.call(request, version)
 
     def fetch_request(self, offset: int = 0, **fields: Any) -> FetchRequest:
-        """Partition 0, or `index`; committed records only, or `isolation` 0."""
+        """Return a request for partition 0, or `index`; for committed records or `isolation` 0."""
         part = FetchPartition(
             partition=fields.pop("index", 0), fetch_offset=offset, partition_max_bytes=1 << 20
         )
@@ -175,7 +175,7 @@ class World:
     async def fetch(
         self, offset: int = 0, *, client: RawClient | None = None, **fields: Any
     ) -> Any:
-        """The partition's data; `fields` as `fetch_request` takes them."""
+        """Return the partition's data; `fields` as `fetch_request` takes them."""
         request = self.fetch_request(offset, **fields)
         answer = await (client or self.client).call(request, 11)
         return answer.responses[0].partitions[0]
@@ -187,7 +187,7 @@ def names(*indexes: int) -> frozenset[TopicPartition]:
 
 @asynccontextmanager
 async def transactional_world(directory: Path, **settings: str) -> AsyncIterator[World]:
-    """The broker has topic `t` and `__transaction_state`."""
+    """Yield a broker with topic `t` and `__transaction_state`."""
     clock = ManualClock()
     async with (
         InProcessBroker(directory, {**SETTINGS, **settings}, clock=clock) as running,
@@ -196,3 +196,13 @@ async def transactional_world(directory: Path, **settings: str) -> AsyncIterator
         await running.create_topic("t", 2)
         await running.broker.services.transactions.journal.ensure_topic()
         yield World(running, client, clock)
+
+
+class DeafSender:
+    """A sender that never brings markers."""
+
+    def add(self, *_: object) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass

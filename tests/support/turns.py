@@ -1,4 +1,4 @@
-"""Counts the turns that the loop gives to others while a test's own work goes on."""
+"""Counts the turns of the loop that other tasks get while a test's own work goes on."""
 
 from __future__ import annotations
 

@@ -1,18 +1,17 @@
 """A raw client: any request at any version, or any bytes at all, over one blocking socket.
 
 Headers are written out here by hand; only the bodies go through a codec. Requests are named by
-their spec (`create_topics`) and given as plain values: nested structs are mappings, what is left
-out has the protocol's default. Answers come back the same way.
+their spec (`create_topics`) and given as plain values: nested structs are mappings, a missing field
+has the protocol's default. Answers have the same form.
 """
 
 from __future__ import annotations
 
-import socket
 import struct
 from typing import Any
 
 from tests.support.codec import ApiCodec, codec_of
-from tests.support.probe import receive_exactly
+from tests.support.connection import FrameConnection
 
 TIMEOUT_SECONDS = 60.0
 API_VERSIONS_KEY = 18
@@ -20,8 +19,8 @@ API_VERSIONS_KEY = 18
 Answer = dict[str, Any]
 
 
-class WireClient:
-    """One connection. Not for several threads."""
+class WireClient(FrameConnection):
+    """One connection, not for several threads."""
 
     def __init__(
         self,
@@ -32,22 +31,9 @@ class WireClient:
         timeout_s: float = TIMEOUT_SECONDS,
         source: str | None = None,
     ) -> None:
+        super().__init__(host, port, timeout_s=timeout_s, source=source)
         self.client_id = client_id
-        self.socket = socket.create_connection(
-            (host, port), timeout=timeout_s, source_address=(source, 0) if source else None
-        )
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.correlation_id = 0
-
-    def __enter__(self) -> WireClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the socket; the broker sees the end of the stream."""
-        self.socket.close()
 
     def call(self, api: str, version: int, /, **fields: Any) -> Answer:
         """Send one request and wait for its answer.
@@ -61,7 +47,7 @@ class WireClient:
         return self.receive(codec, version, correlation_id)
 
     def send(self, api: str, version: int, /, **fields: Any) -> int:
-        """Send one request without waiting; returns its correlation id."""
+        """Send one request without waiting; return its correlation id."""
         codec = codec_of(api)
         self.correlation_id += 1
         header = request_header(
@@ -71,7 +57,7 @@ class WireClient:
         return self.correlation_id
 
     def receive(self, codec: ApiCodec, version: int, correlation_id: int) -> Answer:
-        """The next answer on the connection, which must carry `correlation_id`."""
+        """Return the next answer on the connection, which must carry `correlation_id`."""
         frame = self.receive_frame()
         (found,) = struct.unpack_from(">i", frame)
         assert found == correlation_id, f"answer to {found} came instead of {correlation_id}"
@@ -85,21 +71,8 @@ class WireClient:
         """Send `body` with its length in front."""
         self.send_bytes(struct.pack(">i", len(body)) + body)
 
-    def send_bytes(self, raw: bytes) -> None:
-        """Send bytes just as they are."""
-        self.socket.sendall(raw)
-
-    def receive_frame(self) -> bytes:
-        """The next frame, without its length.
-
-        Raises:
-            ConnectionError: closed, whole frame not received.
-        """
-        (size,) = struct.unpack(">i", receive_exactly(self.socket, 4))
-        return receive_exactly(self.socket, size)
-
     def is_closed_by_peer(self) -> bool:
-        """Wait for the next thing: True if it is the end of the stream, False if it is bytes."""
+        """Wait for the end of the stream or for bytes; return True for the end."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
@@ -109,7 +82,7 @@ class WireClient:
 def request_header(
     api_key: int, version: int, correlation_id: int, client_id: str | None, is_flexible: bool
 ) -> bytes:
-    """Request header 1, or 2 (an empty set of tagged fields behind it) when `is_flexible`."""
+    """Return request header 1, or 2 (with empty tagged fields) when `is_flexible`."""
     name = b"" if client_id is None else client_id.encode()
     head = struct.pack(
         ">hhih", api_key, version, correlation_id, -1 if client_id is None else len(name)

@@ -15,8 +15,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, KafkaError, MinibrokerError, StorageError
 from minibroker.protocol.messages.metadata import MetadataRequest
 from tests.support.in_process import InProcessBroker, batch_of
-from tests.unit.handlers.test_fetch import asking, first, offsets_in, part
-from tests.unit.handlers.test_produce import produce
+from tests.support.record_requests import asking, first, offsets_in, part, produce
 
 if TYPE_CHECKING:
     from tests.support.in_process import RawClient
@@ -110,11 +109,11 @@ async def test_advertised_listeners_change_while_it_runs(tmp_path: Path) -> None
 
 async def test_several_brokers_live_in_one_process(tmp_path: Path) -> None:
     async with (
-        InProcessBroker(tmp_path / "1") as one,
-        InProcessBroker(tmp_path / "2") as two,
+        InProcessBroker(tmp_path / "1") as first,
+        InProcessBroker(tmp_path / "2") as second,
     ):
-        assert one.address != two.address
-        for running in (one, two):
+        assert first.address != second.address
+        for running in (first, second):
             async with await running.connect() as client:
                 await client.call(MetadataRequest(topics=[]), 9)
 
@@ -185,19 +184,20 @@ async def test_a_start_that_fails_leaves_no_timer(tmp_path: Path) -> None:
 async def test_a_start_that_fails_gives_its_directories_back_when_its_work_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who serves them next must not meet a worker that still removes what an earlier run left."""
+    """The next broker must not meet a worker that still removes files of an earlier run."""
     broker = Broker(config(tmp_path / "data"))
     steps: list[str] = []
-    for one, step in (
+    for owner, step in (
         (broker.worker, "close"),
-        (broker.flush_worker, "close"),
+        (broker.directory_workers, "close"),
+        (broker.flush_workers, "close"),
         (broker.logs, "release"),
     ):
-        call = getattr(one, step)
-        monkeypatch.setattr(one, step, lambda step=step, call=call: [steps.append(step), call()])
+        call = getattr(owner, step)
+        monkeypatch.setattr(owner, step, lambda step=step, call=call: [steps.append(step), call()])
     with pytest.raises(ConfigError):
         await broker.start([TopicToCreate("a", 0, {})])
-    assert steps == ["close", "close", "release"]
+    assert steps == ["close", "close", "close", "release"]
 
 
 async def test_a_topic_that_is_not_made_in_time_is_named_with_the_reason(

@@ -165,4 +165,4 @@ def test_unknown_keys_are_named_in_one_warning(caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.WARNING):
         build(arguments, {"KAFKA_A_B": "x"})
     (record,) = caplog.records
-    assert record.getMessage() == "unknown configuration keys, ignored: a.b, b.c, num.partitons"
+    assert record.getMessage() == "unknown configuration keys are ignored: a.b, b.c, num.partitons"

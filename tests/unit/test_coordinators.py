@@ -27,7 +27,9 @@ async def test_a_broker_without_groups_makes_none(tmp_path: Path) -> None:
         await coordinators.close()
 
 
-async def test_who_asks_for_one_makes_it_and_the_next_start_resumes_it(tmp_path: Path) -> None:
+async def test_the_first_request_makes_a_coordinator_and_the_next_start_resumes_it(
+    tmp_path: Path,
+) -> None:
     for key_type, name in ((0, "_groups"), (1, "_transactions")):
         directory = tmp_path / name
         directory.mkdir()
@@ -45,7 +47,7 @@ async def test_who_asks_for_one_makes_it_and_the_next_start_resumes_it(tmp_path:
             assert coordinators.transactions is coordinators.transactions
 
 
-async def test_who_gains_leadership_later_resumes_them(tmp_path: Path) -> None:
+async def test_a_later_leader_resumes_them(tmp_path: Path) -> None:
     """A broker that led nothing of the journals when it started, in a cluster say."""
     async with InProcessBroker(tmp_path, SMALL) as running:
         coordinators = running.broker.coordinators

@@ -1,4 +1,4 @@
-"""What each exception tells, and that one base catches them all."""
+"""The text of each exception, and the one base class of all."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_kafka_error_tells_its_code_by_name() -> None:
     assert (error.code, error.detail) == (ErrorCode.INVALID_TOPIC_EXCEPTION, "no dots")
 
 
-def test_what_ends_a_request_is_an_error_of_its_answer() -> None:
+def test_an_exception_in_a_request_is_an_error_of_its_answer() -> None:
     refused = KafkaError(ErrorCode.INVALID_CONFIG, "why")
     assert as_answer(refused, "t") == (int(ErrorCode.INVALID_CONFIG), "why")
     assert as_answer(CoordinationError("away"), "t") == (int(ErrorCode.REQUEST_TIMED_OUT), "away")
@@ -177,7 +177,7 @@ async def test_the_other_partitions_are_served(  # noqa: PLR0917
         async with await running.connect() as client:
             answer = await client.call(request_, version)
     assert codes_of(answer) == {0: ErrorCode.UNKNOWN_SERVER_ERROR, 1: 0}
-    (record,) = [one for one in caplog.records if one.exc_info]
+    (record,) = [record for record in caplog.records if record.exc_info]
     assert "t-0" in record.getMessage()
 
 

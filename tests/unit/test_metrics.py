@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_R8_times_have_kafkas_names() -> None:
+def test_times_have_kafkas_names() -> None:
     assert TIME_NAMES == (
         "RequestQueueTimeMs",
         "LocalTimeMs",
@@ -29,7 +29,7 @@ def test_R8_times_have_kafkas_names() -> None:
     assert metrics.by_name()["RemoteTimeMs"] is metrics.remote
 
 
-async def test_R8_a_long_poll_shows_as_remote_time(tmp_path: Path) -> None:
+async def test_a_long_poll_shows_as_remote_time(tmp_path: Path) -> None:
     async with InProcessBroker(tmp_path) as running:
         await running.create_topic("t")
         part = FetchPartition(partition=0, partition_max_bytes=1000)
@@ -50,7 +50,7 @@ async def test_R8_a_long_poll_shows_as_remote_time(tmp_path: Path) -> None:
     assert metadata.remote.total_us == 0
 
 
-def test_a_sum_counts_what_came_together() -> None:
+def test_a_sum_counts_values_that_came_together() -> None:
     times = TimeSum()
     times.add(1000)
     times.add(3000, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,18 @@ def run_until_ready(config: BrokerConfig, options: ServeOptions) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "_serve", watched)
         return run(config, options)
+
+
+def test_as_many_files_may_be_open_as_the_system_allows(tmp_path: Path) -> None:
+    """Shells give a low soft limit; the JVM raises it before Kafka begins."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        options = ServeOptions(ready_file=str(tmp_path / "ready"))
+        assert run_until_ready(config(tmp_path / "data"), options) == 0
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])

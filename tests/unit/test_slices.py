@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import slices
-from minibroker.slices import TimeSlice, collect, run_in_slices
+from minibroker.slices import (
+    TimeSlice,
+    begin_in_slices,
+    collect,
+    complete_in_slices,
+    end_in_slices,
+    run_in_slices,
+)
 from tests.support.turns import Turns
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,3 +87,56 @@ async def test_a_pause_begins_a_new_slice() -> None:
     await turn.pause()
     assert not turn.is_over
     await asyncio.sleep(0)
+
+
+async def test_work_that_fits_into_a_slice_needs_no_future() -> None:
+    done: list[int] = []
+    assert complete_in_slices(counted(done, 3)) is None
+    assert done == [0, 1, 2]
+
+
+async def test_the_end_of_longer_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    done: list[int] = []
+    future = complete_in_slices(counted(done, 3))
+    assert future is not None
+    assert done == [0]
+    await future
+    assert done == [0, 1, 2]
+
+
+async def test_work_goes_on_when_nobody_waits_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    done: list[int] = []
+    future = complete_in_slices(counted(done, 3))
+    assert future is not None
+    future.cancel()
+    await eventually(lambda: len(done) == 3)
+
+
+async def test_the_future_has_the_error_of_a_later_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing() -> Iterator[None]:
+        yield
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        complete_in_slices(failing())
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    future = complete_in_slices(failing())
+    assert future is not None
+    with pytest.raises(ValueError, match="broken"):
+        await future
+
+
+async def test_work_that_was_begun_is_ended_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    assert begin_in_slices(counted(done, 3))
+    assert done == [0, 1, 2]
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    steps = counted(done, 5)
+    assert not begin_in_slices(steps)
+    assert done == [0, 1, 2, 0, 1]
+    turns = Turns()
+    await end_in_slices(steps)
+    assert turns.stop() >= 3
+    assert done == [0, 1, 2, 0, 1, 2, 3, 4]

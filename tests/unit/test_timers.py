@@ -65,7 +65,7 @@ async def test_a_call_that_cancels_many_others_leaves_the_rest_as_it_was() -> No
     timers = Timers(clock)
     made: list[str] = []
     others = [timers.after(5000, lambda: made.append("cancelled")) for _ in range(200)]
-    timers.after(1000, lambda: [one.cancel() for one in others])
+    timers.after(1000, lambda: [other.cancel() for other in others])
     timers.after(1000, lambda: made.append("rest"))
     clock.advance(10_000)
     assert made == ["rest"]
@@ -123,3 +123,20 @@ async def test_closed_it_makes_no_call() -> None:
     clock.advance(2000)
     assert made == []
     assert (len(timers), timers._armed) == (0, None)
+
+
+async def test_a_clock_that_goes_back_leaves_each_call_the_time_it_had() -> None:
+    clock = ManualClock()
+    timers = Timers(clock)
+    made: list[str] = []
+    clock.advance(600_000)
+    timers.after(2000, lambda: made.append("second"))
+    timers.after(1000, lambda: made.append("first"))
+    clock.advance(-600_000)
+    assert made == []
+    clock.advance(999)
+    assert made == []
+    clock.advance(1)
+    assert made == ["first"]
+    clock.advance(1000)
+    assert made == ["first", "second"]

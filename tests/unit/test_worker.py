@@ -28,7 +28,7 @@ async def test_tasks_run_in_order_on_a_thread_of_their_own() -> None:
     assert seen == [(0, False), (1, False), (2, False)]
 
 
-async def test_what_is_asked_for_after_the_end_is_done_at_once() -> None:
+async def test_a_task_after_the_end_runs_at_once() -> None:
     worker = Worker(lambda _: None)
     worker.close()
     seen: list[int] = []
@@ -125,7 +125,7 @@ async def test_how_a_task_ended_is_told_on_the_loop() -> None:
 
 
 async def test_after_the_end_nobody_is_told() -> None:
-    """Who closes it goes on with what the tasks worked on: the loop had no turn in between."""
+    """The caller of close goes on with the tasks' data: the loop had no turn in between."""
     told: list[object] = []
     worker = Worker(told.append)
     worker.begin(asyncio.get_running_loop())

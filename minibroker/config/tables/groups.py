@@ -19,7 +19,7 @@ KEYS: Final[tuple[Row, ...]] = (
     (
         "group.coordinator.rebalance.protocols",
         "list",
-        "classic",
+        "classic,consumer",
         "consumer|classic|share|unknown",
         "medium",
         "read-only",

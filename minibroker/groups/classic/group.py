@@ -21,16 +21,17 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import JoinAnswer, SyncAnswer
 from minibroker.groups.classic.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from minibroker.groups.group import CLASSIC, Group
-from minibroker.groups.records import GROUP_METADATA
+from minibroker.groups.kinds import GROUP_METADATA
+from minibroker.groups.member_requests import JoinAnswer, SyncAnswer
 from minibroker.protocol.stored.group_metadata import GroupMetadataKey
 
 if TYPE_CHECKING:
-    from minibroker.groups.classic.events import JoinWaiter, Protocols, Step, SyncWaiter
+    from minibroker.groups.classic.events import Step
     from minibroker.groups.classic.member import Member
     from minibroker.groups.group import CommitPartitionValidator, GroupRecord
+    from minibroker.groups.member_requests import JoinWaiter, Protocols, SyncWaiter
 
 
 class State(Enum):
@@ -123,6 +124,11 @@ class ClassicGroup(Group):
         )
 
     # What all groups say.
+
+    @property
+    def serving_kind(self) -> str:
+        """Its own."""
+        return CLASSIC
 
     @property
     def protocol_type(self) -> str | None:
@@ -338,7 +344,7 @@ class ClassicGroup(Group):
     # Protocols and generations.
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody with these protocols can be a member beside those there are."""
+        """Return whether a member with these protocols can join the present ones."""
         if self.state is State.EMPTY:
             return bool(protocol_type) and bool(protocols)
         return self._protocol_type == protocol_type and any(
@@ -384,7 +390,7 @@ class ClassicGroup(Group):
 
     @property
     def can_rebalance(self) -> bool:
-        """Whether a rebalance can begin: none has."""
+        """Return whether a rebalance can begin: none is under way."""
         return self.state in _COMES_FROM[State.PREPARING_REBALANCE]
 
     def go(self, state: State, now_ms: int) -> None:

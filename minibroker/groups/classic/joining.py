@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import (
-    NEW_MEMBER_JOIN_TIMEOUT_MS,
-    UNKNOWN_MEMBER_ID,
-    JoinAnswer,
-    TimerKind,
-)
+from minibroker.groups.classic.events import NEW_MEMBER_JOIN_TIMEOUT_MS
 from minibroker.groups.classic.group import State
 from minibroker.groups.classic.member import Member
 from minibroker.groups.classic.rebalance import (
@@ -26,10 +21,13 @@ from minibroker.groups.classic.rebalance import (
     start_session,
 )
 from minibroker.groups.classic.stored import value_of
+from minibroker.groups.member_requests import UNKNOWN_MEMBER_ID, JoinAnswer
+from minibroker.groups.steps import TimerKind
 
 if TYPE_CHECKING:
-    from minibroker.groups.classic.events import Join, JoinWaiter, Step
+    from minibroker.groups.classic.events import Step
     from minibroker.groups.classic.group import ClassicGroup
+    from minibroker.groups.member_requests import Join, JoinWaiter
 
 logger = logging.getLogger(__name__)
 

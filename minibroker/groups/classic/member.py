@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from minibroker.groups.classic.events import JoinWaiter, Protocols, SyncWaiter
+    from minibroker.groups.member_requests import JoinWaiter, Protocols, SyncWaiter
 
 
 class Member:
@@ -49,7 +49,7 @@ class Member:
         self.protocols = protocols
         self.assignment = assignment
         self.join_waiter: JoinWaiter | None = None
-        """Who waits for the end of the join phase; its connection may be gone since."""
+        """Called at the end of the join phase; the connection may be gone by then."""
         self.sync_waiter: SyncWaiter | None = None
         self.is_new = False
         """In its first join: it does not know its id yet and cannot send heartbeats."""
@@ -69,7 +69,7 @@ class Member:
         return not self.is_new and (self.join_waiter is not None or self.sync_waiter is not None)
 
     def metadata_of(self, protocol_name: str | None) -> bytes:
-        """What it said about this protocol; nothing if it cannot do it."""
+        """Return its metadata for this protocol, empty bytes if it does not support it."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata

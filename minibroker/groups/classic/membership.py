@@ -1,8 +1,9 @@
-"""Carries out what the steps of classic groups ask for: stands between the handlers and the steps.
+"""Carries out the steps of classic groups: stands between the handlers and the steps.
 
-A handler brings a request and a waiter (a function that takes the answer, now or later). The step
-that it makes leaves effects: answers are given, records appended, timers started. A record is in
-the file before its step goes on (`done`), so nobody hears of what a crash would take back.
+A handler brings a request and a waiter (a function that takes the answer, now or later). A step
+changes the group and lists timers, answers and records. Timers are set and answers given at once.
+A step that depends on a record (`done`) follows when the record is visible, so no member hears of a
+change that a crash takes back.
 """
 
 from __future__ import annotations
@@ -13,18 +14,7 @@ from uuid import uuid4
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import (
-    UNKNOWN_MEMBER_ID,
-    AnswerJoin,
-    JoinAnswer,
-    Settings,
-    StartTimer,
-    Step,
-    StopTimer,
-    Store,
-    SyncAnswer,
-    TimerKind,
-)
+from minibroker.groups.classic.events import Step
 from minibroker.groups.classic.group import ClassicGroup, State
 from minibroker.groups.classic.joining import on_join
 from minibroker.groups.classic.rebalance import (
@@ -40,41 +30,34 @@ from minibroker.groups.classic.sessions import (
     on_session_timer,
     on_unloaded,
 )
-from minibroker.groups.classic.stored import VERSION_WITH_INSTANCE_IDS, value_of
+from minibroker.groups.classic.stored import VERSION_WITH_INSTANCE_IDS, value_of, value_version_for
 from minibroker.groups.classic.syncing import on_sync
-from minibroker.groups.deadlines import Deadlines
-from minibroker.groups.records import GROUP_METADATA
+from minibroker.groups.kinds import GROUP_METADATA
+from minibroker.groups.member_requests import UNKNOWN_MEMBER_ID, JoinAnswer, SyncAnswer
+from minibroker.groups.steps import GroupTimers, TimerKind, classic_settings_of
 from minibroker.protocol.stored.group_metadata import GroupMetadataKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from minibroker.clock import Clock
-    from minibroker.config.broker import BrokerConfig
-    from minibroker.groups.classic.events import (
-        Effect,
+    from minibroker.groups.classic.events import Store
+    from minibroker.groups.group import Group, GroupRecord
+    from minibroker.groups.member_requests import (
         Join,
         JoinWaiter,
+        LeaveWaiter,
+        Leaving,
         Sync,
         SyncWaiter,
     )
-    from minibroker.groups.classic.sessions import Leaving
-    from minibroker.groups.group import Group, GroupRecord
+    from minibroker.groups.members import Surroundings
     from minibroker.groups.shard import GroupShard
+    from minibroker.groups.steps import ClassicSettings, StartTimer
     from minibroker.protocol.stored.group_metadata import GroupMetadataValue
     from minibroker.timers import Timers
 
 logger = logging.getLogger(__name__)
-
-
-def settings_of(config: BrokerConfig) -> Settings:
-    """The keys of `config` that classic groups go by."""
-    return Settings(
-        config.integer("group.initial.rebalance.delay.ms"),
-        config.integer("group.max.size"),
-        config.integer("group.min.session.timeout.ms"),
-        config.integer("group.max.session.timeout.ms"),
-    )
 
 
 CLIENT_ID_CHARACTERS_MAX: Final = 8_000
@@ -90,12 +73,15 @@ def new_member_id(client_id: str) -> str:
     return f"{client_id[:CLIENT_ID_CHARACTERS_MAX]}-{uuid4()}"
 
 
+def _nothing() -> None:
+    """Do nothing: the state has changed already."""
+
+
 class ClassicMembership:
     """All classic groups that are coordinated here; belongs to the loop's thread."""
 
     __slots__ = (
         "_clock",
-        "_deadlines",
         "_new_member_id",
         "_settings",
         "_timers",
@@ -107,17 +93,15 @@ class ClassicMembership:
         *,
         clock: Clock,
         timers: Timers,
-        settings: Settings,
+        settings: ClassicSettings,
         value_version: int = VERSION_WITH_INSTANCE_IDS,
         new_member_id: Callable[[str], str] = new_member_id,
     ) -> None:
         self._clock = clock
-        self._timers = timers
+        self._timers = GroupTimers(clock, timers)
         self._settings = settings
         self._value_version = value_version
         self._new_member_id = new_member_id
-        self._deadlines: dict[int, Deadlines] = {}
-        """By the index of the shard; a key is (group id, kind, member id)."""
 
     def check_instance_id(self, instance_id: str | None) -> None:
         """Raises KafkaError UNSUPPORTED_VERSION for static members that could not be stored.
@@ -131,28 +115,45 @@ class ClassicMembership:
 
     def join(self, shard: GroupShard, group_id: str, join: Join, waiter: JoinWaiter) -> None:
         """JoinGroup; `waiter` is called once, perhaps before this returns."""
-        settings = self._settings
         group = shard.groups.get(group_id)
-        if not (
-            settings.min_session_timeout_ms
-            <= join.session_timeout_ms
-            <= settings.max_session_timeout_ms
-        ):
+        if not self._settings.allows_session_timeout(join.session_timeout_ms):
             waiter(JoinAnswer(ErrorCode.INVALID_SESSION_TIMEOUT, join.member_id))
-            return
-        if not isinstance(group, ClassicGroup):
-            if group is None and join.member_id != UNKNOWN_MEMBER_ID:
-                waiter(JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, join.member_id))
-                return
-            try:
-                group = self._create(shard, group_id, group)
-            except KafkaError as error:
-                logger.warning("cannot create group %s: %s", group_id, error)
-                waiter(JoinAnswer(error.code, UNKNOWN_MEMBER_ID))
-                return
+        elif isinstance(group, ClassicGroup):
+            self._join(shard, group, join, waiter)
+        elif group is None and join.member_id != UNKNOWN_MEMBER_ID:
+            waiter(JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, join.member_id))
+        else:
+            self._join_new(shard, group_id, group, join, waiter)
+
+    def _join(self, shard: GroupShard, group: ClassicGroup, join: Join, waiter: JoinWaiter) -> None:
         step = self._step()
         on_join(group, step, join, waiter)
         self._carry_out(shard, group, step)
+
+    def _join_new(
+        self,
+        shard: GroupShard,
+        group_id: str,
+        replaced: Group | None,
+        join: Join,
+        waiter: JoinWaiter,
+    ) -> None:
+        """Store an empty group, in the place of an empty one of another kind, then join its first
+        member."""
+
+        def refuse(code: ErrorCode) -> None:
+            logger.warning("cannot create group %s: %s", group_id, code.name)
+            waiter(JoinAnswer(code, UNKNOWN_MEMBER_ID))
+
+        group = ClassicGroup(group_id, self._clock.now_ms())
+        records = [] if replaced is None else replaced.tombstones()
+        records.append(self._record(group_id, value_of(group, {})))
+        try:
+            shard.write(
+                records, then=lambda: self.join(shard, group_id, join, waiter), failed=refuse
+            )
+        except KafkaError as error:
+            refuse(error.code)
 
     def sync(self, shard: GroupShard, group_id: str, sync: Sync, waiter: SyncWaiter) -> None:
         """SyncGroup; `waiter` is called once, perhaps before this returns."""
@@ -182,23 +183,31 @@ class ClassicMembership:
         return code
 
     def leave(
-        self, shard: GroupShard, group_id: str, leaving: Sequence[Leaving]
-    ) -> list[ErrorCode]:
-        """LeaveGroup; one code per entry. Raises KafkaError COORDINATOR_NOT_AVAILABLE."""
+        self, shard: GroupShard, group_id: str, leaving: Sequence[Leaving], waiter: LeaveWaiter
+    ) -> None:
+        """LeaveGroup; `waiter` gets one code per entry when the group's record is visible.
+
+        A group without members left has one. `waiter` gets the error where the record is refused.
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE.
+        """
         group = shard.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
-            return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving)
+            waiter([ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving))
+            return
         if group.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         step = self._step()
         codes = on_leave(group, step, leaving)
-        self._carry_out(shard, group, step)
-        return codes
+        refused = self._carry_out(shard, group, step)
+        if refused is not None:
+            waiter(KafkaError(refused))
+            return
+        shard.when_visible(lambda: waiter(codes), lambda code: waiter(KafkaError(code)))
 
     # What others do to a group.
 
     def keep_alive(self, shard: GroupShard, group: ClassicGroup, member_id: str) -> None:
-        """The member committed offsets: that is a sign of life as well."""
+        """Begin the session of a member anew that committed offsets."""
         member = group.members.get(member_id)
         if member is not None and group.state in {State.STABLE, State.PREPARING_REBALANCE}:
             step = self._step()
@@ -206,8 +215,8 @@ class ClassicMembership:
             self._carry_out(shard, group, step)
 
     def adopt(self, shard: GroupShard, group: ClassicGroup, reason: str | None = None) -> None:
-        """A group that was made of another kind: its sessions begin, and with a reason a
-        rebalance. It is in `groups` already, and stored."""
+        """Begin the sessions of a group that was made of another kind, and a rebalance if there is
+        a reason. The group is stored and in `groups` already."""
         step = self._step()
         for member in group.members.values():
             start_session(step, member)
@@ -216,19 +225,19 @@ class ClassicMembership:
         self._carry_out(shard, group, step)
 
     def release(self, shard: GroupShard, group: ClassicGroup, error: ErrorCode) -> None:
-        """The group becomes another kind, or is deleted: no timers, and who waits is told."""
+        """Stop the timers of a group that becomes another kind, and answer all waiting members."""
         step = self._step()
         on_unloaded(group, step, error)
-        self._carry_out(shard, group, step)
         for member_id in (*group.members, *group.pending_join):
-            self._stop(shard, group.group_id, TimerKind.SESSION, member_id)
-        self._stop(shard, group.group_id, TimerKind.JOIN, "")
-        self._stop(shard, group.group_id, TimerKind.SYNC, "")
+            step.stop_timer(TimerKind.SESSION, member_id)
+        step.stop_timer(TimerKind.JOIN)
+        step.stop_timer(TimerKind.SYNC)
+        self._carry_out(shard, group, step)
 
     # The shards (`coordinator.ShardFollower`).
 
     def on_shard_loaded(self, shard: GroupShard) -> None:
-        """All groups of the partition are as they were: the members' sessions begin."""
+        """Begin the sessions of all members: the groups of the partition are loaded."""
         for group in list(shard.groups.values()):
             if isinstance(group, ClassicGroup) and group.members:
                 step = self._step()
@@ -236,92 +245,77 @@ class ClassicMembership:
                 self._carry_out(shard, group, step)
 
     def on_shard_unloaded(self, shard: GroupShard) -> None:
-        """The partition is led elsewhere, or the broker stops: everybody who waits is told."""
+        """Answer all waiting members: the partition is led elsewhere, or the broker stops."""
         for group in list(shard.groups.values()):
             if isinstance(group, ClassicGroup):
                 step = self._step()
                 on_unloaded(group, step, ErrorCode.NOT_COORDINATOR)
                 self._carry_out(shard, group, step)
-        deadlines = self._deadlines.pop(shard.index, None)
-        if deadlines is not None:
-            deadlines.clear()
-
-    def _create(self, shard: GroupShard, group_id: str, replaced: Group | None) -> ClassicGroup:
-        """A new group, stored as empty; in the place of an empty one of another kind.
-
-        Raises KafkaError as `append` does; then there is no such group.
-        """
-        group = ClassicGroup(group_id, self._clock.now_ms())
-        records = [] if replaced is None else replaced.tombstones()
-        records.append(self._record(group_id, value_of(group, {})))
-        shard.append(records)
-        shard.groups[group_id] = group
-        return group
+        self._timers.clear(shard.index)
 
     def _record(self, group_id: str, value: GroupMetadataValue) -> GroupRecord:
         key = GroupMetadataKey(group=group_id).to_bytes(GROUP_METADATA)
         return key, value.to_bytes(self._value_version)
 
-    # Steps and effects.
+    # Steps and what they ask for.
 
     def _step(self) -> Step:
         return Step(self._clock.now_ms(), self._settings, self._new_member_id)
 
-    def _carry_out(self, shard: GroupShard, group: ClassicGroup, step: Step) -> None:
-        """Do what the step asks for, in its order."""
-        for effect in step.effects:
-            self._do(shard, group, effect)
+    def _carry_out(self, shard: GroupShard, group: ClassicGroup, step: Step) -> ErrorCode | None:
+        """Do what the step asks for. Return the error of a record that was refused at once."""
+        if step.timers:
+            group_id = group.group_id
+            self._timers.set(
+                shard.index, group_id, step.timers, lambda timer: self._fire(shard, group_id, timer)
+            )
+        for waiter, answer in step.answers:
+            waiter(answer)
+        refused = None
+        for store in step.stores:
+            refused = self._store(shard, group, store) or refused
+        return refused
 
-    def _do(self, shard: GroupShard, group: ClassicGroup, effect: Effect) -> None:
-        if isinstance(effect, StartTimer):
-            self._start(shard, group.group_id, effect)
-        elif isinstance(effect, StopTimer):
-            self._stop(shard, group.group_id, effect.kind, effect.member_id)
-        elif isinstance(effect, AnswerJoin):
-            effect.waiter(effect.answer)
-        elif isinstance(effect, Store):
-            self._store(shard, group, effect)
-        else:
-            effect.waiter(effect.answer)
+    def _store(self, shard: GroupShard, group: ClassicGroup, store: Store) -> ErrorCode | None:
+        def go_on(error: ErrorCode | None) -> None:
+            if error is not None:
+                logger.warning("%s: its state was not stored: %s", group, error.name)
+            step = self._step()
+            store.done(step, error)
+            self._carry_out(shard, group, step)
 
-    def _store(self, shard: GroupShard, group: ClassicGroup, effect: Store) -> None:
-        error: ErrorCode | None = None
         try:
-            shard.append([self._record(group.group_id, effect.value)])
+            shard.write(
+                [self._record(group.group_id, store.value)],
+                apply=_nothing,  # the group has changed already, all but what `done` does
+                then=lambda: go_on(None),
+                failed=go_on,
+            )
         except KafkaError as refused:
-            logger.warning("%s: its state was not stored: %s", group, refused)
-            error = refused.code
-        step = self._step()
-        effect.done(step, error)
-        self._carry_out(shard, group, step)
+            go_on(refused.code)
+            return refused.code
+        return None
 
-    # Timers.
-
-    def _start(self, shard: GroupShard, group_id: str, timer: StartTimer) -> None:
-        deadlines = self._deadlines.get(shard.index)
-        if deadlines is None:
-            deadlines = self._deadlines[shard.index] = Deadlines(self._clock, self._timers)
-        kind, member_id, delay_ms = timer
-        deadlines.set(
-            (group_id, kind, member_id),
-            delay_ms,
-            lambda: self._fire(shard, group_id, kind, member_id),
-        )
-
-    def _stop(self, shard: GroupShard, group_id: str, kind: TimerKind, member_id: str) -> None:
-        deadlines = self._deadlines.get(shard.index)
-        if deadlines is not None:
-            deadlines.cancel((group_id, kind, member_id))
-
-    def _fire(self, shard: GroupShard, group_id: str, kind: TimerKind, member_id: str) -> None:
+    def _fire(self, shard: GroupShard, group_id: str, timer: StartTimer) -> None:
         group = shard.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             return
         step = self._step()
-        if kind is TimerKind.SESSION:
-            on_session_timer(group, step, member_id)
-        elif kind is TimerKind.JOIN:
+        if timer.kind is TimerKind.SESSION:
+            on_session_timer(group, step, timer.member_id)
+        elif timer.kind is TimerKind.JOIN:
             on_join_timer(group, step)
         else:
             on_sync_timer(group, step)
         self._carry_out(shard, group, step)
+
+
+def make_members(surroundings: Surroundings) -> ClassicMembership:
+    """Make the manager of the members of classic groups."""
+    config = surroundings.config
+    return ClassicMembership(
+        clock=surroundings.clock,
+        timers=surroundings.timers,
+        settings=classic_settings_of(config),
+        value_version=value_version_for(str(config.get("inter.broker.protocol.version"))),
+    )

@@ -13,9 +13,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.groups.classic.events import JoinAnswer, SyncAnswer, TimerKind
 from minibroker.groups.classic.group import State
 from minibroker.groups.classic.stored import value_of
+from minibroker.groups.member_requests import JoinAnswer, SyncAnswer
+from minibroker.groups.steps import TimerKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

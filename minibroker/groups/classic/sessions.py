@@ -7,16 +7,10 @@ expireClassicGroupMemberHeartbeat, classicGroupLeaveToClassicGroup.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import (
-    UNKNOWN_MEMBER_ID,
-    JoinAnswer,
-    SyncAnswer,
-    TimerKind,
-)
 from minibroker.groups.classic.group import State
 from minibroker.groups.classic.rebalance import (
     complete_join,
@@ -25,6 +19,8 @@ from minibroker.groups.classic.rebalance import (
     rebalance_or_complete_join,
     start_session,
 )
+from minibroker.groups.member_requests import UNKNOWN_MEMBER_ID, JoinAnswer, SyncAnswer
+from minibroker.groups.steps import TimerKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,23 +28,15 @@ if TYPE_CHECKING:
     from minibroker.groups.classic.events import Step
     from minibroker.groups.classic.group import ClassicGroup
     from minibroker.groups.classic.member import Member
+    from minibroker.groups.member_requests import Leaving
 
 logger = logging.getLogger(__name__)
-
-
-class Leaving(NamedTuple):
-    """One entry of a LeaveGroup request."""
-
-    member_id: str
-    """Empty when an admin client removes a static member by its name."""
-    instance_id: str | None
-    reason: str = ""
 
 
 def on_heartbeat(
     group: ClassicGroup, step: Step, member_id: str, instance_id: str | None, generation_id: int
 ) -> ErrorCode:
-    """A sign of life; REBALANCE_IN_PROGRESS tells the member to join again."""
+    """Begin the session anew. Return the code; REBALANCE_IN_PROGRESS: the member joins again."""
     if group.state is State.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     try:
@@ -64,7 +52,7 @@ def on_heartbeat(
 
 
 def on_session_timer(group: ClassicGroup, step: Step, member_id: str) -> None:
-    """A member was silent for its session time-out, or an id given out was not used in time."""
+    """Remove a member that sent no heartbeat in time, or an id that was not used in time."""
     if group.state is State.DEAD:
         return
     if member_id in group.pending_join:
@@ -86,12 +74,12 @@ def on_session_timer(group: ClassicGroup, step: Step, member_id: str) -> None:
 
 
 def on_leave(group: ClassicGroup, step: Step, leaving: Sequence[Leaving]) -> list[ErrorCode]:
-    """Members go; one code for each, in order. One rebalance for all of them."""
+    """Remove members; return one code for each, in order. One rebalance for all of them."""
     codes = []
     gone = []
-    for one in leaving:
+    for member in leaving:
         try:
-            gone.append(_leave(group, step, one))
+            gone.append(_leave(group, step, member))
         except KafkaError as error:
             codes.append(error.code)
         else:
@@ -105,7 +93,10 @@ def on_leave(group: ClassicGroup, step: Step, leaving: Sequence[Leaving]) -> lis
 
 
 def _leave(group: ClassicGroup, step: Step, leaving: Leaving) -> str:
-    """Take one out; who that was. Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+    """Remove a member and return its id.
+
+    Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+    """
     member_id = leaving.member_id
     if member_id == UNKNOWN_MEMBER_ID:
         member_id = group.static_members.get(leaving.instance_id or "", "")
@@ -124,7 +115,7 @@ def _leave(group: ClassicGroup, step: Step, leaving: Leaving) -> str:
 
 
 def _remove(group: ClassicGroup, step: Step, member: Member) -> None:
-    """A member is out: if it still waits, it may join again as somebody new."""
+    """Remove a member; a request of it that waits gets UNKNOWN_MEMBER_ID, so it joins anew."""
     group.answer_join(step, member, JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, UNKNOWN_MEMBER_ID))
     # Kafka forgets a waiting sync here and its connection stays muted.
     group.answer_sync(step, member, SyncAnswer(ErrorCode.UNKNOWN_MEMBER_ID))
@@ -133,13 +124,13 @@ def _remove(group: ClassicGroup, step: Step, member: Member) -> None:
 
 
 def _go_on_without(group: ClassicGroup, step: Step) -> None:
-    """Somebody that the join phase may have waited for will not come."""
+    """End the join phase if it waited only for the member that is gone now."""
     if group.state is State.PREPARING_REBALANCE and group.have_all_joined:
         complete_join(group, step)
 
 
 def on_loaded(group: ClassicGroup, step: Step) -> None:
-    """The group came from the journal: its members have a whole session to be heard of."""
+    """Begin a whole session for each member of a group that was loaded."""
     for member in group.members.values():
         start_session(step, member)
     if len(group.members) > step.settings.max_size:
@@ -151,7 +142,7 @@ def on_loaded(group: ClassicGroup, step: Step) -> None:
 
 
 def on_unloaded(group: ClassicGroup, step: Step, error: ErrorCode) -> None:
-    """This broker does not coordinate the group any more: who waits is sent elsewhere."""
+    """Answer all waiting members with `error`: this broker coordinates the group no more."""
     for member in group.members.values():
         group.answer_join(step, member, JoinAnswer(error, member.member_id))
         group.answer_sync(step, member, SyncAnswer(error))

@@ -7,18 +7,20 @@ GroupMetadataManager.replay(GroupMetadataKey, …).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.groups.classic.group import ClassicGroup, State
 from minibroker.groups.classic.member import Member
 from minibroker.protocol.stored.group_metadata import GroupMetadataValue, MemberMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, MutableMapping
+
+    from minibroker.groups.group import Group
 
 
 VERSION_WITH_INSTANCE_IDS: Final = 3
-"""Of a value: the first one that says which members are static."""
+"""The first version of a value that says which members are static."""
 _VERSIONS_SINCE: Final = ((2, 3, 0, 3), (2, 1, 0, 2), (0, 10, 1, 1))
 """A release of Kafka, and the version of values that its brokers can read."""
 
@@ -90,3 +92,11 @@ def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
         group.add(member, value.protocol_type)
     group.learn_topics()
     return group
+
+
+def replay(groups: MutableMapping[str, Group], _kind: int, key: Any, value: Any) -> None:
+    """Do what a record of a classic group says: it is so, or it is gone."""
+    if value is None:
+        groups.pop(key.group, None)
+    else:
+        groups[key.group] = group_of(key.group, value)

@@ -1,4 +1,4 @@
-"""Which topics the members of a consumer group have subscribed to.
+"""The topics that the members of a classic consumer group have subscribed to.
 
 A broker need not know, but offsets of topics that are read must neither be deleted nor expire. The
 bytes are the clients' own: what cannot be understood is no error, the group is then taken to read

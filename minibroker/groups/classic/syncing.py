@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import SyncAnswer, TimerKind
 from minibroker.groups.classic.group import State
 from minibroker.groups.classic.rebalance import (
     give_assignment,
@@ -22,10 +21,13 @@ from minibroker.groups.classic.rebalance import (
     withdraw_assignment,
 )
 from minibroker.groups.classic.stored import value_of
+from minibroker.groups.member_requests import SyncAnswer
+from minibroker.groups.steps import TimerKind
 
 if TYPE_CHECKING:
-    from minibroker.groups.classic.events import Step, Sync, SyncWaiter
+    from minibroker.groups.classic.events import Step
     from minibroker.groups.classic.group import ClassicGroup
+    from minibroker.groups.member_requests import Sync, SyncWaiter
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What a server-side assignor is given and what it gives back; the table of them.
+"""Input and output of the server-side assignors, and the table of them.
 
 An assignor is a pure function of an `AssignorInput`. Its result has an entry for every member that
 gets anything; partitions are ascending tuples, so that two assignments compare with `==`. The racks
@@ -29,7 +29,7 @@ class MemberInput(NamedTuple):
 
     instance_id: str | None
     topic_ids: tuple[bytes, ...]
-    """What it subscribed to and what exists, in the order in which Java would walk the names."""
+    """Existing topics that it subscribes to, in the order in which Java walks their names."""
     assignment: Assignment
     """Its target so far."""
 
@@ -42,7 +42,7 @@ class AssignorInput(NamedTuple):
     is_homogeneous: bool
     """All members subscribed to the same topics."""
     partition_counts: Mapping[bytes, int]
-    """Of every topic that somebody subscribed to."""
+    """Topic id → number of partitions, for every topic that a member subscribes to."""
     owners: Mapping[bytes, Mapping[int, str]]
     """Topic id → partition → the member whose target it is."""
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
-from minibroker.groups.classic.events import JoinAnswer, SyncAnswer
 from minibroker.groups.consumer.embedded import (
     Subscription,
     read_subscription,
@@ -33,7 +32,7 @@ from minibroker.groups.consumer.leaving import fence
 from minibroker.groups.consumer.member import ClassicFacts, Member, MemberState, without_epochs
 from minibroker.groups.consumer.migration import can_downgrade_replacing, downgrade
 from minibroker.groups.consumer.regexes import RegexChange, change_regex
-from minibroker.groups.consumer.step import DISABLED, TimerKind
+from minibroker.groups.consumer.step import DISABLED
 from minibroker.groups.consumer.targets import (
     GroupEpoch,
     MemberTarget,
@@ -42,14 +41,15 @@ from minibroker.groups.consumer.targets import (
     next_epoch,
     next_target,
 )
+from minibroker.groups.member_requests import JoinAnswer, SyncAnswer
+from minibroker.groups.steps import TimerKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.groups.classic.events import Join, Sync
-    from minibroker.groups.classic.sessions import Leaving
     from minibroker.groups.consumer.group import ConsumerGroup
     from minibroker.groups.consumer.step import Step
+    from minibroker.groups.member_requests import Join, Leaving, Sync
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +95,8 @@ def on_join(group: ConsumerGroup, step: Step, join: Join) -> JoinAnswer:
         target = next_target(group, step, change.old, change.new, group_epoch)
         updated = _reconcile(group, step, change, target)
         step.stop_timer(TimerKind.JOIN, updated.member_id)
-        step.start_timer(TimerKind.SESSION, updated.member_id, join.session_timeout_ms)
-        step.start_timer(TimerKind.SYNC, updated.member_id, join.rebalance_timeout_ms)
+        step.start_timer(TimerKind.SESSION, join.session_timeout_ms, updated.member_id)
+        step.start_timer(TimerKind.SYNC, join.rebalance_timeout_ms, updated.member_id)
     return JoinAnswer(
         ErrorCode.NONE,
         updated.member_id,
@@ -199,7 +199,7 @@ def on_sync(group: ConsumerGroup, step: Step, sync: Sync) -> SyncAnswer:
             f" {member.member_id} should rejoin to catch up.",
         )
     step.stop_timer(TimerKind.SYNC, member.member_id)
-    step.start_timer(TimerKind.SESSION, member.member_id, classic.session_timeout_ms)
+    step.start_timer(TimerKind.SESSION, classic.session_timeout_ms, member.member_id)
     share = write_assignment(without_epochs(member.assigned), version_of(metadata), step.topics)
     return SyncAnswer(ErrorCode.NONE, sync.protocol_type, sync.protocol_name, share)
 
@@ -211,7 +211,7 @@ def on_classic_heartbeat(
     has to give up partitions, or what it waits for is free. Raises KafkaError as `on_sync`."""
     member, classic = _classic(group, member_id, instance_id)
     _check_generation(member, generation_id)
-    step.start_timer(TimerKind.SESSION, member_id, classic.session_timeout_ms)
+    step.start_timer(TimerKind.SESSION, classic.session_timeout_ms, member_id)
     must_join = (
         member.member_epoch < group.assignment_epoch
         or member.state is MemberState.UNREVOKED_PARTITIONS
@@ -229,22 +229,25 @@ def on_classic_heartbeat(
 def on_classic_leave(
     group: ConsumerGroup, step: Step, leaving: Sequence[Leaving]
 ) -> list[ErrorCode]:
-    """LeaveGroup, one code per entry; members of the consumer protocol may be removed as well."""
+    """Remove members for LeaveGroup; return one code per entry.
+
+    Members of the consumer protocol may be removed as well.
+    """
     codes: list[ErrorCode] = []
     members: dict[str, Member] = {}
-    for one in leaving:
+    for entry in leaving:
         try:
-            if one.instance_id is None:
-                member = group.member(one.member_id)
+            if entry.instance_id is None:
+                member = group.member(entry.member_id)
             else:
-                known = group.static_member(one.instance_id)
+                known = group.static_member(entry.instance_id)
                 # An admin client removes a static member by its name alone.
-                member_id = one.member_id or (known.member_id if known else "")
-                member = known_static_member(group, one.instance_id, member_id)
+                member_id = entry.member_id or (known.member_id if known else "")
+                member = known_static_member(group, entry.instance_id, member_id)
         except KafkaError as error:
             codes.append(error.code)
         else:
-            logger.info("%s: member %s left: %s", group, member.member_id, one.reason)
+            logger.info("%s: member %s left: %s", group, member.member_id, entry.reason)
             members[member.member_id] = member
             codes.append(ErrorCode.NONE)
     fence(group, step, list(members.values()))
@@ -276,5 +279,5 @@ def _check_generation(member: Member, generation_id: int) -> None:
 
 def _await_join(step: Step, member: Member) -> None:
     step.start_timer(
-        TimerKind.JOIN, member.member_id, member.rebalance_timeout_ms, only_if_absent=True
+        TimerKind.JOIN, member.rebalance_timeout_ms, member.member_id, only_if_absent=True
     )

@@ -1,4 +1,4 @@
-"""What classic consumers put into JoinGroup and get from SyncGroup: the embedded consumer protocol.
+"""The consumer protocol that is embedded in JoinGroup and SyncGroup.
 
 Version int16, then the message. A newer version is read as the newest one known here, and what
 follows is not looked at: clients of any age send it.
@@ -20,11 +20,11 @@ from minibroker.protocol.stored.consumer_protocol_subscription import ConsumerPr
 
 if TYPE_CHECKING:
     from minibroker.groups.consumer.assignor import Assignment
-    from minibroker.groups.consumer.topics import Topics
+    from minibroker.groups.consumer.topics import ImageTopics
 
 
 class Subscription(NamedTuple):
-    """What a classic consumer wants and has."""
+    """Topics and owned partitions of a classic consumer."""
 
     topic_names: frozenset[str]
     owned: dict[bytes, list[int]]
@@ -43,20 +43,20 @@ def _known(version: int, versions: tuple[int, int]) -> int:
     return min(version, versions[1])
 
 
-def read_subscription(metadata: bytes, topics: Topics) -> Subscription:
+def read_subscription(metadata: bytes, topics: ImageTopics) -> Subscription:
     """Raises ProtocolError."""
     reader = Reader(metadata)
     version = _known(reader.int16(), ConsumerProtocolSubscription.VERSIONS)
     read = ConsumerProtocolSubscription.read(reader, version)
     owned: dict[bytes, list[int]] = {}
-    for one in read.owned_partitions:
-        topic_id = topics.id_of(one.topic)
+    for topic in read.owned_partitions:
+        topic_id = topics.id_of(topic.topic)
         if topic_id is not None:
-            owned[topic_id] = one.partitions
+            owned[topic_id] = topic.partitions
     return Subscription(frozenset(read.topics), owned, read.rack_id or None)
 
 
-def read_assignment(assignment: bytes, topics: Topics) -> tuple[Assignment, bool]:
+def read_assignment(assignment: bytes, topics: ImageTopics) -> tuple[Assignment, bool]:
     """The partitions of topics that exist, and whether the assignor added data of its own.
 
     Raises ProtocolError.
@@ -64,15 +64,15 @@ def read_assignment(assignment: bytes, topics: Topics) -> tuple[Assignment, bool
     reader = Reader(assignment)
     version = _known(reader.int16(), ConsumerProtocolAssignment.VERSIONS)
     read = ConsumerProtocolAssignment.read(reader, version)
-    found = ((topics.id_of(one.topic), one.partitions) for one in read.assigned_partitions)
+    found = ((topics.id_of(topic.topic), topic.partitions) for topic in read.assigned_partitions)
     partitions = {
         topic_id: tuple(sorted(set(numbers))) for topic_id, numbers in found if topic_id is not None
     }
     return partitions, bool(read.user_data)
 
 
-def write_assignment(assignment: Assignment, version: int, topics: Topics) -> bytes:
-    """What SyncGroup answers; topics that are gone are left out."""
+def write_assignment(assignment: Assignment, version: int, topics: ImageTopics) -> bytes:
+    """Return the assignment for SyncGroup, without topics that are gone."""
     named = ((topics.name_of(topic_id), numbers) for topic_id, numbers in assignment.items())
     written = ConsumerProtocolAssignment(
         assigned_partitions=[

@@ -14,36 +14,31 @@ Source: Kafka 4.4, ModernGroup, ConsumerGroup; KIP-848.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.consumer.assignor import NOTHING
-from minibroker.groups.consumer.java_order import hash_order, string_hash
+from minibroker.groups.consumer.java_order import hash_order
+from minibroker.groups.consumer.records import group_tombstones
 from minibroker.groups.consumer.subscriptions import Subscriptions, discount
-from minibroker.groups.group import CONSUMER, Group
+from minibroker.groups.group import CLASSIC, CONSUMER, Group
+from minibroker.java_strings import string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minibroker.groups.consumer.assignor import Assignment
     from minibroker.groups.consumer.member import Member, OwnedPartitions
+    from minibroker.groups.consumer.subscriptions import ResolvedRegex
     from minibroker.groups.group import CommitPartitionValidator, GroupRecord
 
 PROTOCOL_TYPE: Final = "consumer"
 FIRST_EPOCH: Final = 1
-"""Of a group that has just come into being, before its first member bumps it."""
+"""Epoch of a new group, before its first member bumps it."""
 NOT_HELD: Final = -1
 EPOCH_COMMIT_VERSION: Final = 9
 """OffsetCommit from which a member of the consumer protocol may commit."""
-
-
-class ResolvedRegex(NamedTuple):
-    """Which topics a pattern matched when it was last looked at."""
-
-    topics: frozenset[str]
-    version: int
-    timestamp_ms: int
 
 
 class ConsumerGroup(Group):
@@ -75,9 +70,9 @@ class ConsumerGroup(Group):
         super().__init__(group_id)
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        """Of the subscribed topics' layout, see `topics.py`."""
+        """Hash of the subscribed topics' layout, see `topics.py`."""
         self.assignment_epoch = 0
-        """Of the target; -1 once the group is being deleted."""
+        """Epoch of the target; -1 once the group is being deleted."""
         self.assignment_timestamp_ms = 0
         """When the target was computed, wall clock; 0: not known, or there is none."""
         self.members: dict[str, Member] = {}
@@ -102,6 +97,12 @@ class ConsumerGroup(Group):
         """`Topics.version` for which `metadata_hash` was last compared; not stored."""
         self.is_resolving = False
         """Its patterns are being looked at; not stored."""
+
+    @property
+    def serving_kind(self) -> str:
+        """With members it looks after those of the classic protocol itself (the migration of
+        KIP-848); without it becomes classic when somebody joins."""
+        return CONSUMER if self.members else CLASSIC
 
     def __str__(self) -> str:
         return (
@@ -207,9 +208,7 @@ class ConsumerGroup(Group):
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
 
     def tombstones(self) -> list[GroupRecord]:
-        from minibroker.groups.consumer.records import group_tombstones  # noqa: PLC0415 seldom
-
-        return group_tombstones(self, list(self.members))
+        return group_tombstones(self.group_id, self.members, self.resolved_regexes)
 
     def expiration_base_ms(self, commit_timestamp_ms: int) -> int | None:
         return commit_timestamp_ms
@@ -233,7 +232,7 @@ class ConsumerGroup(Group):
         return self.members[self.static_members[instance_id]]
 
     def target_of(self, member_id: str, instance_id: str | None = None) -> Assignment:
-        """What a member shall have; a static one inherits it from whom it replaces."""
+        """Return the target of a member; a static one inherits that of the member it replaces."""
         if instance_id is not None:
             member_id = self.static_members.get(instance_id, "")
         return self.target.get(member_id, NOTHING)
@@ -248,7 +247,7 @@ class ConsumerGroup(Group):
         return sum(member.is_classic for member in self.members.values())
 
     def supports_protocols(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a classic member that knows these assignors may join."""
+        """Return whether a classic member that knows these assignors may join."""
         if protocol_type != PROTOCOL_TYPE:
             return False
         if not self.members:
@@ -269,7 +268,7 @@ class ConsumerGroup(Group):
         return max(names, key=counts.__getitem__, default=default)
 
     def is_waiting_for_others(self, member: Member) -> bool:
-        """Whether somebody still holds what this member lacks of its target."""
+        """Return whether another member holds a partition that this one lacks of its target."""
         return any(
             partition not in member.assigned.get(topic_id, ())
             and self.partition_epoch(topic_id, partition) != NOT_HELD

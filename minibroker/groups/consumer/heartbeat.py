@@ -30,7 +30,6 @@ from minibroker.groups.consumer.records import (
     target_record,
 )
 from minibroker.groups.consumer.regexes import RegexChange, change_regex
-from minibroker.groups.consumer.step import TimerKind
 from minibroker.groups.consumer.targets import (
     MemberTarget,
     current_epoch,
@@ -38,6 +37,7 @@ from minibroker.groups.consumer.targets import (
     next_epoch,
     next_target,
 )
+from minibroker.groups.steps import TimerKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OWN_MEMBER_ID_VERSION: Final = 1
-"""Of the API, from which a client makes its member id itself (KIP-1082)."""
+"""Version of the API from which a client makes its member id itself (KIP-1082)."""
 NOT_TOLD: Final = -1
 
 
@@ -82,7 +82,7 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatAnswer(NamedTuple):
-    """What the member is told."""
+    """The answer to the member."""
 
     member_id: str
     member_epoch: int
@@ -160,7 +160,7 @@ def on_heartbeat(group: ConsumerGroup, step: Step, request: Heartbeat) -> Heartb
     updated = reconcile(
         group, step, new, target, request.owned, has_subscription_changed=has_changed
     )
-    step.start_timer(TimerKind.SESSION, member_id, step.settings.session_timeout_ms)
+    step.start_timer(TimerKind.SESSION, step.settings.session_timeout_ms, member_id)
     is_told = is_joining or request.is_full or old.assigned != updated.assigned
     return HeartbeatAnswer(
         updated.member_id,
@@ -301,8 +301,8 @@ def reconcile(
         if updated.state is MemberState.UNREVOKED_PARTITIONS:
             step.start_timer(
                 TimerKind.REBALANCE,
-                updated.member_id,
                 updated.rebalance_timeout_ms,
+                updated.member_id,
                 member_epoch=updated.member_epoch,
             )
         else:

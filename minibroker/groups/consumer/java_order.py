@@ -9,7 +9,6 @@ bits; the elements of one bucket lie in the order they were put in.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -17,19 +16,7 @@ if TYPE_CHECKING:
 
 Element = TypeVar("Element")
 CAPACITY_MIN: Final = 16
-CACHED_HASHES: Final = 1 << 14
-"""Member ids and topic names come again and again, and Python counts slowly."""
 _MASK: Final = 0xFFFFFFFF
-
-
-@lru_cache(CACHED_HASHES)
-def string_hash(text: str) -> int:
-    """String.hashCode, as an unsigned 32-bit number: over UTF-16 units, times 31 each."""
-    units = memoryview(text.encode("utf-16-le")).cast("H")
-    result = 0
-    for unit in units:
-        result = (result * 31 + unit) & _MASK
-    return result
 
 
 def uuid_hash(uuid: bytes) -> int:

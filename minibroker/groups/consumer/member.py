@@ -46,7 +46,7 @@ class MemberState(IntEnum):
 
 
 class ClassicFacts(NamedTuple):
-    """What only a member that speaks the classic protocol (JoinGroup, SyncGroup) has."""
+    """Facts of a member that speaks the classic protocol (JoinGroup, SyncGroup)."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -104,7 +104,7 @@ def without_epochs(owned: OwnedPartitions) -> Assignment:
 
 
 def holds_only(reported: Mapping[bytes, list[int]] | None, owned: OwnedPartitions) -> bool:
-    """Whether a client reports no partition but those; None: it did not say."""
+    """Return whether the client reports no partition but those; None: it did not say."""
     if reported is None:
         return False
     return all(

@@ -1,4 +1,4 @@
-"""Who of a topic's subscribers gets the next partition, and who gives one up.
+"""Finds the subscriber of a topic that gets the next partition, or gives one up.
 
 The subscribers are sorted by how many partitions they have. Two ranges lie at the ends: the
 emptiest members, all with equally many, grow to the right as they are filled; the fullest ones grow

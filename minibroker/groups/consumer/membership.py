@@ -1,6 +1,6 @@
 """Carries out what the steps of consumer groups ask for: stands between the handlers and the steps.
 
-    request ─► step ─► records appended ─► replayed ─► timers set ─► answer
+    request ─► step ─► records written ─► replayed ─► visible ─► timers set ─► answer
 
 Records are in the file before anything of them counts; where the log refuses, the group is as it
 was. The look-up of patterns is done on the worker and comes back as a step.
@@ -16,7 +16,6 @@ from uuid import uuid4
 from minibroker.cluster.paths import sanitize
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError
-from minibroker.groups.classic.events import JoinAnswer, SyncAnswer
 from minibroker.groups.consumer.classic_members import (
     on_classic_heartbeat,
     on_classic_leave,
@@ -29,9 +28,11 @@ from minibroker.groups.consumer.leaving import fence, on_leave
 from minibroker.groups.consumer.member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
 from minibroker.groups.consumer.migration import group_for
 from minibroker.groups.consumer.regexes import match_topics, on_resolved
-from minibroker.groups.consumer.step import BIDIRECTIONAL, Settings, StartTimer, Step, TimerKind
-from minibroker.groups.consumer.topics import Topics
-from minibroker.groups.deadlines import Deadlines
+from minibroker.groups.consumer.step import BIDIRECTIONAL, Settings, Step
+from minibroker.groups.consumer.topics import ImageTopics
+from minibroker.groups.group import CLASSIC
+from minibroker.groups.member_requests import JoinAnswer, SyncAnswer
+from minibroker.groups.steps import GroupTimers, TimerKind, classic_settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,17 +41,22 @@ if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import TopicImage
     from minibroker.config.broker import BrokerConfig
-    from minibroker.groups.classic.events import Join, JoinWaiter, Sync, SyncWaiter
     from minibroker.groups.classic.membership import ClassicMembership
-    from minibroker.groups.classic.sessions import Leaving
     from minibroker.groups.consumer.heartbeat import Heartbeat
+    from minibroker.groups.member_requests import (
+        Join,
+        JoinWaiter,
+        LeaveWaiter,
+        Leaving,
+        Sync,
+        SyncWaiter,
+    )
+    from minibroker.groups.members import RunThen, Surroundings
     from minibroker.groups.shard import GroupShard
+    from minibroker.groups.steps import StartTimer
     from minibroker.timers import Timers
 
-    RunThen = Callable[
-        [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], None
-    ]
-    """(what may take long, called on the loop with what went wrong)."""
+    BeatWaiter = Callable[[HeartbeatAnswer | KafkaError], None]
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +82,7 @@ def settings_of(config: BrokerConfig, group_config: dict[str, str]) -> Settings:
         assignors=assignors_of(config),
         migration_policy=_migration_policy(config),
         regex_refresh_interval_ms=config.integer("group.consumer.regex.refresh.interval.ms"),
-        classic_max_size=config.integer("group.max.size"),
+        classic=classic_settings_of(config),
     )
 
 
@@ -102,6 +108,14 @@ def new_member_id() -> str:
             return text
 
 
+def _nothing() -> None:
+    """Nobody waits."""
+
+
+def _ignore(_code: ErrorCode) -> None:
+    """Nobody waits, and the groups are another broker's now."""
+
+
 class ConsumerMembership:
     """All consumer groups that are coordinated here; belongs to the loop's thread."""
 
@@ -110,7 +124,6 @@ class ConsumerMembership:
         "_clock",
         "_cluster",
         "_config",
-        "_deadlines",
         "_new_member_id",
         "_own_settings",
         "_run_then",
@@ -132,18 +145,16 @@ class ConsumerMembership:
     ) -> None:
         """The caller subscribes this to `cluster`."""
         self._clock = clock
-        self._timers = timers
+        self._timers = GroupTimers(clock, timers)
         self._config = config
         self._settings = settings_of(config, {})
         self._own_settings: dict[str, tuple[dict[str, str], Settings]] = {}
         """Group, by its name in the tree → its own keys when they were read, and what they give."""
         self._cluster = cluster
-        self.topics = Topics(lambda: cluster.image, clock.now_ms)
+        self.topics = ImageTopics(lambda: cluster.image, clock.now_ms)
         self._classic = classic
         self._run_then = run_then
         self._new_member_id = new_member_id
-        self._deadlines: dict[int, Deadlines] = {}
-        """By the index of the shard; a key is (group id, kind, member id)."""
 
     # The consumer protocol.
 
@@ -151,9 +162,12 @@ class ConsumerMembership:
         """Before the group is looked for. Raises KafkaError: see `heartbeat.check`."""
         check(request, self._settings.assignors)
 
-    def beat(self, shard: GroupShard, request: Heartbeat) -> HeartbeatAnswer:
-        """ConsumerGroupHeartbeat, checked. Raises KafkaError: GROUP_ID_NOT_FOUND, those of
-        `heartbeat.on_heartbeat` and `leaving.on_leave`, and those of `shard.append`."""
+    def beat(self, shard: GroupShard, request: Heartbeat, waiter: BeatWaiter) -> None:
+        """ConsumerGroupHeartbeat, checked; `waiter` is called when what it tells is visible.
+
+        Raises KafkaError: GROUP_ID_NOT_FOUND, those of `heartbeat.on_heartbeat` and
+        `leaving.on_leave`, and those of `shard.write`.
+        """
         group_id = request.group_id
         step = self._step(group_id)
         there = shard.groups.get(group_id)
@@ -165,30 +179,35 @@ class ConsumerMembership:
         else:
             group = group_for(group_id, there, step, is_joining=request.member_epoch == 0)
             answer = on_heartbeat(group, step, request)
-        self._carry_out(shard, group_id, step)
-        return answer
+        self._carry_out(
+            shard,
+            group_id,
+            step,
+            then=lambda: waiter(answer),
+            failed=lambda code: waiter(KafkaError(code)),
+        )
 
     # The classic protocol, in a consumer group that has members; as `ClassicMembership`.
 
     def join(self, shard: GroupShard, group_id: str, join: Join, waiter: JoinWaiter) -> None:
-        """JoinGroup; `waiter` is called before this returns."""
-        config = self._config
-        if not (
-            config.integer("group.min.session.timeout.ms")
-            <= join.session_timeout_ms
-            <= config.integer("group.max.session.timeout.ms")
-        ):
+        """JoinGroup; `waiter` is called when what it tells is visible."""
+        if not self._settings.classic.allows_session_timeout(join.session_timeout_ms):
             waiter(JoinAnswer(ErrorCode.INVALID_SESSION_TIMEOUT, join.member_id))
             return
         group = _consumer_group(shard, group_id)
         step = self._step(group_id)
         try:
             answer = on_join(group, step, join)
-            self._carry_out(shard, group_id, step)
+            self._carry_out(
+                shard,
+                group_id,
+                step,
+                then=lambda: waiter(answer),
+                failed=lambda code: waiter(JoinAnswer(code, "")),
+            )
         except KafkaError as error:
             logger.info("%s: join of %r refused: %s", group, join.member_id, error)
-            answer = JoinAnswer(error.code, "")
-        waiter(answer)
+            waiter(JoinAnswer(error.code, ""))
 
     def sync(self, shard: GroupShard, group_id: str, sync: Sync, waiter: SyncWaiter) -> None:
         """SyncGroup; `waiter` is called before this returns."""
@@ -220,63 +239,69 @@ class ConsumerMembership:
         return code
 
     def leave(
-        self, shard: GroupShard, group_id: str, leaving: Sequence[Leaving]
-    ) -> list[ErrorCode]:
-        """LeaveGroup; one code per entry. Raises KafkaError as `shard.append`."""
+        self, shard: GroupShard, group_id: str, leaving: Sequence[Leaving], waiter: LeaveWaiter
+    ) -> None:
+        """LeaveGroup; `waiter` gets one code per entry when that is visible.
+
+        Raises KafkaError as `shard.write`.
+        """
         group = _consumer_group(shard, group_id)
         step = self._step(group_id)
         codes = on_classic_leave(group, step, leaving)
-        self._carry_out(shard, group_id, step)
-        return codes
+        self._carry_out(
+            shard,
+            group_id,
+            step,
+            then=lambda: waiter(codes),
+            failed=lambda code: waiter(KafkaError(code)),
+        )
 
     # The shards (`coordinator.ShardFollower`).
 
     def on_shard_loaded(self, shard: GroupShard) -> None:
-        """All groups of the partition are as they were: the members' sessions begin."""
+        """Begin the sessions of all members: the groups of the partition are loaded."""
         for group in list(shard.groups.values()):
             if isinstance(group, ConsumerGroup) and group.members:
                 step = self._step(group.group_id)
                 for member in group.members.values():
                     timeout_ms = step.settings.session_timeout_ms
-                    step.start_timer(TimerKind.SESSION, member.member_id, timeout_ms)
+                    step.start_timer(TimerKind.SESSION, timeout_ms, member.member_id)
                     if member.state is MemberState.UNREVOKED_PARTITIONS:
                         step.start_timer(
                             TimerKind.REBALANCE,
-                            member.member_id,
                             member.rebalance_timeout_ms,
+                            member.member_id,
                             member_epoch=member.member_epoch,
                         )
                 self._set_timers(shard, group.group_id, step)
 
     def on_shard_unloaded(self, shard: GroupShard) -> None:
-        """The partition is led elsewhere, or the broker stops."""
+        """Stop all timers: the partition is led elsewhere, or the broker stops."""
         for group in shard.groups.values():
             if isinstance(group, ConsumerGroup):
                 group.is_resolving = False
-        deadlines = self._deadlines.pop(shard.index, None)
-        if deadlines is not None:
-            deadlines.clear()
+        self._timers.clear(shard.index)
 
     # The cluster (`ClusterListener`): groups look at their topics again with the next heartbeat.
 
     def on_topic_created(self, topic: TopicImage) -> None:
-        """Somebody may have waited for it, or have a pattern that matches it."""
+        """Note it: a group may subscribe to it, or have a pattern that matches it."""
         self.topics.note_created()
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Nobody has its partitions any more."""
+        """Forget it: no member has its partitions any more."""
         self.topics.forget(topic.name)
         self.topics.note_changed()
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """There is more to give out."""
+        """Note it: groups assign the new partitions with their next heartbeat."""
         self.topics.note_changed()
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
         """Do nothing: an assignment does not depend on leaders."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """A group's keys are read with every request."""
+        """Do nothing: the settings of a group are read with every request."""
 
     # Steps and what they ask for.
 
@@ -294,17 +319,43 @@ class ConsumerMembership:
             known = self._own_settings[name] = dict(own), settings_of(self._config, own)
         return known[1]
 
-    def _carry_out(self, shard: GroupShard, group_id: str, step: Step) -> None:
-        """Raises KafkaError as `shard.append`; then nothing has happened."""
+    def _carry_out(
+        self,
+        shard: GroupShard,
+        group_id: str,
+        step: Step,
+        *,
+        then: Callable[[], None] = _nothing,
+        failed: Callable[[ErrorCode], None] = _ignore,
+    ) -> None:
+        """Do what the step asks for, and `then` what follows when it is visible.
+
+        A step that records nothing may tell of what is not visible yet, so it waits, too. Raises
+        KafkaError as `shard.write`; then nothing has happened.
+        """
+
+        def go_on() -> None:
+            self._follow(shard, group_id, step)
+            then()
+
+        apply = None
         if step.downgrade is not None:
-            shard.append(step.records)
             classic = step.downgrade.group
-            shard.groups[group_id] = classic
-            self._set_timers(shard, group_id, step)
-            self._classic.adopt(shard, classic, step.downgrade.rebalance_reason)
-            return
+
+            def apply() -> None:
+                shard.groups[group_id] = classic
+
         if step.records:
-            shard.append_and_replay(step.records)
+            shard.write(step.records, apply=apply, then=go_on, failed=failed)
+        else:
+            shard.when_visible(go_on, failed)
+
+    def _follow(self, shard: GroupShard, group_id: str, step: Step) -> None:
+        """The records of the step are visible."""
+        if step.downgrade is not None:
+            self._set_timers(shard, group_id, step)
+            self._classic.adopt(shard, step.downgrade.group, step.downgrade.rebalance_reason)
+            return
         if step.upgraded is not None:
             self._classic.release(shard, step.upgraded, ErrorCode.REBALANCE_IN_PROGRESS)
         group = shard.groups.get(group_id)
@@ -352,24 +403,10 @@ class ConsumerMembership:
     # Timers.
 
     def _set_timers(self, shard: GroupShard, group_id: str, step: Step) -> None:
-        deadlines = self._deadlines.get(shard.index)
-        if deadlines is None:
-            deadlines = self._deadlines[shard.index] = Deadlines(self._clock, self._timers)
-        for timer in step.timers:
-            key = (group_id, timer.kind, timer.member_id)
-            if not isinstance(timer, StartTimer):
-                deadlines.cancel(key)
-            elif not (timer.only_if_absent and key in deadlines):
-                self._start(deadlines, shard, key, timer)
-
-    def _start(
-        self,
-        deadlines: Deadlines,
-        shard: GroupShard,
-        key: tuple[str, TimerKind, str],
-        timer: StartTimer,
-    ) -> None:
-        deadlines.set(key, timer.delay_ms, lambda: self._fire(shard, key[0], timer))
+        if step.timers:
+            self._timers.set(
+                shard.index, group_id, step.timers, lambda timer: self._fire(shard, group_id, timer)
+            )
 
     def _fire(self, shard: GroupShard, group_id: str, timer: StartTimer) -> None:
         group = shard.groups.get(group_id)
@@ -398,3 +435,17 @@ def _consumer_group(shard: GroupShard, group_id: str) -> ConsumerGroup:
     group = shard.groups[group_id]
     assert isinstance(group, ConsumerGroup), f"{group} is not for the consumer membership"
     return group
+
+
+def make_members(surroundings: Surroundings) -> ConsumerMembership:
+    """Make what manages the members of consumer groups; it follows the cluster's topics."""
+    members = ConsumerMembership(
+        clock=surroundings.clock,
+        timers=surroundings.timers,
+        config=surroundings.config,
+        cluster=surroundings.cluster,
+        classic=surroundings.members(CLASSIC),
+        run_then=surroundings.run_then,
+    )
+    surroundings.cluster.subscribe(members)
+    return members

@@ -35,8 +35,9 @@ from minibroker.groups.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from minibroker.groups.consumer.step import Downgrade, TimerKind
-from minibroker.groups.records import GROUP_METADATA
+from minibroker.groups.consumer.step import Downgrade
+from minibroker.groups.kinds import GROUP_METADATA
+from minibroker.groups.steps import TimerKind
 from minibroker.protocol.stored.group_metadata import GroupMetadataKey
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLASSIC_VALUE_VERSION: Final = 3
-"""Of the state of a classic group, as `ClassicMembership` stores it."""
+"""Version of the value of a classic group, as `ClassicMembership` stores it."""
 
 
 def group_for(group_id: str, group: Group | None, step: Step, *, is_joining: bool) -> ConsumerGroup:
@@ -102,7 +103,7 @@ def _upgrade(classic: ClassicGroup, step: Step) -> ConsumerGroup:
     _record_all(group, step)
     for taken in group.members.values():
         if taken.classic is not None:
-            step.start_timer(TimerKind.SESSION, taken.member_id, taken.classic.session_timeout_ms)
+            step.start_timer(TimerKind.SESSION, taken.classic.session_timeout_ms, taken.member_id)
     step.upgraded = classic
     logger.info("%s becomes a consumer group", classic)
     return group
@@ -158,7 +159,7 @@ def _record_all(group: ConsumerGroup, step: Step) -> None:
 
 
 def can_downgrade(group: ConsumerGroup, step: Step, leaving: Sequence[Member]) -> bool:
-    """Whether without these only classic members are left, and the group may become classic."""
+    """Return whether the group may become classic: without these only classic members are left."""
     gone = {member.member_id for member in leaving}
     left = [member for member in group.members.values() if member.member_id not in gone]
     return bool(left) and _may_be_classic(group, step, left, len(left))
@@ -176,7 +177,7 @@ def _may_be_classic(group: ConsumerGroup, step: Step, left: Iterable[Member], co
     if not step.settings.may_downgrade:
         logger.info("%s does not become classic: online downgrade is disabled", group)
         return False
-    if count > step.settings.classic_max_size:
+    if count > step.settings.classic.max_size:
         logger.info("%s does not become classic: it is larger than group.max.size", group)
         return False
     return True
@@ -200,7 +201,7 @@ def downgrade(
         member_ids = [joining.member_id if m == replaced.member_id else m for m in member_ids]
         members = [member for member in members if member.member_id != replaced.member_id]
         members.append(joining)
-    step.records += group_tombstones(group, member_ids)
+    step.records += group_tombstones(group.group_id, member_ids, group.resolved_regexes)
     classic = ClassicGroup(
         group.group_id,
         step.now_ms,
@@ -221,7 +222,7 @@ def downgrade(
         classic_member.assignment = write_assignment(
             group.target_of(of_whom), _version_or_refuse(group, metadata), step.topics
         )
-    shares = {one.member_id: one.assignment for one in classic.members.values()}
+    shares = {member.member_id: member.assignment for member in classic.members.values()}
     key = GroupMetadataKey(group=group.group_id).to_bytes(GROUP_METADATA)
     step.records.append((key, value_of(classic, shares).to_bytes(CLASSIC_VALUE_VERSION)))
     step.timers.clear()

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """Where a member goes, and what it has to know on the way."""
+    """The target of a member, with the facts that each step towards it needs."""
 
     epoch: int
-    """Of the target assignment."""
+    """Epoch of the target assignment."""
     assignment: Assignment
     subscribed_topic_ids: frozenset[bytes]
     """Topics that it subscribed to and that exist; it is left no partition of any other."""
     has_subscription_changed: bool
     reported: Mapping[bytes, list[int]] | None
-    """What the client says it owns; None: it did not say."""
+    """Partitions that the client reports as owned; None: it did not say."""
     partition_epoch: Callable[[bytes, int], int]
     """(topic id, partition) → epoch of the member that holds it, -1: nobody."""
 
@@ -63,7 +63,7 @@ def next_assignment(member: Member, target: Target) -> Member:
 
 
 def _still_owns(reported: Mapping[bytes, list[int]] | None, revoking: OwnedPartitions) -> bool:
-    """Whether the client may still read one of these; it may if it did not say."""
+    """Return whether the client may still read one of these; it may if it did not say."""
     if reported is None:
         return True
     return any(
@@ -127,7 +127,7 @@ def _wanted(target: Target, topic_id: bytes) -> frozenset[int]:
 
 
 def _free_of(member: Member, target: Target) -> tuple[dict[bytes, dict[int, int]], bool]:
-    """What the member lacks of its target and nobody holds, and whether others hold some of it."""
+    """Return the free partitions that the member lacks, and whether others hold any it lacks."""
     gained: dict[bytes, dict[int, int]] = {}
     is_waiting = False
     for topic_id in target.assignment:

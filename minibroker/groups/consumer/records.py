@@ -10,6 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.groups.kinds import (
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    CONSUMER_GROUP_MEMBER_METADATA,
+    CONSUMER_GROUP_METADATA,
+    CONSUMER_GROUP_PARTITION_METADATA,
+    CONSUMER_GROUP_REGULAR_EXPRESSION,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
+)
 from minibroker.protocol.stored import consumer_group_current_member_assignment as current_stored
 from minibroker.protocol.stored import consumer_group_member_metadata as member_stored
 from minibroker.protocol.stored import consumer_group_metadata as epoch_stored
@@ -24,22 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.groups.consumer.assignor import Assignment
-    from minibroker.groups.consumer.group import ConsumerGroup, ResolvedRegex
     from minibroker.groups.consumer.member import Member, OwnedPartitions
+    from minibroker.groups.consumer.subscriptions import ResolvedRegex
     from minibroker.groups.group import GroupRecord
 
 VALUE_VERSION: Final = 0
-EPOCH_KIND: Final = 3
-PARTITION_METADATA_KIND: Final = 4
-MEMBER_KIND: Final = 5
-TARGET_EPOCH_KIND: Final = 6
-TARGET_KIND: Final = 7
-CURRENT_KIND: Final = 8
-REGEX_KIND: Final = 16
 
 
 def member_record(group_id: str, member: Member) -> GroupRecord:
-    """What the member told about itself."""
+    """Return the record of what the member told about itself."""
     classic = None
     if member.classic is not None:
         classic = member_stored.ClassicMemberMetadata(
@@ -64,13 +66,13 @@ def member_record(group_id: str, member: Member) -> GroupRecord:
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> GroupRecord:
-    """The group is at this epoch, its topics look like this."""
+    """Return the record of the epoch of the group and the hash of its topics."""
     value = epoch_stored.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
     return _epoch_key(group_id), value.to_bytes(VALUE_VERSION)
 
 
 def target_record(group_id: str, member_id: str, assignment: Assignment) -> GroupRecord:
-    """What a member shall have."""
+    """Return the record of the target of a member."""
     value = target_stored.ConsumerGroupTargetAssignmentMemberValue(
         topic_partitions=[
             target_stored.TopicPartition(topic_id=topic_id, partitions=list(partitions))
@@ -81,7 +83,7 @@ def target_record(group_id: str, member_id: str, assignment: Assignment) -> Grou
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> GroupRecord:
-    """The target is that of this epoch; 0: when it was computed does not matter."""
+    """Return the record of the epoch of the target; `timestamp_ms` 0: its time does not matter."""
     value = target_epoch_stored.ConsumerGroupTargetAssignmentMetadataValue(
         assignment_epoch=epoch, assignment_timestamp=timestamp_ms
     )
@@ -89,7 +91,7 @@ def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> GroupRe
 
 
 def current_record(group_id: str, member: Member) -> GroupRecord:
-    """How far a member has come."""
+    """Return the record of the epochs, state and partitions of a member."""
     value = current_stored.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
@@ -112,7 +114,7 @@ def _stored_partitions(owned: OwnedPartitions) -> list[current_stored.TopicParti
 
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> GroupRecord:
-    """What a pattern matches."""
+    """Return the record of the topics that a pattern matches."""
     value = regex_stored.ConsumerGroupRegularExpressionValue(
         topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
     )
@@ -123,18 +125,18 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> GroupRec
 
 
 def regex_tombstone(group_id: str, regex: str) -> GroupRecord:
-    """Nobody uses the pattern any more."""
+    """Return the tombstone of a pattern that no member uses any more."""
     return _regex_key(group_id, regex), None
 
 
 def partition_metadata_tombstone(group_id: str) -> GroupRecord:
-    """What Kafka 4.0 stored instead of the hash goes."""
+    """Return the tombstone of the record that Kafka 4.0 stored instead of the hash."""
     key = partition_stored.ConsumerGroupPartitionMetadataKey(group_id=group_id)
-    return key.to_bytes(PARTITION_METADATA_KIND), None
+    return key.to_bytes(CONSUMER_GROUP_PARTITION_METADATA), None
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
-    """A member goes: what it has, what it shall have, what it is."""
+    """Return the tombstones of a member: its partitions, its target, the member itself."""
     return [
         (_current_key(group_id, member_id), None),
         (_target_key(group_id, member_id), None),
@@ -142,15 +144,19 @@ def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
     ]
 
 
-def group_tombstones(group: ConsumerGroup, member_ids: Iterable[str]) -> list[GroupRecord]:
-    """The whole group goes, with these members; in the order in which replaying them works."""
-    group_id = group.group_id
+def group_tombstones(
+    group_id: str, member_ids: Iterable[str], regexes: Iterable[str]
+) -> list[GroupRecord]:
+    """Return the tombstones of a whole group, in the order in which replaying them works.
+
+    `member_ids` are its members, `regexes` the patterns that were resolved.
+    """
     ids = list(member_ids)
-    tombstones: list[GroupRecord] = [(_current_key(group_id, one), None) for one in ids]
-    tombstones += [(_target_key(group_id, one), None) for one in ids]
+    tombstones: list[GroupRecord] = [(_current_key(group_id, member_id), None) for member_id in ids]
+    tombstones += [(_target_key(group_id, member_id), None) for member_id in ids]
     tombstones.append((_target_epoch_key(group_id), None))
-    tombstones += [(_member_key(group_id, one), None) for one in ids]
-    tombstones += [regex_tombstone(group_id, regex) for regex in group.resolved_regexes]
+    tombstones += [(_member_key(group_id, member_id), None) for member_id in ids]
+    tombstones += [regex_tombstone(group_id, regex) for regex in regexes]
     tombstones.append(partition_metadata_tombstone(group_id))
     tombstones.append((_epoch_key(group_id), None))
     return tombstones
@@ -160,35 +166,37 @@ def group_tombstones(group: ConsumerGroup, member_ids: Iterable[str]) -> list[Gr
 
 
 def _epoch_key(group_id: str) -> bytes:
-    return epoch_stored.ConsumerGroupMetadataKey(group_id=group_id).to_bytes(EPOCH_KIND)
+    return epoch_stored.ConsumerGroupMetadataKey(group_id=group_id).to_bytes(
+        CONSUMER_GROUP_METADATA
+    )
 
 
 def _member_key(group_id: str, member_id: str) -> bytes:
     key = member_stored.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
-    return key.to_bytes(MEMBER_KIND)
+    return key.to_bytes(CONSUMER_GROUP_MEMBER_METADATA)
 
 
 def _target_key(group_id: str, member_id: str) -> bytes:
     key = target_stored.ConsumerGroupTargetAssignmentMemberKey(
         group_id=group_id, member_id=member_id
     )
-    return key.to_bytes(TARGET_KIND)
+    return key.to_bytes(CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER)
 
 
 def _target_epoch_key(group_id: str) -> bytes:
     key = target_epoch_stored.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id)
-    return key.to_bytes(TARGET_EPOCH_KIND)
+    return key.to_bytes(CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA)
 
 
 def _current_key(group_id: str, member_id: str) -> bytes:
     key = current_stored.ConsumerGroupCurrentMemberAssignmentKey(
         group_id=group_id, member_id=member_id
     )
-    return key.to_bytes(CURRENT_KIND)
+    return key.to_bytes(CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT)
 
 
 def _regex_key(group_id: str, regex: str) -> bytes:
     key = regex_stored.ConsumerGroupRegularExpressionKey(
         group_id=group_id, regular_expression=regex
     )
-    return key.to_bytes(REGEX_KIND)
+    return key.to_bytes(CONSUMER_GROUP_REGULAR_EXPRESSION)

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.consumer.group import ResolvedRegex
 from minibroker.groups.consumer.records import epoch_record, regex_record, regex_tombstone
-from minibroker.groups.consumer.subscriptions import discount
+from minibroker.groups.consumer.subscriptions import ResolvedRegex, discount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,11 +41,11 @@ _DESCRIPTIONS: Final = {
     "trailing \\": "trailing backslash at end of expression",
     "unexpected )": "regexp/syntax: internal error",
 }
-"""What RE2 says is wrong → what Kafka's Java port of it says."""
+"""RE2's message for an error → the message of its Java port, which Kafka uses."""
 
 
 class RegexChange(Enum):
-    """What became of a member's pattern."""
+    """The change of a member's pattern."""
 
     NONE = "none"
     UPDATED = "updated"

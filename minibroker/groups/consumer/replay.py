@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.groups.classic.group import ClassicGroup
-from minibroker.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from minibroker.groups.consumer.group import ConsumerGroup
 from minibroker.groups.consumer.member import (
     LEAVE_EPOCH,
     NOTHING_OWNED,
@@ -20,14 +20,15 @@ from minibroker.groups.consumer.member import (
     Member,
     MemberState,
 )
-from minibroker.groups.consumer.records import (
-    CURRENT_KIND,
-    EPOCH_KIND,
-    MEMBER_KIND,
-    PARTITION_METADATA_KIND,
-    REGEX_KIND,
-    TARGET_EPOCH_KIND,
-    TARGET_KIND,
+from minibroker.groups.consumer.subscriptions import ResolvedRegex
+from minibroker.groups.kinds import (
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    CONSUMER_GROUP_MEMBER_METADATA,
+    CONSUMER_GROUP_METADATA,
+    CONSUMER_GROUP_PARTITION_METADATA,
+    CONSUMER_GROUP_REGULAR_EXPRESSION,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def replay(groups: Groups, kind: int, key: Any, value: Any) -> None:
     group = _group(groups, key.group_id, value)
     if group is None:
         return
-    if kind == EPOCH_KIND and value is None:
+    if kind == CONSUMER_GROUP_METADATA and value is None:
         del groups[key.group_id]
         return
     KINDS[kind](group, key, value)
@@ -114,7 +115,9 @@ def _replay_member(
     if stored is not None and stored.supported_protocols:
         classic = ClassicFacts(
             stored.session_timeout_ms,
-            tuple((one.name, bytes(one.metadata)) for one in stored.supported_protocols),
+            tuple(
+                (protocol.name, bytes(protocol.metadata)) for protocol in stored.supported_protocols
+            ),
         )
     old = group.members.get(key.member_id) or Member(key.member_id)
     group.put_member(
@@ -154,7 +157,7 @@ def _replay_target(
         return
     group.put_target(
         key.member_id,
-        {one.topic_id: tuple(sorted(one.partitions)) for one in value.topic_partitions},
+        {topic.topic_id: tuple(sorted(topic.partitions)) for topic in value.topic_partitions},
     )
 
 
@@ -189,11 +192,11 @@ def _replay_current(
 def _owned(stored: list[current_stored.TopicPartitions], member_epoch: int) -> OwnedPartitions:
     """Kafka before 4.3 does not store since when a member has a partition: since this epoch."""
     owned: dict[bytes, dict[int, int]] = {}
-    for one in stored:
-        epochs = one.assignment_epochs
-        if epochs is None or len(epochs) != len(one.partitions):
-            epochs = [max(member_epoch, 0)] * len(one.partitions)
-        owned[one.topic_id] = dict(zip(one.partitions, epochs, strict=True))
+    for topic in stored:
+        epochs = topic.assignment_epochs
+        if epochs is None or len(epochs) != len(topic.partitions):
+            epochs = [max(member_epoch, 0)] * len(topic.partitions)
+        owned[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
     return owned
 
 
@@ -212,12 +215,12 @@ def _replay_regex(
 
 
 KINDS: Final[dict[int, Replay]] = {
-    EPOCH_KIND: _replay_epoch,
-    PARTITION_METADATA_KIND: _replay_partition_metadata,
-    MEMBER_KIND: _replay_member,
-    TARGET_EPOCH_KIND: _replay_target_epoch,
-    TARGET_KIND: _replay_target,
-    CURRENT_KIND: _replay_current,
-    REGEX_KIND: _replay_regex,
+    CONSUMER_GROUP_METADATA: _replay_epoch,
+    CONSUMER_GROUP_PARTITION_METADATA: _replay_partition_metadata,
+    CONSUMER_GROUP_MEMBER_METADATA: _replay_member,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _replay_target_epoch,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _replay_target,
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _replay_current,
+    CONSUMER_GROUP_REGULAR_EXPRESSION: _replay_regex,
 }
-"""What this module understands."""
+"""Kind of a record → the function that replays it."""

@@ -6,14 +6,22 @@ Source: Kafka 4.4, SubscriptionCount, ConsumerGroup.subscriptionType.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
+class ResolvedRegex(NamedTuple):
+    """The topics that a pattern matched when it was resolved last."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
 class Subscriptions:
-    """Of one group; `copy` before asking what would be."""
+    """The subscriptions of one group; change a `copy` to see the effect of a change."""
 
     __slots__ = ("by_name", "by_regex")
 
@@ -54,8 +62,9 @@ class Subscriptions:
         discount(self.by_regex, topics)
 
     def is_homogeneous(self, regexes: Mapping[str, int], member_count: int) -> bool:
-        """Whether all members subscribe to the same; `regexes`: pattern → members that use it.
+        """Return whether all members subscribe to the same topics.
 
+        `regexes`: pattern → members that use it.
         With patterns: everybody uses the one pattern and nobody names a topic.
         """
         if not regexes:

@@ -19,7 +19,6 @@ from minibroker.groups.consumer.java_order import (
     copied_capacity,
     grown_capacity,
     hash_order,
-    string_hash,
 )
 from minibroker.groups.consumer.records import (
     epoch_record,
@@ -28,6 +27,7 @@ from minibroker.groups.consumer.records import (
     target_record,
 )
 from minibroker.groups.consumer.subscriptions import discount
+from minibroker.java_strings import string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from minibroker.groups.consumer.group import ConsumerGroup
     from minibroker.groups.consumer.member import Member
     from minibroker.groups.consumer.step import Step
-    from minibroker.groups.consumer.topics import Topics
+    from minibroker.groups.consumer.topics import ImageTopics
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class GroupEpoch(NamedTuple):
 
 
 class MemberTarget(NamedTuple):
-    """Where one member goes."""
+    """The target of one member."""
 
     epoch: int
     assignment: Assignment
@@ -65,7 +65,7 @@ def current_epoch(group: ConsumerGroup) -> GroupEpoch:
     return GroupEpoch(group.epoch, is_homogeneous)
 
 
-def is_metadata_stale(group: ConsumerGroup, topics: Topics) -> bool:
+def is_metadata_stale(group: ConsumerGroup, topics: ImageTopics) -> bool:
     """Topics came or changed since the group's were looked at."""
     return group.checked_topics_version != topics.version
 
@@ -147,7 +147,7 @@ def _with_member(
 
 def input_of(
     group: ConsumerGroup,
-    topics: Topics,
+    topics: ImageTopics,
     members: Mapping[str, Member],
     targets: Mapping[str, Assignment],
     is_homogeneous: bool,
@@ -168,7 +168,7 @@ def input_of(
     return AssignorInput(inputs, is_homogeneous, counts, group.owners)
 
 
-def topic_ids_of(names: frozenset[str], topics: Topics) -> tuple[bytes, ...]:
+def topic_ids_of(names: frozenset[str], topics: ImageTopics) -> tuple[bytes, ...]:
     """The ids of those that exist."""
     walk = hash_order(sorted(names), string_hash, copied_capacity(len(names)))
     found = (topics.id_of(name) for name in walk)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import MetadataImage, TopicImage
 
 NO_HASH = 0
-"""Of a group that reads nothing that exists."""
+"""Hash of a group whose topics do not exist."""
 
 
-class Topics:
+class ImageTopics:
     """A view of the image; `version` grows whenever a topic comes, goes or gets partitions."""
 
     __slots__ = ("_hashes", "_image", "_now_ms", "new_topics_version", "version")
@@ -57,22 +57,22 @@ class Topics:
         return list(self._image().topics)
 
     def id_of(self, name: str) -> bytes | None:
-        """None: there is no such topic."""
+        """Return the id of a topic, None if there is no such topic."""
         topic = self._image().topics.get(name)
         return topic.topic_id if topic else None
 
     def ids_of(self, names: Iterable[str]) -> frozenset[bytes]:
-        """Of those that exist."""
+        """Return the ids of those that exist."""
         topics = self._image().topics
         return frozenset(topics[name].topic_id for name in names if name in topics)
 
     def name_of(self, topic_id: bytes) -> str | None:
-        """None: there is no such topic."""
+        """Return the name of a topic, None if there is no such topic."""
         topic = self._image().topic_by_id.get(topic_id)
         return topic.name if topic else None
 
     def partition_count(self, topic_id: bytes) -> int:
-        """Of a topic that exists. Raises KeyError for another."""
+        """Return the number of partitions of an existing topic. Raises KeyError for another."""
         return len(self._image().topic_by_id[topic_id].partitions)
 
     def hash_of(self, names: Iterable[str]) -> int:

@@ -71,7 +71,7 @@ def _assign_alike(group: AssignorInput) -> dict[str, Assignment]:
 def _keep(
     member: MemberInput, topic_ids: frozenset[bytes], room: int
 ) -> tuple[dict[bytes, set[int]], list[tuple[bytes, int]], int]:
-    """What a member keeps, what it has to give up, and how many more it may get."""
+    """Return what a member keeps, what it has to give up, and how many more it may get."""
     keeping: dict[bytes, set[int]] = {}
     over: list[tuple[bytes, int]] = []
     old = member.assignment

@@ -70,7 +70,7 @@ class _Balancing:
                         self._owners[topic_id][partition] = number
 
     def fill(self) -> None:
-        """What nobody has goes to the subscribers with the fewest partitions."""
+        """Give partitions without an owner to the subscribers with the fewest partitions."""
         free = {
             topic_id: [p for p, owner in enumerate(owners) if owner == NOBODY]
             for topic_id, owners in self._owners.items()

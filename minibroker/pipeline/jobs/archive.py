@@ -1,8 +1,8 @@
 """`archive`: topics → files, each record exactly once.
 
-A streaming query from the topics to Spark's file sink, whose log says which files count: what a
-killed run has left half written is in no list, and its batch is done again. The checkpoint lies
-in the directory itself, so that the same call goes on where the last one ended.
+A streaming query reads the topics and writes with Spark's file sink. The log of that sink lists the
+files that count: files of a killed run are in no list, and their batch runs again. The checkpoint
+is in the directory itself, so the same call goes on where the last one ended.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from minibroker.pipeline import job_directory, preflight, sinks, sources
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
+from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import ArchivePlan
-from minibroker.pipeline.running import Outcome, Watch, run_started
+from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
-    """The topics that are to be archived now.
+    """Return the topics to archive now.
 
     Args:
         plan: what was asked for.
-        spark: needed to look into a directory that is a URL; without it nothing is asked there.
+        spark: needed for a directory that is a URL; without it such a directory is not checked.
 
     Raises:
-        PipelineError: no broker, a topic that is not there, a directory of something else.
+        PipelineError: no broker, a missing topic, or a directory of another job.
     """
     there = preflight.ask(plan.kafka)
     topics = preflight.chosen_topics(there, plan.topics, plan.pattern)
@@ -51,7 +52,7 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
 
 
 def job_of(plan: ArchivePlan) -> Mapping[str, str]:
-    """What has to be the same in every run into one directory."""
+    """Return the settings that must be the same in every run into one directory."""
     return {"job": "archive", "format": plan.format}
 
 
@@ -63,7 +64,7 @@ def run(
     note: Callable[[Note], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Archive until all that is there now is copied, or with `follow` until `stop` is set.
+    """Archive all records that exist now, or with `follow` go on until `stop` is set.
 
     Raises:
         PipelineError: it cannot be done.
@@ -91,7 +92,7 @@ def _start(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
 
 
 def reader_options(plan: ArchivePlan) -> dict[str, str]:
-    """Of the source: what to read, from the first record on, with everything that it has."""
+    """Return the options of the source: every record from the first on, with all columns."""
     chosen = {"subscribePattern": plan.pattern} if plan.pattern else {}
     return {
         **plan.kafka.options(),

@@ -1,11 +1,11 @@
-"""`inspect`: what is in topics, of a broker or in its files, as values, a table and a page.
+"""`inspect`: statistics of topics, of a broker or in its files, as values, a table and a page.
 
     topics ─ sources ─────────┐
                               ├► facts (kept) ─ transforms.inspected ─► Inspection ─► report
     files ─ minibroker-log ───┤
             minibroker-batches ─ transforms.inspected_batches ────┘
 
-The records are read once; what is kept of them meanwhile is narrow, and goes to Spark's local disk
+The records are read once. The few columns that are kept of them meanwhile go to Spark's local disk
 when memory is short. Results are small: they are collected.
 """
 
@@ -20,7 +20,7 @@ from minibroker.clock import SystemClock
 from minibroker.pipeline import group_lag, preflight, sources
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.plan import InspectPlan, UsageError
+from minibroker.pipeline.plan import InspectPlan, JobUsageError
 from minibroker.pipeline.report import page
 from minibroker.pipeline.report_facts import (
     CodecFacts,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 FREQUENT_KEYS: Final = 10
 SLICES: Final = 60
-"""About so many parts of time are shown."""
+"""Number of time slices to show, about."""
 _SLICE_MS: Final = tuple(
     number * unit
     for unit, numbers in (
@@ -56,11 +56,11 @@ _SLICE_MS: Final = tuple(
 )
 
 Numbers = dict[tuple[str, int], int]
-"""(topic, partition) → how many."""
+"""(topic, partition) → a number."""
 
 
 def check(plan: InspectPlan) -> None:
-    """Whether there is what is to be looked at, and a place for the page.
+    """Check that the topics exist and that the page can be written.
 
     Raises:
         PipelineError: no broker, no such topic, no such directory.
@@ -70,7 +70,7 @@ def check(plan: InspectPlan) -> None:
     if plan.log_dir is not None:
         SegmentOptions.parse(_of_files(plan)).find_partitions()
     elif not plan.topics:
-        raise UsageError("what to inspect: topics, or a log directory")
+        raise JobUsageError("what to inspect: topics, or a log directory")
     else:
         preflight.chosen_topics(preflight.ask(plan.kafka), plan.topics, None)
 
@@ -78,12 +78,12 @@ def check(plan: InspectPlan) -> None:
 def run(
     spark: SparkSession, plan: InspectPlan, *, tell: Callable[[str], None] | None = None
 ) -> Inspection:
-    """Look, and write the page if one was asked for.
+    """Inspect the topics; write the page if `plan` names one.
 
     Args:
         spark: of `session`.
-        plan: what was asked for.
-        tell: is told what is being done, a few words each time.
+        plan: the topics, and the page to write.
+        tell: called with a few words about the current step.
 
     Raises:
         PipelineError: it cannot be done.
@@ -115,7 +115,7 @@ def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -
     else:
         tell("asking for groups")
         lag = group_lag.read_group_lag(plan.kafka, sorted(topics))
-        topics = {name: one._replace(groups=lag[name]) for name, one in topics.items()}
+        topics = {name: facts._replace(groups=lag[name]) for name, facts in topics.items()}
     return Inspection(
         plan.log_dir or plan.kafka.bootstrap,
         SystemClock().now_ms(),
@@ -125,13 +125,13 @@ def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -
 
 
 def _all_partitions(plan: InspectPlan) -> dict[str, list[int]]:
-    """Those without a record are shown as well."""
+    """Return every partition: one without a record is shown as well."""
     if plan.log_dir is None:
         there = preflight.ask(plan.kafka).partitions
         return {name: list(range(there[name])) for name in plan.topics}
     found: dict[str, list[int]] = {}
-    for one in SegmentOptions.parse(_of_files(plan)).find_partitions():
-        found.setdefault(one.topic, []).append(one.partition)
+    for partition in SegmentOptions.parse(_of_files(plan)).find_partitions():
+        found.setdefault(partition.topic, []).append(partition.partition)
     return found
 
 
@@ -179,27 +179,27 @@ def _topics_of(
         all_of_them = tuple(
             _partition(number, rows.get(number), late.get((name, number))) for number in numbers
         )
-        one = TopicFacts(name, all_of_them)
+        facts = TopicFacts(name, all_of_them)
         if name in of_topic:
-            one = _with_totals(one, of_topic[name])._replace(
+            facts = _with_totals(facts, of_topic[name])._replace(
                 slice_ms=slices_ms[name],
                 slices=tuple(Slice(r.startMs, r.records, r.bytes) for r in slices.get(name, ())),
                 sizes=tuple((row.power, row.records) for row in sizes.get(name, ())),
                 frequent_keys=tuple(_key(row) for row in keys.get(name, ())),
             )
-        found[name] = one
+        found[name] = facts
     return found
 
 
 def _slice_ms(partitions: Sequence[Row]) -> int:
-    """Of a topic, by the first and last timestamps of its partitions."""
+    """Return the width of a topic's slices, from its partitions' first and last timestamps."""
     begins = [row.firstMs for row in partitions if row.firstMs is not None and row.firstMs >= 0]
     ends = [row.lastMs for row in partitions if row.lastMs is not None]
     return slice_of(max(ends) - min(begins)) if begins else _SLICE_MS[0]
 
 
 def slice_of(span_ms: int) -> int:
-    """The width in which so much time falls into about `SLICES` parts, a round one."""
+    """Return a round width that divides `span_ms` into about `SLICES` slices."""
     for width in _SLICE_MS:
         if span_ms / width <= SLICES:
             return width

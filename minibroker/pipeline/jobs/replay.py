@@ -1,10 +1,10 @@
 """`replay`: an archive's files → topic, each record exactly once, in order within a partition.
 
-How progress is kept: the streaming source (`replay_source`) gives out ranges of offsets of the
-archived topics. Spark writes a batch's ranges into the checkpoint before the batch runs; this job
-reads just these from the files and writes them with the exactly-once sink, whose transactions
-carry the number of the batch. Killed anywhere, the next run gets the same ranges under the same
-number again, and the sink knows which parts of them it has.
+The streaming source (`replay_source`) returns ranges of offsets of the archived topics. Spark
+writes the ranges of a batch into the checkpoint before the batch runs. This job reads these ranges
+from the files and writes them with the exactly-once sink, whose transactions carry the number of
+the batch. After a kill the next run gets the same ranges under the same number again, and the sink
+skips the parts that it has written.
 
     index of the files ─► ranges due ─► checkpoint ─► rows of the ranges, sorted ─► transactions
 """
@@ -29,12 +29,13 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import ReplayPlan, join
 from minibroker.pipeline.progress import Note
 from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex, knot_ms
 from minibroker.pipeline.replay_source import ReplaySource
-from minibroker.pipeline.replay_target import Target, archived_partitions, create
-from minibroker.pipeline.running import Outcome, Watch, run_started
+from minibroker.pipeline.replay_target import ReplayTarget, archived_partitions, create
+from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.transforms import replayed
 
 if TYPE_CHECKING:
@@ -44,14 +45,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from minibroker.pipeline.files import Files
+    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.progress import Progress
 
 _PACED_TRIGGER = "1 second"
 
 
-def check(plan: ReplayPlan, spark: SparkSession | None = None) -> Target:
-    """Return the topic that it writes to, as it is or as it will be made.
+def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
+    """Return the topic to write to, as it is or as it will be made.
 
     Raises:
         PipelineError: no broker, no archive; the checkpoint of another replay.
@@ -63,13 +64,13 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> Target:
     if checkpoints is not None:
         _check_checkpoint(plan, checkpoints, is_there=there is not None)
     if there is not None:
-        return Target(there, is_there=True)
+        return ReplayTarget(there, is_there=True)
     known = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
-    return Target(known, is_there=False)
+    return ReplayTarget(known, is_there=False)
 
 
 def job_of(plan: ReplayPlan) -> Mapping[str, str]:
-    """What has to be the same in every run with one checkpoint."""
+    """Return the settings that must be the same in every run with one checkpoint."""
     return {
         "job": "replay",
         "topic": plan.to_topic,
@@ -85,7 +86,7 @@ def run(
     note: Callable[[Note], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Replay what the archive has now and the checkpoint has not, until done or `stop` is set.
+    """Replay the records that are in the archive and not in the checkpoint, until `stop` is set.
 
     Raises:
         PipelineError: it cannot be done.
@@ -112,7 +113,7 @@ def run(
         name = job_directory.read_job(checkpoints, plan.checkpoint)["name"]
         index_file = directory / "index.json"
         index_file.write_text(index.to_json(), encoding="utf-8")
-        writer = replay_writer.BatchWriter(plan, file_format, index, name)
+        writer = replay_writer.ReplayBatchWriter(plan, file_format, index, name)
         return run_started(
             lambda: Watch(
                 _start(spark, plan, index_file, writer),
@@ -129,12 +130,15 @@ def run(
 
 
 def build_index(spark: SparkSession, plan: ReplayPlan, file_format: str) -> ReplayIndex:
-    """What there is to replay; a scan of three columns. Raises PipelineError."""
+    """Return an index of the records to replay, from a scan of three columns.
+
+    Raises PipelineError.
+    """
     rows = archived_files.all_rows(spark, plan.archive, file_format)
     if plan.topics:
         rows = rows.where(rows["topic"].isin(*plan.topics))
     found = [ArchivedFile(*row) for row in replayed.files_of(rows).collect()]
-    topics = sorted({one.topic for one in found})
+    topics = sorted({file.topic for file in found})
     missing = sorted(set(plan.topics) - set(topics))
     if missing or not topics:
         raise PipelineError(
@@ -162,7 +166,7 @@ def _knots(rows: DataFrame, speed: float) -> dict[TopicPartition, list[Knot]]:
 
 
 def _start(
-    spark: SparkSession, plan: ReplayPlan, index_file: Path, writer: replay_writer.BatchWriter
+    spark: SparkSession, plan: ReplayPlan, index_file: Path, writer: replay_writer.ReplayBatchWriter
 ) -> StreamingQuery:
     spark.dataSource.register(ReplaySource)
     ranges = (
@@ -180,7 +184,7 @@ def _start(
     return start_query(spark, stream, join(plan.checkpoint, "checkpoint"))
 
 
-def _check_checkpoint(plan: ReplayPlan, checkpoints: Files, *, is_there: bool) -> None:
+def _check_checkpoint(plan: ReplayPlan, checkpoints: FileSystem, *, is_there: bool) -> None:
     found = job_directory.read_job(checkpoints, plan.checkpoint)
     if not is_there:
         if found:
@@ -192,8 +196,8 @@ def _check_checkpoint(plan: ReplayPlan, checkpoints: Files, *, is_there: bool) -
     job_directory.check_job(plan.checkpoint, found, job_of(plan))
 
 
-def _make_target(plan: ReplayPlan, files: Files, index: ReplayIndex) -> Note:
-    """Make the topic, and return what is to be told about it. Raises PipelineError."""
+def _make_target(plan: ReplayPlan, files: FileSystem, index: ReplayIndex) -> Note:
+    """Make the topic and return a note about it. Raises PipelineError."""
     topics = {where.topic for where in index.partitions}
     partitions = max(archived_partitions(files, plan.archive, topics), _needed_partitions(index))
     create(plan.kafka, plan.to_topic, partitions)
@@ -219,8 +223,8 @@ def _check_fits(plan: ReplayPlan, index: ReplayIndex, partitions: int) -> None:
         )
 
 
-def _is_complete(plan: ReplayPlan, checkpoints: Files, index: ReplayIndex) -> bool:
-    """Whether the last batch that was begun is done, and nothing is behind it."""
+def _is_complete(plan: ReplayPlan, checkpoints: FileSystem, index: ReplayIndex) -> bool:
+    """Return whether the last batch that was begun is done and no record follows it."""
     checkpoint = join(plan.checkpoint, "checkpoint")
     reached = job_directory.progress_of(checkpoints, checkpoint)
     if reached is None or not job_directory.is_committed(checkpoints, checkpoint):
@@ -229,9 +233,9 @@ def _is_complete(plan: ReplayPlan, checkpoints: Files, index: ReplayIndex) -> bo
 
 
 def _is_at_end(progress: Mapping[str, Any], index: ReplayIndex) -> bool:
-    """Whether a batch was the last one; a replay at a speed does not end by itself."""
+    """Return whether a batch was the last one; a replay at a speed does not end by itself."""
     (source,) = progress["sources"]
     found, where = source["endOffset"], "the replay's progress"
     parse = offsets.from_json if isinstance(found, str) else offsets.from_plain
     reached = parse(found, where=where)
-    return all(reached.get(one, -1) >= end for one, end in index.ends().items())
+    return all(reached.get(partition, -1) >= end for partition, end in index.ends().items())

@@ -1,10 +1,9 @@
 """`rollup`: a topic of JSON values → aggregates over windows of time, in files or a topic.
 
-A window is final when the watermark has passed its end: then no record that is not too late can
-come for it, and it is written once. Open windows are in the checkpoint, and so survive the end of
-the run. A run into files that does not follow writes those, too: as provisional rows, which the
-next run takes away before it begins (`provisional_windows`). Bad records have a query of their
-own (`bad_records`).
+A window is final once the watermark has passed its end: later records of it are too late, and it is
+written once. Open windows stay in the checkpoint for the next run. A run into files that does not
+follow also writes the open windows, as provisional rows. The next run removes these before it
+begins (`provisional_windows`). Bad records have a query of their own (`bad_records`).
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ from minibroker.pipeline import (
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence, explained
 from minibroker.pipeline.files import files_of
+from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import RollupPlan
-from minibroker.pipeline.running import Outcome, Watch, run_started
+from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.transforms import json_values, windows
 from minibroker.pipeline.value_schema import check as check_schema
 from minibroker.pipeline.value_schema import schema_of
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 
 def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
-    """Ask broker and directories.
+    """Check the brokers and the directories.
 
     Raises:
-        PipelineError: no broker, a topic that is not there, no schema, a directory or a
-            checkpoint of something else.
+        PipelineError: no broker, a missing topic, no schema, or a directory or checkpoint of
+            another job.
     """
     check_schema(plan)
     there = preflight.ask(plan.kafka)
@@ -69,7 +69,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
 
 
 def job_of(plan: RollupPlan) -> Mapping[str, str]:
-    """What has to be the same in every run with one checkpoint: what its windows are made of."""
+    """Return the settings that decide the windows: they stay the same with one checkpoint."""
     return {
         "job": "rollup",
         "topic": plan.topic,
@@ -89,7 +89,7 @@ def run(
     note: Callable[[Note], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Roll up until all that is there now is read, or with `follow` until `stop` is set.
+    """Aggregate all records that exist now, or with `follow` go on until `stop` is set.
 
     Raises:
         PipelineError: it cannot be done.
@@ -129,7 +129,7 @@ def run(
 
 
 def reader_options(plan: RollupPlan) -> dict[str, str]:
-    """Of the source: the topic from its first record on."""
+    """Return the options of the source: the topic from its first record on."""
     return {
         **plan.kafka.options(),
         "subscribe": plan.topic,
@@ -163,16 +163,16 @@ def _windows(plan: RollupPlan, rows: DataFrame) -> DataFrame:
     good = used(bad_records.counted(rows))
     names = ["window", *windows.WINDOW_COLUMNS, windows.DATE]
     for flag, expressions in (("--by", plan.by), ("--agg", plan.aggregates)):
-        for one in expressions:
+        for expression in expressions:
             try:
-                column = f.expr(one)
+                column = f.expr(expression)
                 alone = good.select(column) if flag == "--by" else good.groupBy().agg(column)
             except PySparkException as error:
-                raise _no_expression(flag, one, error) from error
+                raise _no_expression(flag, expression, error) from error
             if alone.columns[0] in names:
                 raise PipelineError(
                     f"two columns of the result are named {alone.columns[0]!r}: give one another "
-                    f"name, as {flag} '{one.split(' AS ')[0]} AS name'"
+                    f"name, as {flag} '{expression.split(' AS ')[0]} AS name'"
                 )
             names += alone.columns
     return windows.rolled_up(
@@ -205,7 +205,7 @@ def _start(plan: RollupPlan, result: DataFrame) -> StreamingQuery:
 
 
 def _owner(plan: RollupPlan) -> str:
-    """The directory that says which job it belongs to."""
+    """Return the directory that holds the identity of the job."""
     return plan.checkpoint if plan.to_topic is not None else plan.to
 
 

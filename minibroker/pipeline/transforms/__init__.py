@@ -1,1 +1,1 @@
-"""From one DataFrame to another: no session, no I/O, so that tests need rows and nothing else."""
+"""Functions from one DataFrame to another: no session, no I/O, so that tests need only rows."""

@@ -32,7 +32,8 @@ CSV: Final = StructType(
             StringType() if field.name in ("key", "value", "headers") else field.dataType,
         )
         for field in sorted(
-            schemas.ARCHIVE.fields, key=lambda one: one.name in schemas.ARCHIVE_PARTITION_COLUMNS
+            schemas.ARCHIVE.fields,
+            key=lambda column: column.name in schemas.ARCHIVE_PARTITION_COLUMNS,
         )
     ]
 )
@@ -52,15 +53,17 @@ def _bytes_of(name: str) -> Column:
 
 
 def to_archive(records: DataFrame) -> DataFrame:
-    """The columns of an archive: the date is that of the record's timestamp, in UTC."""
+    """Return the columns of an archive; the date is that of the record's timestamp, in UTC."""
     return records.select(*schemas.RECORD_WITH_HEADERS.names, f.to_date("timestamp").alias("date"))
 
 
 def to_text(rows: DataFrame) -> DataFrame:
-    """Of an archive's rows what CSV can hold."""
+    """Return the columns of an archive's rows that CSV can hold."""
     headers = f.transform(
         "headers",
-        lambda one: f.struct(one["key"].alias("key"), f.base64(one["value"]).alias("value")),
+        lambda header: f.struct(
+            header["key"].alias("key"), f.base64(header["value"]).alias("value")
+        ),
     )
     return rows.select(
         _text_of("key"),
@@ -72,10 +75,12 @@ def to_text(rows: DataFrame) -> DataFrame:
 
 
 def from_text(rows: DataFrame) -> DataFrame:
-    """The archive's rows that `to_text` was given."""
+    """Return the archive's rows that `to_text` has turned into text."""
     headers = f.transform(
         f.from_json("headers", _TEXT_HEADERS),
-        lambda one: f.struct(one["key"].alias("key"), f.unbase64(one["value"]).alias("value")),
+        lambda header: f.struct(
+            header["key"].alias("key"), f.unbase64(header["value"]).alias("value")
+        ),
     )
     return rows.select(
         _bytes_of("key"),

@@ -1,4 +1,4 @@
-"""What `inspect` wants to know of records: counts, sizes, keys, rates, order. Few rows out.
+"""Statistics of records for `inspect`: counts, sizes, keys, rates, order. The results are small.
 
     records ─► facts ─┬► by_partition      one row each
                       ├► by_topic
@@ -7,7 +7,7 @@
                       ├► frequent_keys     the most frequent ones of a topic
                       └► out_of_order      one for each partition
 
-`facts` is narrow, so that it can be kept while the others go over it: the source is read once.
+`facts` has few columns, so that it can be kept while the others read it: the source is read once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DISTINCT_ERROR: Final = 0.02
 
 
 def facts(records: DataFrame) -> DataFrame:
-    """What is counted of a record, without what is in it but the start of its key."""
+    """Return the columns to count of each record, without its content but the start of its key."""
     return records.select(
         "topic",
         "partition",
@@ -46,7 +46,7 @@ def facts(records: DataFrame) -> DataFrame:
 
 
 def by_partition(facts: DataFrame) -> DataFrame:
-    """Counts, sums and ends of every partition."""
+    """Return counts, sums and first and last offsets of every partition."""
     return (
         facts.groupBy("topic", "partition")
         .agg(
@@ -65,7 +65,7 @@ def by_partition(facts: DataFrame) -> DataFrame:
 
 
 def by_topic(facts: DataFrame) -> DataFrame:
-    """What cannot be summed up over partitions: sizes in the middle and at the end, keys."""
+    """Return statistics that cannot be summed over partitions: median and large sizes, keys."""
     quantiles = f.percentile_approx("bytes", list(SIZE_QUANTILES), _ACCURACY)
     return (
         facts.groupBy("topic")
@@ -80,13 +80,13 @@ def by_topic(facts: DataFrame) -> DataFrame:
 
 
 def _distinct_keys() -> Column:
-    """An estimate, never more than there are records with a key."""
+    """Return an estimate of different keys, never more than there are records with a key."""
     estimate = f.approx_count_distinct("keyHash", _DISTINCT_ERROR)
     return f.least(estimate, f.count("keyBytes"))
 
 
 def over_time(facts: DataFrame, slices_ms: Mapping[str, int]) -> DataFrame:
-    """Records and bytes of every slice of time in which there are any; v0 records have no time.
+    """Return records and bytes of every slice of time that has any; v0 records have no time.
 
     `slices_ms`: topic → how long its slices are.
     """
@@ -102,7 +102,7 @@ def over_time(facts: DataFrame, slices_ms: Mapping[str, int]) -> DataFrame:
 
 
 def by_size(facts: DataFrame) -> DataFrame:
-    """Records of 0 bytes, 1, 2 to 3, 4 to 7 …: `power` is -1, 0, 1, 2 …"""
+    """Return the number of records of 0 bytes, 1, 2 to 3, 4 to 7 …: `power` is -1, 0, 1, 2 …"""
     power = f.when(f.col("bytes") == 0, f.lit(-1)).otherwise(f.floor(f.log2("bytes")))
     return (
         facts.groupBy("topic", power.cast("int").alias("power"))
@@ -112,7 +112,7 @@ def by_size(facts: DataFrame) -> DataFrame:
 
 
 def frequent_keys(facts: DataFrame, most: int) -> DataFrame:
-    """The `most` most frequent keys of each topic, those without a key left out."""
+    """Return the `most` most frequent keys of each topic; records without a key are left out."""
     counted = (
         facts.where(f.col("keyHash").isNotNull())
         .groupBy("topic", "keyHash")
@@ -133,7 +133,7 @@ def frequent_keys(facts: DataFrame, most: int) -> DataFrame:
 
 
 def out_of_order(facts: DataFrame) -> DataFrame:
-    """Records with an earlier timestamp than one before them in their partition; by how much."""
+    """Return records with an earlier timestamp than one before them, and the difference."""
     before = (
         Window.partitionBy("topic", "partition")
         .orderBy("offset")

@@ -1,7 +1,9 @@
-"""What `inspect` wants to know of batches, which only a broker's files tell. Pure, few rows out.
+"""Statistics of batches for `inspect`, which only a broker's files have.
 
-Input: `segments_batches.BATCH`. What stands in no batch any more (retention, compaction) is not
-told from what never was: both are sequences that are missing.
+Pure; the results are small.
+
+Input: `segments_batches.BATCH`. Sequences that retention or compaction removed look the same as
+sequences that never existed: both are missing.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SEQUENCES: Final = 1 << 31
-"""So many there are; 0 follows the last one."""
+"""Number of sequences; 0 follows the last one."""
 
 
 def by_codec(batches: DataFrame) -> DataFrame:
-    """Bytes stored and bytes unfolded, of each topic, codec and format; markers left out."""
+    """Return stored and uncompressed bytes of each topic, codec and format, without markers."""
     return (
         batches.where(f.col("defect").isNull() & ~f.col("isControl"))
         .groupBy("topic", "codec", "magic")
@@ -38,10 +40,10 @@ def by_codec(batches: DataFrame) -> DataFrame:
 
 
 def by_producer(batches: DataFrame) -> DataFrame:
-    """Sequences that came twice and that are missing, of each producer id in each partition.
+    """Return the repeated and missing sequences of each producer id in each partition.
 
-    Within an epoch every batch begins where the last one ended. The first batch that is left of an
-    epoch is taken as it is.
+    Within an epoch every batch begins where the last one ended. The first existing batch of an
+    epoch is taken as correct.
     """
     sent = batches.where(
         f.col("defect").isNull() & ~f.col("isControl") & (f.col("baseSequence") >= 0)
@@ -78,7 +80,7 @@ def by_producer(batches: DataFrame) -> DataFrame:
 
 
 def defects(batches: DataFrame) -> DataFrame:
-    """Where files are torn."""
+    """Return the places where files are torn."""
     return (
         batches.where(f.col("defect").isNotNull())
         .select("topic", "partition", "segment", "position", "sizeBytes", "defect")

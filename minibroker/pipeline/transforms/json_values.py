@@ -1,4 +1,4 @@
-"""Records with JSON values → rows with the values' fields, and why a record is none of them.
+"""From records with JSON values to rows with the values' fields, and the reason for a bad record.
 
     RECORD ──parsed──► fields… , record, __bad ──good──► fields… , record
                                                └─bad──► what `--bad-records` keeps
@@ -31,18 +31,19 @@ NO_TIME: Final = "it has no time"
 
 
 def clashes(schema: StructType) -> list[str]:
-    """Fields that have a name which is taken here."""
+    """Return the fields whose name is already used here."""
     return [name for name in schema.names if name in _OWN]
 
 
 def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -> DataFrame:
-    """The fields of each value, `record`, `__time` and `__bad`; no row is left out.
+    """Return the fields of each value, `record`, `__time` and `__bad`; no row is left out.
 
     Args:
         records: with the columns of `schemas.RECORD`.
-        schema: of the values. A field that is missing in a value is null, one that has another
-            type makes the record bad, one that is not in the schema is left out.
-        time: when it happened, over the fields and `record`; None: the record's timestamp.
+        schema: of the values. A missing field is null, a field of another type makes the record
+            bad, a field that is not in the schema is left out.
+        time: SQL expression of the event's time over the fields and `record`; None: the record's
+            timestamp.
     """
     text = f.col("value").cast("string")
     with_corrupt = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
@@ -65,12 +66,12 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
 
 
 def good(rows: DataFrame) -> DataFrame:
-    """Those that can be used."""
+    """Return the good rows."""
     return rows.where(f.col(BAD).isNull()).drop(BAD)
 
 
 def good_or_fail(rows: DataFrame) -> DataFrame:
-    """Those that can be used; the first other one fails the task with a sentence."""
+    """Return the good rows; the first bad row fails the task with a sentence."""
     sentence = f.concat(
         f.lit("record "),
         f.concat_ws("-", "record.topic", "record.partition"),
@@ -87,12 +88,12 @@ def good_or_fail(rows: DataFrame) -> DataFrame:
 
 
 def _base64(name: str) -> Column:
-    """In one line; Spark's has lines of 76."""
+    """Return base64 without line breaks; Spark's has lines of 76 characters."""
     return f.replace(f.base64(name), f.lit("\r\n"), f.lit(""))
 
 
 def bad(rows: DataFrame) -> DataFrame:
-    """The others, to be read by people and, with `value_base64`, byte for byte by programs."""
+    """Return the bad rows, as text for people and, in `value_base64`, as bytes for programs."""
     return rows.where(f.col(BAD).isNotNull()).select(
         "record.topic",
         "record.partition",

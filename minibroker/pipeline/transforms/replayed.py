@@ -1,4 +1,4 @@
-"""An archive's rows → what is known of them before a replay, and what is written then."""
+"""Functions on an archive's rows: statistics before a replay, and the rows that it writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FILE: Final = "_metadata.file_path"
 
 
 def files_of(rows: DataFrame) -> DataFrame:
-    """One row for each file and partition: path, topic, partition, first, last, records."""
+    """Return one row for each file and partition: path, topic, partition, first, last, records."""
     return rows.groupBy(f.col(_FILE).alias("path"), "topic", "partition").agg(
         f.min("offset").alias("first"),
         f.max("offset").alias("last"),
@@ -29,14 +29,14 @@ def files_of(rows: DataFrame) -> DataFrame:
 
 
 def time_span(rows: DataFrame) -> DataFrame:
-    """One row: first_ms, last_ms; null without records that have a time."""
+    """Return one row: first_ms, last_ms; null if no record has a time."""
     time_ms = f.unix_millis("timestamp")
     timed = rows.where(f.col("timestampType") >= 0)
     return timed.select(f.min(time_ms).alias("first_ms"), f.max(time_ms).alias("last_ms"))
 
 
 def knots_of(rows: DataFrame, width_ms: int) -> DataFrame:
-    """One row for each partition and piece of time: topic, partition, time_ms, offset.
+    """Return one row for each partition and piece of time: topic, partition, time_ms, offset.
 
     Records without a time are due with those before them and make no row.
     """
@@ -49,16 +49,16 @@ def knots_of(rows: DataFrame, width_ms: int) -> DataFrame:
 
 
 def within(rows: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:
-    """The rows of `ranges`, each partition in order in one task.
+    """Return the rows of `ranges`, each partition in order in one task.
 
-    Which task that is depends on nothing but `ranges`: a batch that is written again after a kill
-    comes in the same parts, and the sink knows those that it has.
+    The choice of the task depends only on `ranges`: a batch that is written again after a kill
+    comes in the same parts, and the sink skips those that it has written.
     """
     wanted = [
-        (f.col("topic") == one.topic)
-        & (f.col("partition") == one.partition)
-        & f.col("offset").between(one.start, one.end - 1)
-        for one in ranges
+        (f.col("topic") == span.topic)
+        & (f.col("partition") == span.partition)
+        & f.col("offset").between(span.start, span.end - 1)
+        for span in ranges
     ]
     writers = writers_of(ranges)
     writer = f.pmod(f.hash("topic") + f.col("partition"), f.lit(writers))
@@ -70,12 +70,12 @@ def within(rows: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:
 
 
 def writers_of(ranges: Sequence[OffsetRange]) -> int:
-    """How many tasks `within` makes."""
+    """Return the number of tasks that `within` makes."""
     return max(1, min(len(ranges), WRITERS_MAX))
 
 
 def to_write(rows: DataFrame, *, keep_timestamps: bool, keep_partitions: bool) -> DataFrame:
-    """The sink's columns. A record that had no timestamp gets the time of the replay."""
+    """Return the sink's columns; a record without a timestamp gets the time of the replay."""
     columns = [f.col("key"), f.col("value"), f.col("headers")]
     if keep_partitions:
         columns.append(f.col("partition"))

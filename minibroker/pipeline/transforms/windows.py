@@ -1,4 +1,4 @@
-"""Rows with a time → aggregates over windows of it, and those as records or as rows of files."""
+"""From rows with a time to aggregates over windows of it, and to records or rows of files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def rolled_up(
     by: Sequence[str],
     aggregates: Sequence[str],
 ) -> DataFrame:
-    """window_start, window_end, the groups, the aggregates.
+    """Return window_start, window_end, the groups, the aggregates.
 
     Args:
         rows: with the column `__time`.
         window_ms: how long a window is; it begins at a multiple of `slide_ms` since the epoch.
-        slide_ms: how far apart they begin; None: as long as they are.
-        watermark_ms: a window is over when a time so much later than its end was seen.
+        slide_ms: distance between their beginnings; None: the length of a window.
+        watermark_ms: a window is final once a time this much later than its end was seen.
         by: SQL expressions of groups.
         aggregates: SQL expressions of aggregates.
     """
@@ -41,9 +41,9 @@ def rolled_up(
         f"{window_ms} milliseconds",
         None if slide_ms is None else f"{slide_ms} milliseconds",
     )
-    groups = [f.expr(one) for one in by]
+    groups = [f.expr(expression) for expression in by]
     grouped = rows.withWatermark(TIME, f"{watermark_ms} milliseconds").groupBy(window, *groups)
-    result = grouped.agg(*[f.expr(one) for one in aggregates])
+    result = grouped.agg(*[f.expr(aggregate) for aggregate in aggregates])
     others = [f.col(f"`{name}`") for name in result.columns if name != "window"]
     return result.select(
         f.col("window.start").alias("window_start"),
@@ -53,7 +53,7 @@ def rolled_up(
 
 
 def to_records(windows: DataFrame, groups: int) -> DataFrame:
-    """Each window as a record: key and value are JSON, its time is the window's begin.
+    """Return each window as a record: key and value are JSON, its time is the window's begin.
 
     The key is the window's begin and its groups, so that a compacted topic keeps one of each.
 
@@ -70,7 +70,7 @@ def to_records(windows: DataFrame, groups: int) -> DataFrame:
 
 
 def to_rows(windows: DataFrame) -> DataFrame:
-    """With the date of the window's begin, which becomes a directory."""
+    """Return the rows with the date of the window's begin, which becomes a directory."""
     return windows.select("*", f.to_date("window_start").alias(DATE))
 
 

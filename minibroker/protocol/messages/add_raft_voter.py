@@ -20,7 +20,7 @@ _II = Struct(">ii")
 
 
 class Listener(Message):
-    """Where the new voter listens as a controller."""
+    """Controller listeners of the new voter."""
 
     __slots__ = ("name", "host", "port")
 
@@ -81,7 +81,7 @@ class AddRaftVoterRequest(Message):
         self.voter_directory_id: bytes = voter_directory_id
         """Id of the metadata directory of the new voter."""
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        """Where the new voter listens as a controller."""
+        """Controller listeners of the new voter."""
         self.ack_when_committed: bool = ack_when_committed
         """v1+. True: answer once the voter set is committed; false: once the leader has written it."""
 

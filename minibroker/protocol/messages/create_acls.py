@@ -43,7 +43,7 @@ class AclCreation(Message):
         self.resource_pattern_type: int = resource_pattern_type
         """v1+. 3 literal, 4 prefixed; others cannot be stored."""
         self.principal: str = principal
-        """Whom it concerns, e.g. User:alice or User:*."""
+        """Principal of the entry, e.g. User:alice or User:*."""
         self.host: str = host
         """Client address it is limited to; '*' = all."""
         self.operation: int = operation

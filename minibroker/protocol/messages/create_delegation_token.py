@@ -167,7 +167,7 @@ class CreateDelegationTokenResponse(Message):
         self.token_requester_principal_type: str = token_requester_principal_type
         """v3+. Kind of principal that had the token made; differs from the owner under KIP-373."""
         self.token_requester_principal_name: str = token_requester_principal_name
-        """v3+. Who had the token made; differs from the owner under KIP-373."""
+        """v3+. Principal that requested the token; it may differ from the owner (KIP-373)."""
         self.issue_timestamp_ms: int = issue_timestamp_ms
         """Time of creation, ms since the epoch."""
         self.expiry_timestamp_ms: int = expiry_timestamp_ms

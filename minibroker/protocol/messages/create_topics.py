@@ -265,7 +265,7 @@ class CreatableTopicConfigs(Message):
         self.read_only: bool = read_only
         """True when the key cannot be changed at run time."""
         self.config_source: int = config_source
-        """Where the value comes from: 1 topic, 2 broker, 3 cluster default, 4 file, 5 default; -1 unknown."""
+        """Source of the value: 1 topic, 2 broker, 3 cluster default, 4 file, 5 default; -1 unknown."""
         self.is_sensitive: bool = is_sensitive
         """True for secrets, whose value is never shown."""
 

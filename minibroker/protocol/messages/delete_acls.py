@@ -21,7 +21,7 @@ _BB = Struct(">bb")
 
 
 class DeleteAclsFilter(Message):
-    """What to remove: an entry goes when any filter matches it."""
+    """Filters; an entry that matches any of them is removed."""
 
     __slots__ = ("resource_type_filter", "resource_name_filter", "pattern_type_filter", "principal_filter", "host_filter", "operation", "permission_type")
 
@@ -114,7 +114,7 @@ class DeleteAclsRequest(Message):
         filters: list[DeleteAclsFilter] | None = None,
     ) -> None:
         self.filters: list[DeleteAclsFilter] = [] if filters is None else filters
-        """What to remove: an entry goes when any filter matches it."""
+        """Filters; an entry that matches any of them is removed."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DeleteAclsRequest":
@@ -161,7 +161,7 @@ class DeleteAclsMatchingAcl(Message):
         permission_type: int = 0,
     ) -> None:
         self.error_code: int = error_code
-        """Whether this entry could be removed; 0 = it is gone."""
+        """Error of the removal of this entry; 0 if it is removed."""
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.resource_type: int = resource_type
@@ -171,7 +171,7 @@ class DeleteAclsMatchingAcl(Message):
         self.pattern_type: int = pattern_type
         """v1+. 3 literal, 4 prefixed."""
         self.principal: str = principal
-        """Whom the removed entry concerned."""
+        """Principal of the removed entry."""
         self.host: str = host
         """Client address the removed entry was limited to."""
         self.operation: int = operation

@@ -118,11 +118,11 @@ class AclDescription(Message):
         permission_type: int = 0,
     ) -> None:
         self.principal: str = principal
-        """Whom the entry concerns, e.g. User:alice or User:*."""
+        """Principal of the entry, e.g. User:alice or User:*."""
         self.host: str = host
         """Client address the entry is limited to; '*' = all."""
         self.operation: int = operation
-        """What may or may not be done, numbered as in the request."""
+        """Operation that is allowed or denied, numbered as in the request."""
         self.permission_type: int = permission_type
         """2 deny, 3 allow."""
 

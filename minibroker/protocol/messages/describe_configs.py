@@ -225,7 +225,7 @@ class DescribeConfigsResourceResult(Message):
         self.read_only: bool = read_only
         """True when the key cannot be altered while the broker runs."""
         self.is_default: bool = is_default
-        """v0. v0: true when nobody set the key."""
+        """v0. v0: true if the key has no value of its own."""
         self.config_source: int = config_source
         """v1+. 1 topic, 2 broker, 3 cluster default, 4 file, 5 default, 6 logger, 7 metrics, 8 group; -1 = not told."""
         self.is_sensitive: bool = is_sensitive
@@ -235,7 +235,7 @@ class DescribeConfigsResourceResult(Message):
         self.config_type: int = config_type
         """v3+. 1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password; 0 unknown."""
         self.documentation: str | None = documentation
-        """v3+. What the key does; null unless asked for."""
+        """v3+. Documentation of the key; null unless the request asks for it."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeConfigsResourceResult":

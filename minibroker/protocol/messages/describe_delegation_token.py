@@ -176,7 +176,7 @@ class DescribedDelegationToken(Message):
         self.token_requester_principal_type: str = token_requester_principal_type
         """v3+. Kind of principal that had the token made; differs from the owner under KIP-373."""
         self.token_requester_principal_name: str = token_requester_principal_name
-        """v3+. Who had the token made; differs from the owner under KIP-373."""
+        """v3+. Principal that requested the token; it may differ from the owner (KIP-373)."""
         self.issue_timestamp: int = issue_timestamp
         """Time of creation, ms since the epoch."""
         self.expiry_timestamp: int = expiry_timestamp

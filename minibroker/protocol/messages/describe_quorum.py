@@ -287,7 +287,7 @@ class ResponseTopicData(Message):
 
 
 class Listener(Message):
-    """Where the voter listens as a controller."""
+    """Controller listeners of the voter."""
 
     __slots__ = ("name", "host", "port")
 
@@ -335,7 +335,7 @@ class Node(Message):
         self.node_id: int = node_id
         """Its node.id."""
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        """Where the voter listens as a controller."""
+        """Controller listeners of the voter."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "Node":

@@ -41,7 +41,7 @@ class TopicRequest(Message):
 
 
 class Cursor(Message):
-    """Where to go on after a cut answer; null = from the start."""
+    """Place at which the page begins; null for the first page."""
 
     __slots__ = ("topic_name", "partition_index")
 
@@ -90,7 +90,7 @@ class DescribeTopicPartitionsRequest(Message):
         self.response_partition_limit: int = response_partition_limit
         """Most partitions to put into one answer; the broker has its own limit too."""
         self.cursor: Cursor | None = cursor
-        """Where to go on after a cut answer; null = from the start."""
+        """Place at which the page begins; null for the first page."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeTopicPartitionsRequest":
@@ -273,7 +273,7 @@ class DescribeTopicPartitionsResponse(Message):
         self.topics: list[DescribeTopicPartitionsResponseTopic] = [] if topics is None else topics
         """Topics of this page, sorted by name."""
         self.next_cursor: Cursor | None = next_cursor
-        """Where the next page begins; null when this was the last."""
+        """Place at which the next page begins; null after the last page."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeTopicPartitionsResponse":

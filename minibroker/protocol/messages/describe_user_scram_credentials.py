@@ -17,7 +17,7 @@ _IH = Struct(">ih")
 
 
 class UserName(Message):
-    """Whose credentials to list; null or empty = everybody's."""
+    """Users whose credentials to list; null or empty for all users."""
 
     __slots__ = ("name",)
 
@@ -55,7 +55,7 @@ class DescribeUserScramCredentialsRequest(Message):
         users: list[UserName] | None | tuple[()] = (),
     ) -> None:
         self.users: list[UserName] | None = [] if isinstance(users, tuple) else users
-        """Whose credentials to list; null or empty = everybody's."""
+        """Users whose credentials to list; null or empty for all users."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "DescribeUserScramCredentialsRequest":

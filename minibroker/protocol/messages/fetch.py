@@ -52,7 +52,7 @@ _QQ = Struct(">qq")
 
 
 class ReplicaState(Message):
-    """Tagged: who fetches, when it is a follower (KIP-903)."""
+    """Tagged: the follower that fetches (KIP-903)."""
 
     __slots__ = ("replica_id", "replica_epoch")
 
@@ -63,7 +63,7 @@ class ReplicaState(Message):
         replica_epoch: int = -1,
     ) -> None:
         self.replica_id: int = replica_id
-        """Which broker replicates; -1 = a consumer reads."""
+        """Id of the broker that replicates; -1 for a consumer."""
         self.replica_epoch: int = replica_epoch
         """Broker epoch of the follower, so that a stale one cannot rejoin the ISR; -1 when absent."""
 
@@ -80,7 +80,7 @@ class ReplicaState(Message):
 
 
 class FetchPartition(Message):
-    """Where to read in each partition of the topic."""
+    """Partitions of the topic, with the offset to read from."""
 
     __slots__ = ("partition", "current_leader_epoch", "fetch_offset", "last_fetched_epoch", "log_start_offset", "partition_max_bytes", "replica_directory_id", "high_watermark")
 
@@ -233,7 +233,7 @@ class FetchTopic(Message):
         self.topic_id: bytes = topic_id
         """v13+. Topic, by id; from v13 on."""
         self.partitions: list[FetchPartition] = [] if partitions is None else partitions
-        """Where to read in each partition of the topic."""
+        """Partitions of the topic, with the offset to read from."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "FetchTopic":
@@ -367,7 +367,7 @@ class FetchRequest(Message):
         self.replica_id: int = replica_id
         """v0-14. Broker id of a follower; -1 for a consumer, -2 for a debugging one. Up to v14."""
         self.replica_state: ReplicaState | None = replica_state
-        """v15+. Tagged: who fetches, when it is a follower (KIP-903)."""
+        """v15+. Tagged: the follower that fetches (KIP-903)."""
         self.max_wait_ms: int = max_wait_ms
         """Longest time to hold the request while less than min_bytes is there, in ms."""
         self.min_bytes: int = min_bytes
@@ -585,7 +585,7 @@ class EpochEndOffset(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """Tagged: who leads the partition now; sent along with leadership errors."""
+    """Tagged: the current leader of the partition; sent with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -671,7 +671,7 @@ class AbortedTransaction(Message):
 
 
 class PartitionData(Message):
-    """What was read, per partition."""
+    """Result of each partition."""
 
     __slots__ = ("partition_index", "error_code", "high_watermark", "last_stable_offset", "log_start_offset", "diverging_epoch", "current_leader", "snapshot_id", "aborted_transactions", "preferred_read_replica", "records")
 
@@ -703,7 +703,7 @@ class PartitionData(Message):
         self.diverging_epoch: EpochEndOffset | None = diverging_epoch
         """v12+. Tagged: the reader's history left the leader's; it must cut its log back to this epoch's end (KIP-595)."""
         self.current_leader: LeaderIdAndEpoch | None = current_leader
-        """v12+. Tagged: who leads the partition now; sent along with leadership errors."""
+        """v12+. Tagged: the current leader of the partition; sent with leadership errors."""
         self.snapshot_id: SnapshotId | None = snapshot_id
         """v12+. Tagged: the reader is behind the log start and should load this snapshot (quorum partitions only)."""
         self.aborted_transactions: list[AbortedTransaction] | None = [] if isinstance(aborted_transactions, tuple) else aborted_transactions
@@ -851,7 +851,7 @@ class FetchableTopicResponse(Message):
         self.topic_id: bytes = topic_id
         """v13+. Topic, by id; from v13 on."""
         self.partitions: list[PartitionData] = [] if partitions is None else partitions
-        """What was read, per partition."""
+        """Result of each partition."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "FetchableTopicResponse":

@@ -276,7 +276,7 @@ class JoinGroupResponse(Message):
         self.protocol_name: str | None = protocol_name
         """Assignor chosen by vote; null on error (empty up to v6)."""
         self.leader: str = leader
-        """Member id of the group leader, who computes the assignment."""
+        """Member id of the group leader, which computes the assignment."""
         self.skip_assignment: bool = skip_assignment
         """v9+. True: the leader sends no assignment, the old one stays valid (static leader, KIP-814)."""
         self.member_id: str = member_id

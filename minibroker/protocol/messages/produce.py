@@ -215,7 +215,7 @@ class BatchIndexAndErrorMessage(Message):
         self.batch_index: int = batch_index
         """Position of the refused record in its batch, counted from 0."""
         self.batch_index_error_message: str | None = batch_index_error_message
-        """What is wrong with that record; null when no text was made."""
+        """Error of that record; null if there is no message."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "BatchIndexAndErrorMessage":

@@ -122,7 +122,7 @@ class ReadShareGroupStateRequest(Message):
 
 
 class StateBatch(Message):
-    """What is known about offsets from there on; offsets not listed are available."""
+    """States of offsets from there on; other offsets are available."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count")
 
@@ -191,7 +191,7 @@ class PartitionResult(Message):
         self.start_offset: int = start_offset
         """First offset not finished yet; -1 when never set."""
         self.state_batches: list[StateBatch] = [] if state_batches is None else state_batches
-        """What is known about offsets from there on; offsets not listed are available."""
+        """States of offsets from there on; other offsets are available."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionResult":

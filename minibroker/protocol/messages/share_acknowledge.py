@@ -191,7 +191,7 @@ class ShareAcknowledgeRequest(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """Where the partition leads now; filled with leadership errors."""
+    """Current leader of the partition; set with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -238,7 +238,7 @@ class PartitionData(Message):
         self.error_message: str | None = error_message
         """Human-readable reason for this entry's error_code; null when there is nothing to add."""
         self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
-        """Where the partition leads now; filled with leadership errors."""
+        """Current leader of the partition; set with leadership errors."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "PartitionData":

@@ -61,7 +61,7 @@ class AcknowledgementBatch(Message):
 
 
 class FetchPartition(Message):
-    """What to fetch and acknowledge, per partition."""
+    """Partitions to fetch from and to acknowledge."""
 
     __slots__ = ("partition_index", "partition_max_bytes", "acknowledgement_batches")
 
@@ -122,7 +122,7 @@ class FetchTopic(Message):
         self.topic_id: bytes = topic_id
         """Topic, by its 16-byte id (KIP-516)."""
         self.partitions: list[FetchPartition] = [] if partitions is None else partitions
-        """What to fetch and acknowledge, per partition."""
+        """Partitions to fetch from and to acknowledge."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "FetchTopic":
@@ -145,7 +145,7 @@ class FetchTopic(Message):
 
 
 class ForgottenTopic(Message):
-    """What the share session shall no longer cover."""
+    """Partitions to remove from the share session."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -223,7 +223,7 @@ class ShareFetchRequest(Message):
         self.topics: list[FetchTopic] = [] if topics is None else topics
         """Partitions to fetch from or acknowledge on, grouped by topic."""
         self.forgotten_topics_data: list[ForgottenTopic] = [] if forgotten_topics_data is None else forgotten_topics_data
-        """What the share session shall no longer cover."""
+        """Partitions to remove from the share session."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ShareFetchRequest":
@@ -324,7 +324,7 @@ class ShareFetchRequest(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """Where the partition leads now; filled with leadership errors."""
+    """Current leader of the partition; set with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -410,7 +410,7 @@ class PartitionData(Message):
         self.acknowledge_error_message: str | None = acknowledge_error_message
         """Human-readable reason for acknowledge_error_code; null when there is none."""
         self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
-        """Where the partition leads now; filled with leadership errors."""
+        """Current leader of the partition; set with leadership errors."""
         self.records: Buffer | None = records
         """Batches read; only the offsets in acquired_records belong to the member."""
         self.acquired_records: list[AcquiredRecords] = [] if acquired_records is None else acquired_records

@@ -79,7 +79,7 @@ class StreamsGroupDescribeRequest(Message):
 
 
 class Endpoint(Message):
-    """Where the member answers interactive queries; null = nowhere."""
+    """Address at which the member answers interactive queries; null if it does not."""
 
     __slots__ = ("host", "port")
 
@@ -622,7 +622,7 @@ class Member(Message):
         self.process_id: str = process_id
         """Process the member runs in, shared by its threads."""
         self.user_endpoint: Endpoint | None = user_endpoint
-        """Where the member answers interactive queries; null = nowhere."""
+        """Address at which the member answers interactive queries; null if it does not."""
         self.client_tags: list[KeyValue] = [] if client_tags is None else client_tags
         """Tags for rack-aware standby placement."""
         self.task_offsets: list[TaskOffset] = [] if task_offsets is None else task_offsets

@@ -585,7 +585,7 @@ class EndpointToPartitions(Message):
         standby_partitions: list[TopicPartition] | None = None,
     ) -> None:
         self.user_endpoint: Endpoint = Endpoint() if user_endpoint is None else user_endpoint
-        """Where that member answers interactive queries."""
+        """Address at which that member answers interactive queries."""
         self.active_partitions: list[TopicPartition] = [] if active_partitions is None else active_partitions
         """Input partitions of its active tasks, grouped by topic."""
         self.standby_partitions: list[TopicPartition] = [] if standby_partitions is None else standby_partitions

@@ -18,7 +18,7 @@ _II = Struct(">ii")
 
 
 class Listener(Message):
-    """Where the voter listens as a controller from now on."""
+    """New controller listeners of the voter."""
 
     __slots__ = ("name", "host", "port")
 
@@ -107,7 +107,7 @@ class UpdateRaftVoterRequest(Message):
         self.voter_directory_id: bytes = voter_directory_id
         """Id of its metadata directory."""
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        """Where the voter listens as a controller from now on."""
+        """New controller listeners of the voter."""
         self.k_raft_version_feature: KRaftVersionFeature = KRaftVersionFeature() if k_raft_version_feature is None else k_raft_version_feature
         """kraft.version levels the voter can run."""
 
@@ -138,7 +138,7 @@ class UpdateRaftVoterRequest(Message):
 
 
 class CurrentLeader(Message):
-    """Tagged: who leads the quorum now."""
+    """Tagged: the current leader of the quorum."""
 
     __slots__ = ("leader_id", "leader_epoch", "host", "port")
 
@@ -195,7 +195,7 @@ class UpdateRaftVoterResponse(Message):
         self.error_code: int = error_code
         """VOTER_NOT_FOUND, FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, …; 0 = recorded."""
         self.current_leader: CurrentLeader | None = current_leader
-        """Tagged: who leads the quorum now."""
+        """Tagged: the current leader of the quorum."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "UpdateRaftVoterResponse":

@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""What a consumer-group member told about itself (record type 5); a null value removes the member.
+"""Metadata of a consumer-group member (record type 5); a null value removes the member.
 
 Generated from protocol_specs/stored/consumer_group_member_metadata.json by `python -m minibroker.codegen`; do not edit.
 """

@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""What the leader of a classic consumer group assigns to one member, as SyncGroup carries it.
+"""Assignment of a member of a classic consumer group, as SyncGroup carries it.
 
 
 Versions:
@@ -62,7 +62,7 @@ class ConsumerProtocolAssignment(VersionedMessage):
         self.assigned_partitions: list[TopicPartition] = [] if assigned_partitions is None else assigned_partitions
         """Partitions the member shall read, grouped by topic."""
         self.user_data: bytes | None = user_data
-        """Whatever the assignor wants to pass on; null for nothing."""
+        """Data of the assignor; may be null."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "ConsumerProtocolAssignment":

@@ -1,6 +1,6 @@
 # fmt: off
 # ruff: noqa: E501
-"""What a classic consumer puts into JoinGroup as its protocol metadata; brokers read the topics from it.
+"""Subscription of a classic consumer, its protocol metadata in JoinGroup; brokers read the topics from it.
 
 
 Versions:
@@ -65,7 +65,7 @@ class ConsumerProtocolSubscription(VersionedMessage):
         self.topics: list[str] = [] if topics is None else topics
         """Topics subscribed to, by name."""
         self.user_data: bytes | None = user_data
-        """Whatever the assignor wants to pass on; null for nothing."""
+        """Data of the assignor; may be null."""
         self.owned_partitions: list[TopicPartition] = [] if owned_partitions is None else owned_partitions
         """v1+. Partitions the member holds while it joins again, grouped by topic."""
         self.generation_id: int = generation_id

@@ -23,12 +23,13 @@ Source: Kafka LogCleaner, LogCleanerManager.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from minibroker.clock import Clock
 from minibroker.errors import CorruptionError, MinibrokerError, StorageError
 from minibroker.ids import TopicPartition
+from minibroker.storage.cold import ColdError
 from minibroker.storage.compaction.cleaner_settings import CleanerMetrics, CleanerSettings
 from minibroker.storage.compaction.cleaning import Round
 from minibroker.storage.compaction.round_thread import CallSoon, RoundEnd, RoundThread
@@ -37,7 +38,7 @@ from minibroker.storage.compaction.survivors import LastRecord
 from minibroker.storage.log_manager import LogManager
 from minibroker.storage.partition_log import PartitionLog
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _NEVER_MS: Final = 1 << 62
 """`max.compaction.lag.ms` from here on is no limit."""
@@ -61,9 +62,11 @@ class LogCleaner:
         settings: Callable[[], CleanerSettings],
         run_after: Callable[[int, Callable[[], None]], Cancellable],
         call_soon: CallSoon,
+        run_in_slices: Callable[[Iterator[object]], None],
         on_failure: Callable[[StorageError], None] | None = None,
     ) -> None:
-        """`run_after` gets a delay (ms) and a call for the loop.
+        """`run_after` gets a delay (ms) and a call for the loop. `run_in_slices` runs a generator
+        to its end, a slice at a time (`minibroker.slices`).
 
         `on_failure` is told of a disk that refused.
         """
@@ -72,10 +75,14 @@ class LogCleaner:
         self._settings = settings
         self._run_after = run_after
         self._call_soon = call_soon
+        self._run_in_slices = run_in_slices
         self._on_failure = on_failure
         self._timer: Cancellable | None = None
         self._round: RoundThread | None = None
         self._is_closed = False
+        self._is_looking = False
+        self._is_wanted_again = False
+        # Was another look asked for while one is under way?
         self._uncleanable: dict[TopicPartition, PartitionLog] = {}
         # Where a log ended when it was looked at, and when (monotonic seconds).
         self._seen: dict[TopicPartition, tuple[int, float]] = {}
@@ -94,40 +101,43 @@ class LogCleaner:
 
     def look(self) -> None:
         """Begin a round over the dirtiest log that is due; without one, look again if it is only
-        time that is missing.
+        time that is missing. The logs are looked at in slices, so a round may begin later.
         """
         settings = self._settings()
         if self._round is not None or self._is_closed or not settings.is_enabled:
             return
+        self._is_wanted_again = self._is_looking
+        if not self._is_looking:
+            self._is_looking = True
+            self._run_in_slices(self._look(settings))
+
+    def _look(self, settings: CleanerSettings) -> Iterator[None]:
+        """Look at the logs, in steps of one log; at the end a round begins, or the timer."""
         now_ms = self._clock.now_ms()
-        dirtiest: tuple[float, PartitionLog, Candidate] | None = None
-        again_ms: list[int] = []
-        self.metrics.dirty_ratio_max = 0.0
         self.metrics.last_run_ms = now_ms
+        look = _Look(now_ms)
         self._forget_gone()
-        compacted = [one for one in self._logs.logs.values() if one.config.compact]
-        for log in compacted:
-            if log.name in self._uncleanable or log.is_deleted:
-                continue  # deleted: its directory failed while another log was looked at
-            try:
-                found = self._consider(log, settings, now_ms, again_ms)
-            except (MinibrokerError, OSError) as error:
-                self._judge(log, error)
-                again_ms.append(settings.backoff_ms)
-                continue
-            ratio = found.dirty_ratio
-            self.metrics.dirty_ratio_max = max(self.metrics.dirty_ratio_max, ratio)
-            is_due = found.is_worth_it(log.config.min_cleanable_dirty_ratio)
-            if is_due and (dirtiest is None or ratio > dirtiest[0]):
-                dirtiest = ratio, log, found
-        if dirtiest is None or dirtiest[1].is_deleted:
-            if again_ms:
-                self._arm(min(again_ms))
-            return
+        is_first = True
         try:
-            self._begin(dirtiest[1], dirtiest[2], settings, now_ms)
-        except (MinibrokerError, OSError) as error:
-            self._judge(dirtiest[1], error)
+            for log in [log for log in self._logs.logs.values() if log.config.compact]:
+                if not is_first:
+                    yield
+                    if self._is_closed:
+                        return
+                is_first = False
+                # Meanwhile it may be gone, or another one of that name.
+                if log.name not in self._uncleanable and not log.is_deleted:
+                    self._consider(log, settings, look)
+        finally:
+            self._is_looking = False
+        self.metrics.dirty_ratio_max = look.dirty_ratio_max
+        dirtiest = look.dirtiest
+        if self._is_wanted_again or (dirtiest is not None and dirtiest.is_deleted):
+            self.look()  # an append came, or the producers of a log, or the dirtiest log went
+        elif dirtiest is None:
+            if look.again_ms:
+                self._arm(min(look.again_ms))
+        elif not self._begin(dirtiest, settings, now_ms):
             self._arm(settings.backoff_ms)
 
     def _forget_gone(self) -> None:
@@ -140,19 +150,34 @@ class LogCleaner:
 
     def uncleanable(self) -> dict[str, tuple[int, int]]:
         """Log directory → how many partitions are set aside there, and their dirty bytes."""
-        found = {one.path: (0, 0) for one in self._logs.live_directories}
+        found = {live_directory.path: (0, 0) for live_directory in self._logs.live_directories}
         for log in self._uncleanable.values():
             count, dirty_bytes = found.get(log.log_directory, (0, 0))
             reached = log.segments.since(max(log.clean_offset or 0, log.log_start_offset))
-            closed = [one.size_bytes for one in reached if one is not log.active_segment]
+            closed = [
+                segment.size_bytes for segment in reached if segment is not log.active_segment
+            ]
             found[log.log_directory] = count + 1, dirty_bytes + sum(closed)
         return found
 
-    def _consider(
-        self, log: PartitionLog, settings: CleanerSettings, now_ms: int, again_ms: list[int]
-    ) -> Candidate:
-        """What a round over this log would do. Adds to `again_ms` when to ask again."""
-        config = log.config
+    def _consider(self, log: PartitionLog, settings: CleanerSettings, look: "_Look") -> None:
+        """Note in `look` whether this log is due, or when to ask again."""
+        try:
+            found = self._candidate(log, settings, look)
+        except ColdError as cold:
+            cold.load(self.look)  # its producers, to know what is stable
+        except (MinibrokerError, OSError) as error:
+            self._judge(log, error)
+            look.again_ms.append(settings.backoff_ms)
+        else:
+            is_due = found.is_worth_it(log.config.min_cleanable_dirty_ratio)
+            look.note(log, found.dirty_ratio, is_due=is_due)
+
+    def _candidate(self, log: PartitionLog, settings: CleanerSettings, look: "_Look") -> Candidate:
+        """Return the round that is possible over this log. Raises ColdError, StorageError,
+        OSError.
+        """
+        config, now_ms, again_ms = log.config, look.now_ms, look.again_ms
         if log.delete_old_segments(self._logs.high_watermark_of(log), now_ms):
             again_ms.append(0)
         elif log.may_expire():
@@ -160,6 +185,7 @@ class LogCleaner:
         if log.log_end_offset in {log.clean_offset, log.log_start_offset}:
             self._seen.pop(log.name, None)
             return _NOTHING  # the usual, found without a look at producers and segments
+        log.require_producers()
         facts = self._facts_of(log)
         found = candidate_of(facts, now_ms)
         if found.is_reset:
@@ -197,7 +223,7 @@ class LogCleaner:
         )
 
     def _would_be_due(self, facts: LogFacts, now_ms: int) -> bool:
-        """Whether the log were due if its active segment were closed."""
+        """Return whether the log were due if its active segment were closed."""
         if facts.stable_end < facts.log_end_offset or facts.segments[-1].size_bytes == 0:
             return False
         behind = _End(facts.log_end_offset)
@@ -216,15 +242,19 @@ class LogCleaner:
         return int(max(0.0, since_s + idle_ms / 1000 - now_s) * 1000 + 0.5)
 
     def _set_aside(self, log: PartitionLog, error: Exception) -> None:
-        _log.error("%s is not compacted any more before the next start: %s", log.name, error)
+        logger.error("%s is not compacted any more before the next start: %s", log.name, error)
         self._uncleanable[log.name] = log
 
     # --- a round --------------------------------------------------------------------------------
 
-    def _begin(
-        self, log: PartitionLog, found: Candidate, settings: CleanerSettings, now_ms: int
-    ) -> None:
-        work = plan_round(log, found, now_ms)
+    def _begin(self, log: PartitionLog, settings: CleanerSettings, now_ms: int) -> bool:
+        """Begin a round over this log, as it is now; False where it cannot be begun."""
+        try:
+            found = candidate_of(self._facts_of(log), now_ms)
+            work = plan_round(log, found, now_ms)
+        except (MinibrokerError, OSError) as error:
+            self._judge(log, error)
+            return False
         self.metrics.max_delay_ms = found.delay_ms
         self._round = RoundThread(
             work,
@@ -232,10 +262,11 @@ class LogCleaner:
             clock=self._clock,
             files=self._logs.disk.files,
             call_soon=self._call_soon,
-            run_later=self._logs.disk.run_later,
+            run_later=self._logs.disk.of(log.log_directory).run_later,
             on_end=self._ended,
         )
         self._round.start()
+        return True
 
     def _ended(self, end: RoundEnd) -> None:
         """On the loop: the round is over. What it did counts no more when the logs are closed."""
@@ -247,7 +278,7 @@ class LogCleaner:
         log = end.work.log
         if end.end_offset is not None and not log.is_deleted:
             log.clean_offset = min(end.end_offset, log.log_end_offset)
-            self._logs.disk.run_later(self._logs.checkpoint_now)
+            self._logs.checkpoint_directory_later(log.log_directory)
             self._note_round(end, end.end_offset)
         if end.end_offset is not None or log.is_deleted:
             self.look()
@@ -257,14 +288,17 @@ class LogCleaner:
         self._arm(self._settings().backoff_ms)
 
     def _judge(self, log: PartitionLog, error: Exception) -> None:
-        """What went wrong is the log's, and it is set aside; or its disk's, and passes or lasts."""
+        """Set a log aside for its own error, or wait for its disk.
+
+        An error of the disk may pass or last.
+        """
         cause = error.__cause__ if isinstance(error, StorageError) else error
         if not isinstance(cause, OSError):
             if not isinstance(cause, CorruptionError):
-                _log.error("compaction of %s failed", log.name, exc_info=error)
+                logger.error("compaction of %s failed", log.name, exc_info=error)
             self._set_aside(log, error)
             return
-        _log.error("compaction of %s failed: %s", log.name, error)
+        logger.error("compaction of %s failed: %s", log.name, error)
         if isinstance(error, StorageError):
             failure = error
         else:
@@ -282,7 +316,7 @@ class LogCleaner:
         metrics.last_round_s = end.elapsed_s
         metrics.map_utilization = stats.map_utilization
         metrics.recopy_ratio = stats.bytes_written / max(stats.bytes_read, 1)
-        _log.info(
+        logger.info(
             "compacted %s, offsets %d to %d: %d bytes became %d, %d records became %d, in %.1f s",
             end.work.log.name,
             end.work.first_dirty_offset,
@@ -294,7 +328,7 @@ class LogCleaner:
             end.elapsed_s,
         )
         if stats.invalid_count:
-            _log.warning(
+            logger.warning(
                 "%d records without a key were dropped from %s",
                 stats.invalid_count,
                 end.work.log.name,
@@ -317,6 +351,23 @@ class LogCleaner:
             self._round = None
 
 
+class _Look:
+    """One look at the logs: the dirtiest one that is due, and when to look again."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.again_ms: list[int] = []
+        self.dirty_ratio_max = 0.0
+        self.dirtiest: PartitionLog | None = None
+        self._dirtiest_ratio = 0.0
+
+    def note(self, log: PartitionLog, dirty_ratio: float, *, is_due: bool) -> None:
+        """Note the dirty share of a log."""
+        self.dirty_ratio_max = max(self.dirty_ratio_max, dirty_ratio)
+        if is_due and (self.dirtiest is None or dirty_ratio > self._dirtiest_ratio):
+            self.dirtiest, self._dirtiest_ratio = log, dirty_ratio
+
+
 class _End:
     """Stands behind the active segment, where the next one would begin."""
 
@@ -328,11 +379,11 @@ class _End:
 
 
 def plan_round(log: PartitionLog, found: Candidate, now_ms: int) -> Round:
-    """What a round has to know of the log, which goes on meanwhile. Raises StorageError, OSError.
+    """Return a round's facts of the log, which may change meanwhile. Raises StorageError, OSError.
 
     Called on the log's thread.
     """
-    segments = [one for one in log.segments if one.base_offset < found.end_offset]
+    segments = [segment for segment in log.segments if segment.base_offset < found.end_offset]
     start = found.first_dirty_offset
     floor = log.segments.floor(start)
     last_records = {
@@ -348,5 +399,5 @@ def plan_round(log: PartitionLog, found: Candidate, now_ms: int) -> Round:
         position,
         last_records,
         now_ms,
-        log.truncation_count,
+        log.generation,
     )

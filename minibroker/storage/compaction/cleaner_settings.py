@@ -23,7 +23,7 @@ class CleanerSettings(NamedTuple):
 
 
 def cleaner_settings(broker: "BrokerConfig") -> CleanerSettings:
-    """What the broker's configuration says of compaction."""
+    """Return the settings of compaction from the broker's configuration."""
     return CleanerSettings(
         broker.log_cleaner_enable and broker.log_cleaner_threads > 0,
         broker.integer("log.cleaner.dedupe.buffer.size"),
@@ -37,8 +37,9 @@ def cleaner_settings(broker: "BrokerConfig") -> CleanerSettings:
 
 
 class CleanerMetrics:
-    """What Kafka shows of its cleaner, of the last round and of all; what was set aside
-    `LogCleaner.uncleanable` knows.
+    """Kafka's metrics of the cleaner, of the last round and of all.
+
+    `LogCleaner.uncleanable` knows the logs that were set aside.
     """
 
     __slots__ = (

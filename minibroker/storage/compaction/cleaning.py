@@ -55,10 +55,10 @@ class Pace(Protocol):
 
 
 class Round(NamedTuple):
-    """What a round is about; made on the log's thread, read on any.
+    """The facts of a round; made on the log's thread, read on any.
 
     `segments`: those below `end_offset`, ascending. `start_position`: where in the segment that
-    holds `first_dirty_offset` the walk may begin. `now_ms`: wall clock. `truncation_count`: the
+    holds `first_dirty_offset` the walk may begin. `now_ms`: wall clock. `generation`: the
     log's, when the round was made.
     """
 
@@ -69,7 +69,7 @@ class Round(NamedTuple):
     start_position: int
     last_records: dict[int, LastRecord]
     now_ms: int
-    truncation_count: int
+    generation: int
 
     def replace_segments(self, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
         """Put finished segments in the place of `old`, if these are still what was read.
@@ -77,7 +77,7 @@ class Round(NamedTuple):
         Called on the log's thread. False: nothing changed. Raises StorageError.
         """
         log = self.log
-        is_as_it_was = not log.is_deleted and log.truncation_count == self.truncation_count
+        is_as_it_was = not log.is_deleted and log.generation == self.generation
         return is_as_it_was and log.replace_segments(cleaned, old)
 
 
@@ -158,7 +158,9 @@ class Cleaning:
         segment's time, less `delete.retention.ms`.
         """
         clean = [
-            one for one in self._work.segments if one.base_offset < self._work.first_dirty_offset
+            segment
+            for segment in self._work.segments
+            if segment.base_offset < self._work.first_dirty_offset
         ]
         if not clean:
             return 0
@@ -218,15 +220,19 @@ class Cleaning:
 
     def _groups(self, end_offset: int) -> list[list[Segment]]:
         work = self._work
-        segments = {one.base_offset: one for one in work.segments if one.base_offset < end_offset}
+        segments = {
+            segment.base_offset: segment
+            for segment in work.segments
+            if segment.base_offset < end_offset
+        }
         facts = [
             GroupFacts(
-                one.base_offset,
-                one.size_bytes,
-                self._size_of(one.path(names.OFFSET_INDEX)),
-                self._size_of(one.path(names.TIME_INDEX)),
+                segment.base_offset,
+                segment.size_bytes,
+                self._size_of(segment.path(names.OFFSET_INDEX)),
+                self._size_of(segment.path(names.TIME_INDEX)),
             )
-            for one in segments.values()
+            for segment in segments.values()
         ]
         groups = group_segments(
             facts,
@@ -236,7 +242,7 @@ class Cleaning:
             offset_span_max=RELATIVE_OFFSET_MAX,
             count_max=GROUP_SEGMENTS_MAX,
         )
-        return [[segments[one.base_offset] for one in group] for group in groups]
+        return [[segments[planned.base_offset] for planned in group] for group in groups]
 
     def _size_of(self, path: str) -> int:
         try:
@@ -275,7 +281,7 @@ class Cleaning:
 
     def _end_of(self, segment: Segment) -> int:
         """The base offset of the segment behind it."""
-        bases = [one.base_offset for one in self._work.segments]
+        bases = [segment.base_offset for segment in self._work.segments]
         place = bases.index(segment.base_offset) + 1
         return bases[place] if place < len(bases) else self._work.end_offset
 

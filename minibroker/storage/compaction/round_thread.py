@@ -16,11 +16,11 @@ from minibroker.storage.compaction.cleaner_settings import CleanerSettings
 from minibroker.storage.compaction.cleaning import Cleaning, CleaningAborted, Round, RoundStats
 from minibroker.storage.compaction.offset_map import OffsetMap
 from minibroker.storage.compaction.pace import BoundedPace, napper, quick_switches
-from minibroker.storage.disk import RunLater
 from minibroker.storage.files import Files
 from minibroker.storage.segment import Segment
+from minibroker.storage.windows import RunLater
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 THREAD_NAME: Final = "minibroker-log-cleaner"
 CHUNK_BYTES_MIN: Final = 64 << 10
@@ -108,7 +108,7 @@ class RoundThread:
             with quick_switches():
                 end_offset = cleaning.run()
         except CleaningAborted as reason:
-            _log.info("the compaction of %s was given up: %s", self._work.log.name, reason)
+            logger.info("the compaction of %s was given up: %s", self._work.log.name, reason)
         except Exception as failure:  # the root of a thread: whatever it is, it is told
             error = failure
         elapsed_s = self._clock.monotonic_s() - started_s
@@ -116,7 +116,7 @@ class RoundThread:
         try:
             self._call_soon(lambda: self._on_end(end))
         except RuntimeError:
-            _log.debug("the broker stopped during the compaction of %s", self._work.log.name)
+            logger.debug("the broker stopped during the compaction of %s", self._work.log.name)
 
     def _cleaning(self) -> Cleaning:
         settings = self._settings

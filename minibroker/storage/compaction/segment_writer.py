@@ -9,20 +9,21 @@ Differs from Kafka, which adds at most one index entry per buffer it writes: her
 compacted segment is as dense as that of any other.
 """
 
-from struct import Struct
 from typing import Final
 
 from minibroker.errors import CorruptionError
 from minibroker.storage import names
+from minibroker.storage.disk import Disk
 from minibroker.storage.files import Buffer, Files
+from minibroker.storage.index_file import IndexFile
+from minibroker.storage.index_rule import IndexRule
+from minibroker.storage.offset_index import OffsetIndex
 from minibroker.storage.segment import RELATIVE_OFFSET_MAX
-from minibroker.storage.time_index import NO_TIMESTAMP
+from minibroker.storage.time_index import TimeIndex
 from minibroker.storage.txn_index import AbortedTransaction, encode_entry
 
 SYNC_BYTES: Final = 8 << 20
 """Synced as it grows: a whole segment at once would hold up everybody who writes to the disk."""
-_OFFSET_ENTRY: Final = Struct(">ii")
-_TIME_ENTRY: Final = Struct(">qi")
 
 
 class SegmentWriter:
@@ -30,15 +31,14 @@ class SegmentWriter:
 
     __slots__ = (
         "_base_offset",
-        "_bytes_since_entry",
         "_directory",
+        "_disk",
         "_files",
         "_index_interval_bytes",
         "_log",
-        "_max_timestamp",
         "_offset_index",
-        "_offset_of_max",
         "_pending",
+        "_rule",
         "_size_bytes",
         "_synced_bytes",
         "_time_index",
@@ -53,19 +53,18 @@ class SegmentWriter:
         self._directory = directory
         self._base_offset = base_offset
         self._index_interval_bytes = index_interval_bytes
-        self._bytes_since_entry = 0
         self._size_bytes = self._written_bytes = self._synced_bytes = 0
-        self._max_timestamp = NO_TIMESTAMP
-        self._offset_of_max = base_offset
-        self._offset_index = bytearray()
-        self._time_index = bytearray()
         self._pending: list[Buffer] = []
         self._remove_files()
+        self._rule = IndexRule(base_offset)
+        self._disk = Disk(files)
+        self._offset_index = OffsetIndex(self._disk, self._path(names.OFFSET_INDEX), base_offset)
+        self._time_index = TimeIndex(self._disk, self._path(names.TIME_INDEX), base_offset)
         self._log = files.open(self._path(names.LOG), create=True)
 
     @property
     def size_bytes(self) -> int:
-        """What was added, written or not."""
+        """Return the bytes that were added, written or not."""
         return self._size_bytes
 
     def _path(self, suffix: str) -> str:
@@ -88,26 +87,13 @@ class SegmentWriter:
                 f"offset {last_offset} is beyond the reach of a segment that begins at "
                 f"{self._base_offset}"
             )
-        if max_timestamp > self._max_timestamp:
-            self._max_timestamp = max_timestamp
-            self._offset_of_max = last_offset
-        if self._bytes_since_entry > self._index_interval_bytes:
-            relative = last_offset - self._base_offset
-            self._offset_index += _OFFSET_ENTRY.pack(relative, self._size_bytes)
-            self._add_time()
-            self._bytes_since_entry = 0
         size = len(batch)
-        self._bytes_since_entry += size
+        if self._rule.note(last_offset, max_timestamp, size, self._index_interval_bytes):
+            self._rule.add_entry(
+                self._offset_index, self._time_index, last_offset, self._size_bytes
+            )
         self._size_bytes += size
         self._pending.append(batch)
-
-    def _add_time(self) -> None:
-        """An entry for the largest timestamp, if it is larger than the last entry's."""
-        index = self._time_index
-        last = _TIME_ENTRY.unpack_from(index, len(index) - _TIME_ENTRY.size)[0] if index else -1
-        if self._max_timestamp > last:
-            relative = self._offset_of_max - self._base_offset
-            index += _TIME_ENTRY.pack(self._max_timestamp, relative)
 
     def write(self) -> int:
         """Hand what was added to the system; how many bytes."""
@@ -131,12 +117,20 @@ class SegmentWriter:
         self.write()
         self._files.sync(self._log)
         self._close()
-        self._add_time()
-        self._write_file(names.OFFSET_INDEX, bytes(self._offset_index))
-        self._write_file(names.TIME_INDEX, bytes(self._time_index))
+        self._rule.finish(self._time_index)
+        try:
+            self._write_index(self._offset_index)
+            self._write_index(self._time_index)
+        finally:
+            self._disk.close()
         if aborted:
             self._write_file(names.TXN_INDEX, b"".join(map(encode_entry, aborted)))
         self._files.set_modified_ms(self._path(names.LOG), modified_ms)
+
+    def _write_index(self, index: IndexFile) -> None:
+        index.create()
+        index.write()
+        self._files.sync(self._disk.handles.get(index.path))
 
     def _write_file(self, suffix: str, content: bytes) -> None:
         handle = self._files.open(self._path(suffix), create=True)
@@ -150,6 +144,7 @@ class SegmentWriter:
     def discard(self) -> None:
         """Remove what was written: it is not wanted any more."""
         self._close()
+        self._disk.close()
         self._remove_files()
 
     def _close(self) -> None:

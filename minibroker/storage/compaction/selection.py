@@ -1,4 +1,4 @@
-"""Which log is compacted next, and how far: rules over offsets, sizes and times, nothing else.
+"""The log to compact next, and how far: rules over offsets, sizes and times only.
 
     | clean            | dirty, may be compacted     | may not            |
     ^ log start        ^ first dirty offset          ^ end offset         ^ log end
@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 
 class SegmentFacts(Protocol):
-    """What a segment tells; looked up when asked, which may read the disk."""
+    """Facts of a segment; looked up when asked, which may read the disk."""
 
     @property
     def base_offset(self) -> int: ...
@@ -48,8 +48,10 @@ class LogFacts(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What a round over a log would do. `is_reset`: the checkpoint did not fit the log and counts
-    as none. `delay_ms`: how much longer than `max.compaction.lag.ms` a record has waited.
+    """The work of a round over a log.
+
+    `is_reset`: the checkpoint did not fit the log and counts as none. `delay_ms`: how much longer
+    than `max.compaction.lag.ms` a record has waited.
     """
 
     first_dirty_offset: int
@@ -72,7 +74,7 @@ class Candidate(NamedTuple):
 
 
 def candidate_of(facts: LogFacts, now_ms: int) -> Candidate:
-    """What a round over this log would do now."""
+    """Return the work of a round over this log now."""
     start = facts.log_start_offset
     first_dirty = start if facts.checkpoint is None else facts.checkpoint
     # DeleteRecords passed it, or the log lost its end.
@@ -94,11 +96,11 @@ def candidate_of(facts: LogFacts, now_ms: int) -> Candidate:
     return Candidate(
         first_dirty,
         end_base,
-        sum(one.size_bytes for one in facts.segments if one.base_offset < first_dirty),
+        sum(segment.size_bytes for segment in facts.segments if segment.base_offset < first_dirty),
         sum(
-            one.size_bytes
-            for one in _from_floor(facts.segments, min(first_dirty, end_base))
-            if one.base_offset < end_base
+            segment.size_bytes
+            for segment in _from_floor(facts.segments, min(first_dirty, end_base))
+            if segment.base_offset < end_base
         ),
         is_reset,
         _delay_ms(dirty, facts.max_lag_ms, now_ms),

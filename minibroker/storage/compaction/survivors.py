@@ -1,4 +1,4 @@
-"""What is left of a batch after compaction: batch in, batch out.
+"""The rest of a batch after compaction: batch in, batch out.
 
 Second pass of a round. Of every batch, in order:
 
@@ -68,13 +68,11 @@ from minibroker.storage.compaction.transactions import CleanedTransactions
 _UINT32: Final = Struct(">I")
 _KEPT_FLAGS: Final = APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
 GONE: Final = b""
-"""What is left of a batch of which nothing is left."""
+"""The result for a batch without any record left."""
 
 
 class LastRecord(NamedTuple):
-    """What a partition knows of a producer: where its newest batch ends (-1: only a marker is
-    known), and its epoch.
-    """
+    """A producer's state: the end of its newest batch (-1: only a marker is known), its epoch."""
 
     last_offset: int
     epoch: int
@@ -123,7 +121,7 @@ class Survivors:
     def of_batch(
         self, chunk: bytes, position: int, header: BatchHeader, *, keeps_old_tombstones: bool
     ) -> bytes | bytearray | None:
-        """What to write instead of the batch at `position`: None: itself; `GONE`: nothing.
+        """Return the bytes that replace the batch at `position`; None keeps it, `GONE` drops it.
 
         `keeps_old_tombstones`: the segment is young, tombstones of format 0 and 1 stay. Batches
         have to come in the order of the log. Raises CorruptionError.

@@ -1,4 +1,4 @@
-"""Which transactions a walk over the log is inside of: what may go, and which markers still matter.
+"""Open transactions along a walk over the log: records to drop, and markers that still matter.
 
 Both passes of a round tell it every batch in order. Records of aborted transactions go at once,
 whatever their keys. A marker may go (after its delete horizon) once no batch of its transaction is

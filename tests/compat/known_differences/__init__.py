@@ -1,8 +1,7 @@
-"""Where minibroker, Kafka 3.9.1 and Kafka 4.4.0 do not answer the same, and why that is right.
+"""The places where minibroker, Kafka 3.9.1 and Kafka 4.4.0 answer differently, with the reason.
 
-A line here is a promise in both directions: each place it names must differ, with just the values
-it states, in every version it names. A difference that is gone fails the test until its line is
-gone as well. One module per group of APIs.
+A line here is checked in both directions: each place that it names must differ, with exactly these
+values, in every version that it names. A stale line fails the test. One module per group of APIs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Keys of configurations: those that one of Kafka 3.9.1 and 4.4.0 lacks, and what is not served."""
+"""Keys of configurations: keys that one of Kafka 3.9.1 and 4.4.0 lacks, and keys that are not
+served.
+"""
 
 from __future__ import annotations
 

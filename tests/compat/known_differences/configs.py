@@ -1,4 +1,4 @@
-"""Known differences of configurations: the keys and defaults of 3.9 and 4.4, and who asks for them.
+"""Known differences of configurations: the keys and defaults of 3.9 and 4.4.
 
 minibroker's tables are those of 3.9.1 (`test_config_tables.py` holds every key against it), since
 its files and znodes are 3.9's, too.
@@ -36,7 +36,9 @@ FOREVER, HOUR = "9223372036854775807", "3600000"
 
 
 def _keys_of_one(scenario: str, keys: dict[str, tuple[str, ...]], since: int) -> list[Known]:
-    """The keys that one Kafka lacks; `keys` is release → where its own keys begin."""
+    """Return the differences of keys that only one Kafka has; `keys` is release → places of its
+    keys.
+    """
     return [
         Lacking(scenario, keys[KAFKA_39], _KEYS_39, KAFKA_44, KAFKA_39, since),
         Lacking(scenario, keys[KAFKA_44], _KEYS_44, KAFKA_39, KAFKA_39, since),
@@ -72,7 +74,7 @@ def _topic(scenario: str, *results: str, since: int = 5) -> list[Known]:
 
 
 def _cluster_min_isr(scenario: str, table: str) -> list[Known]:
-    """The layer below `min.insync.replicas` that 4.4 has with ELR."""
+    """Return the layer below `min.insync.replicas` that 4.4 has with ELR."""
     return [
         Difference(scenario, (f"{table}.synonyms.length",), _ELR, ours=1, kafka_44=2, since=1),
         Difference(
@@ -121,7 +123,7 @@ _BROKER = "broker.results[0].configs"
 def _broker(
     key: str, field: str, reason: str, ours: Any, *, kafka_44: Any, since: int = 1
 ) -> Known:
-    """One field of one key of the broker, which 3.9 has as minibroker."""
+    """Return a difference in one field of one key of the broker; 3.9 answers as minibroker does."""
     place = f"{_BROKER}.{key}.{field}:"
     return Difference(
         "describe_configs_broker", (place,), reason, ours, kafka_44=kafka_44, since=since
@@ -129,7 +131,7 @@ def _broker(
 
 
 def _broker_default(key: str, ours: str, kafka_44: str) -> Known:
-    """A default of the broker, which is shown as the value and as the layer below it."""
+    """Return a difference in a default of the broker: in its value and in the layer below."""
     places = (f"{_BROKER}.{key}.value:", f"{_BROKER}.{key}.synonyms[0].value:")
     return Difference(
         "describe_configs_broker", places, _DEFAULTS_39, ours, kafka_44=kafka_44, since=1
@@ -155,7 +157,6 @@ _BROKERS: list[Known] = [
             ("remote.log.manager.expiration.thread.pool.size", "-1", "10"),
             ("num.recovery.threads.per.data.dir", "1", "2"),
             ("log.message.timestamp.after.max.ms", FOREVER, HOUR),
-            ("group.coordinator.rebalance.protocols", "classic", "classic,consumer,streams"),
             ("group.coordinator.threads", "1", "4"),
             ("group.coordinator.append.linger.ms", "10", "-1"),
             (
@@ -220,6 +221,18 @@ _BROKERS: list[Known] = [
         _DEFAULTS_39,
         lacked_by=KAFKA_39,
         followed=KAFKA_39,
+        since=1,
+    ),
+    Difference(
+        "describe_configs_broker",
+        (
+            f"{_BROKER}.group.coordinator.rebalance.protocols.value:",
+            f"{_BROKER}.group.coordinator.rebalance.protocols.synonyms[0].value:",
+        ),
+        "consumer groups are served by default, as in Kafka 4, groups of streams are not",
+        ours="classic,consumer",
+        kafka_39="classic",
+        kafka_44="classic,consumer,streams",
         since=1,
     ),
     *(

@@ -1,4 +1,4 @@
-"""Known differences of topics and metadata. What topics are configured with: `configs`."""
+"""Known differences of topics and metadata. Their configurations are in `configs`."""
 
 from __future__ import annotations
 

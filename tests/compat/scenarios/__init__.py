@@ -19,7 +19,7 @@ NEWEST = 99
 
 
 class Scenario(NamedTuple):
-    """What is run, and where it makes sense."""
+    """A scenario, with the versions and brokers that it runs on."""
 
     api: str
     name: str
@@ -27,9 +27,9 @@ class Scenario(NamedTuple):
     max_version: int
     talk: Callable[[Dialogue], None]
     peer: str | None
-    """`3.9.1` or `4.4.0` when only that one can be asked, else None."""
+    """`3.9.1` or `4.4.0` if only that Kafka can be asked, else None."""
     because: str | None
-    """Why the other one cannot be asked: it has no answer, or another one each time."""
+    """Reason why the other Kafka cannot be asked: no answer, or another one each time."""
 
 
 SCENARIOS: list[Scenario] = []
@@ -45,7 +45,7 @@ def scenario(
 ) -> Callable[[Callable[[Dialogue], None]], Callable[[Dialogue], None]]:
     """Register the function below as a scenario of `api`, for its versions `since` … `until`.
 
-    Both Kafkas are asked, unless `peer` names one `because` the other cannot be.
+    Both Kafkas are asked, unless `peer` names one; `because` says why.
     """
 
     def register(talk: Callable[[Dialogue], None]) -> Callable[[Dialogue], None]:
@@ -56,7 +56,7 @@ def scenario(
 
 
 def load_all() -> list[Scenario]:
-    """Import every module of this package; returns what they registered, by module and place."""
+    """Import every module of this package; return their scenarios, by module and place."""
     for module in sorted(iter_modules(__path__), key=lambda found: found.name):
         import_module(f"{__name__}.{module.name}")
     return SCENARIOS

@@ -1,4 +1,4 @@
-"""What administrators ask for beside topics, configurations and quotas."""
+"""Requests of administrators, without topics, configurations and quotas."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ CLIENT = {"client_software_name": "wire", "client_software_version": "1.0"}
 
 
 def features_of(talk: Dialogue, version: int = 4) -> dict[str, Any]:
-    """What ApiVersions says of the features that minibroker runs."""
+    """Return the features in ApiVersions that minibroker serves."""
     answer = talk.quietly("api_versions", version, **CLIENT)
     return {
         "supported": sorted(
-            (one["name"], one["min_version"], one["max_version"])
-            for one in answer["supported_features"]
-            if one["name"] in SERVED_FEATURES
+            (feature["name"], feature["min_version"], feature["max_version"])
+            for feature in answer["supported_features"]
+            if feature["name"] in SERVED_FEATURES
         ),
         "finalized": sorted(
-            (one["name"], one["min_version_level"], one["max_version_level"])
-            for one in answer["finalized_features"]
-            if one["name"] in SERVED_FEATURES
+            (feature["name"], feature["min_version_level"], feature["max_version_level"])
+            for feature in answer["finalized_features"]
+            if feature["name"] in SERVED_FEATURES
         ),
         "epoch is known": answer["finalized_features_epoch"] >= 0,
     }
 
 
 def level_of(talk: Dialogue, name: str) -> int:
-    """The level in force, 0 when there is none."""
-    levels: dict[str, int] = {one[0]: one[2] for one in features_of(talk)["finalized"]}
+    """Return the current level, 0 if there is none."""
+    levels: dict[str, int] = {feature[0]: feature[2] for feature in features_of(talk)["finalized"]}
     return levels.get(name, 0)
 
 
 def wait_for_level(talk: Dialogue, level: int) -> None:
-    """Until `transaction.version` has it: Kafka's brokers hear of a change later."""
+    """Wait until `transaction.version` has this level: Kafka's brokers learn of a change later."""
     talk.wait_until(lambda: level_of(talk, "transaction.version") == level, f"level {level}")
 
 
@@ -50,7 +50,7 @@ def api_versions_features(talk: Dialogue) -> None:
 
 
 def update(talk: Dialogue, label: str, *wanted: tuple[str, int, int], **more: Any) -> None:
-    """Ask for levels; version 0 knows only whether a level may fall."""
+    """Ask for levels; in version 0 a request only says whether a level may fall."""
     updates = [
         {
             "feature": name,
@@ -107,8 +107,10 @@ SET, DELETE = 0, 1
 def elr_of(talk: Dialogue) -> tuple[Any, Any]:
     """Return the range of eligible leader replicas in ApiVersions, and the level in force."""
     answer = talk.quietly("api_versions", 4, **CLIENT)
-    ranges = {one["name"]: one for one in answer["supported_features"]}
-    levels = {one["name"]: one["max_version_level"] for one in answer["finalized_features"]}
+    ranges = {feature["name"]: feature for feature in answer["supported_features"]}
+    levels = {
+        feature["name"]: feature["max_version_level"] for feature in answer["finalized_features"]
+    }
     return (ranges[ELR]["min_version"], ranges[ELR]["max_version"]), levels.get(ELR, 0)
 
 
@@ -128,7 +130,7 @@ def min_isr_layers(talk: Dialogue, kind: int, name: str) -> Any:
 
 @scenario("update_features", since=1, peer="4.4.0", because=NO_FEATURES)
 def update_features_eligible_leader_replicas(talk: Dialogue) -> None:
-    """In force, the cluster alone has `min.insync.replicas`; a new cluster of 4.4 begins so."""
+    """At this level only the cluster has `min.insync.replicas`; a new cluster of 4.4 begins so."""
     _, before = elr_of(talk)
     update(talk, "too new", (ELR, 2, UPGRADE))
     try:
@@ -179,7 +181,7 @@ def describe_acls_disabled(talk: Dialogue) -> None:
 
 @scenario("create_acls")
 def create_acls_disabled(talk: Dialogue) -> None:
-    one = {
+    binding = {
         "resource_type": TOPIC,
         "resource_name": "t",
         "principal": "User:alice",
@@ -187,14 +189,14 @@ def create_acls_disabled(talk: Dialogue) -> None:
         "operation": READ,
         "permission_type": ALLOW,
     }
-    talk.ask("one", creations=[one])
-    talk.ask("the same twice", creations=[one, one])
+    talk.ask("one", creations=[binding])
+    talk.ask("the same twice", creations=[binding, binding])
     talk.ask("none", creations=[])
     for code in STRANGE_CODES:
         for field in ("resource_type", "operation", "permission_type"):
-            talk.ask(f"{field} {code}", creations=[one, {**one, field: code}])
+            talk.ask(f"{field} {code}", creations=[binding, {**binding, field: code}])
         if talk.version:
-            strange = {**one, "resource_pattern_type": code}
+            strange = {**binding, "resource_pattern_type": code}
             talk.ask(f"pattern type {code}", creations=[strange])
 
 
@@ -259,25 +261,25 @@ SHA_256, SHA_512 = 1, 2
 def upsertion(
     name: str, mechanism: int = SHA_256, iterations: int = 4096, **fields: Any
 ) -> dict[str, Any]:
-    """A credential to set."""
+    """Return a credential to set."""
     made = {"salt": b"salt", "salted_password": b"p" * 32, **fields}
     return {"name": name, "mechanism": mechanism, "iterations": iterations, **made}
 
 
 def deletion(name: str, mechanism: int = SHA_256) -> dict[str, Any]:
-    """A credential to remove."""
+    """Return a credential to remove."""
     return {"name": name, "mechanism": mechanism}
 
 
 def scram_of(talk: Dialogue, user: str) -> list[tuple[int, int]]:
-    """Mechanism and iterations of what a user has; Kafka 4 keeps them in no order."""
+    """Return mechanism and iterations of a user, sorted: Kafka 4 keeps them in no order."""
     answer = talk.quietly("describe_user_scram_credentials", 0, users=[{"name": user}])
     infos = answer["results"][0]["credential_infos"]
     return sorted((info["mechanism"], info["iterations"]) for info in infos)
 
 
 def wait_for_scram(talk: Dialogue, user: str, *expected: tuple[int, int]) -> None:
-    """Until the broker tells what was set: Kafka 4 a moment after its answer."""
+    """Wait until the broker shows the new credentials: Kafka 4 a moment after its answer."""
     talk.wait_until(lambda: scram_of(talk, user) == list(expected), f"credentials of {user}")
 
 
@@ -303,8 +305,8 @@ def alter_user_scram_credentials_both_mechanisms(talk: Dialogue) -> None:
     user = talk.topic("user")
     both = [upsertion(user), upsertion(user, SHA_512)]
     talk.ask("both at once", upsertions=both, deletions=[])
-    for one in both:
-        talk.quietly("alter_user_scram_credentials", 0, upsertions=[one], deletions=[])
+    for credential in both:
+        talk.quietly("alter_user_scram_credentials", 0, upsertions=[credential], deletions=[])
     wait_for_scram(talk, user, (SHA_256, 4096), (SHA_512, 4096))
     talk.ask("one set, one away", upsertions=[upsertion(user, SHA_512)], deletions=[deletion(user)])
     talk.quietly("alter_user_scram_credentials", 0, upsertions=[], deletions=[deletion(user)])
@@ -367,7 +369,7 @@ ABSENT_BROKER = 5
 def elect(
     talk: Dialogue, label: str, topics: dict[str, list[int]] | None, kind: int = PREFERRED
 ) -> None:
-    """Ask for elections; version 0 knows of one kind."""
+    """Ask for elections; version 0 has only one kind."""
     asked = None
     if topics is not None:
         asked = [{"topic": name, "partitions": ids} for name, ids in topics.items()]
@@ -395,15 +397,15 @@ def elect_leaders_that_lead(talk: Dialogue) -> None:
 
 
 def leader_epoch_of(talk: Dialogue, name: str) -> int:
-    """Of partition 0."""
+    """Return the leader epoch of partition 0."""
     partitions = talk.metadata_of(name)["partitions"]
-    return int(min(partitions, key=lambda one: one["partition_index"])["leader_epoch"])
+    return int(min(partitions, key=lambda partition: partition["partition_index"])["leader_epoch"])
 
 
 def reassign(
     talk: Dialogue, label: str, *moves: tuple[str, int, list[int] | None], **more: Any
 ) -> None:
-    """Ask for moves: topic, partition, replicas (None: take it back)."""
+    """Ask for moves: topic, partition, replicas (None: cancel)."""
     topics: dict[str, list[dict[str, Any]]] = {}
     for name, index, replicas in moves:
         topics.setdefault(name, []).append({"partition_index": index, "replicas": replicas})

@@ -56,7 +56,7 @@ def api_versions_bad_client_name(talk: Dialogue) -> None:
 
 @scenario("api_versions", until=0)
 def api_versions_too_new(talk: Dialogue) -> None:
-    """Version 42: header 0 and the v0 body with error 35, byte for byte (ranges aside)."""
+    """Version 42 gets header 0 and the v0 body with error 35, byte for byte but for the ranges."""
     header = request_header(18, 42, 77, "wire", is_flexible=True)
     talk.client.send_frame(header + b"\x05wire\x041.0\x00")
     answer = talk.client.receive_frame()
@@ -116,7 +116,7 @@ def metadata_illegal_names(talk: Dialogue) -> None:
 
 @scenario("metadata")
 def metadata_known_and_unknown(talk: Dialogue) -> None:
-    """The order of the answer is the broker's own, so it is sorted here."""
+    """The order of the answer differs by broker, so it is sorted here."""
     known = talk.make_topic("known")
     fields = {"allow_auto_topic_creation": False} if talk.version >= 4 else {}
     names = [known, "bad name"] + ([talk.topic("unknown")] if fields else [])
@@ -145,7 +145,7 @@ def metadata_topic_operations(talk: Dialogue) -> None:
 
 @scenario("metadata", since=10)
 def metadata_topic_id(talk: Dialogue) -> None:
-    """v10 and v11 carry the id but refuse questions by id; v12 answers them."""
+    """v10 and v11 have the id but refuse questions by id; v12 answers them."""
     name = talk.make_topic("id")
     topic_id = talk.topic_id(name)
     talk.ask("by name", topics=[{"name": name}])
@@ -157,19 +157,19 @@ def metadata_topic_id(talk: Dialogue) -> None:
 
 @scenario("describe_topic_partitions")
 def describe_topic_partitions_known(talk: Dialogue) -> None:
-    one = talk.make_topic("one")
+    first_topic = talk.make_topic("one")
     three = talk.make_topic("three", partitions=3)
-    talk.ask("both", topics=[{"name": three}, {"name": one}])
-    talk.ask("same twice", topics=[{"name": one}, {"name": one}])
-    talk.ask("unknown", topics=[{"name": talk.topic("unknown")}, {"name": one}])
+    talk.ask("both", topics=[{"name": three}, {"name": first_topic}])
+    talk.ask("same twice", topics=[{"name": first_topic}, {"name": first_topic}])
+    talk.ask("unknown", topics=[{"name": talk.topic("unknown")}, {"name": first_topic}])
     talk.ask("illegal", topics=[{"name": "a/b"}])
 
 
 @scenario("describe_topic_partitions")
 def describe_topic_partitions_limits(talk: Dialogue) -> None:
-    one = talk.make_topic("one")
+    first_topic = talk.make_topic("one")
     three = talk.make_topic("three", partitions=3)
-    names = [{"name": one}, {"name": three}]
+    names = [{"name": first_topic}, {"name": three}]
     for limit in (1, 2, 3, 4, 5):
         talk.ask(f"limit {limit}", topics=names, response_partition_limit=limit)
     talk.ask("limit 0", topics=names, response_partition_limit=0)
@@ -178,14 +178,14 @@ def describe_topic_partitions_limits(talk: Dialogue) -> None:
 
 @scenario("describe_topic_partitions")
 def describe_topic_partitions_cursor(talk: Dialogue) -> None:
-    one = talk.make_topic("one")
+    first_topic = talk.make_topic("one")
     three = talk.make_topic("three", partitions=3)
-    names = [{"name": one}, {"name": three}]
+    names = [{"name": first_topic}, {"name": three}]
     for label, topic, partition in (
         ("inside", three, 1),
         ("start", three, 0),
         ("beyond", three, 3),
-        ("first topic", one, 0),
+        ("first topic", first_topic, 0),
         ("unknown topic between", talk.topic("other"), 0),
         ("after all", talk.topic("zzz"), 0),
         ("negative partition", three, -1),
@@ -248,7 +248,7 @@ def describe_log_dirs_all(talk: Dialogue) -> None:
 
 @scenario("describe_quorum")
 def describe_quorum(talk: Dialogue) -> None:
-    """One node keeps the metadata alone; epochs and offsets are each broker's own."""
+    """One node keeps the metadata alone; epochs and offsets differ by broker."""
 
     def partitions_of(topic: str, *numbers: int) -> dict[str, Any]:
         return {
@@ -268,7 +268,7 @@ def describe_quorum(talk: Dialogue) -> None:
         talk.note(f"{label}: has everything", voter.pop("log_end_offset") == end_offset > 0)
         talk.note(f"{label}: in an epoch", partition.pop("leader_epoch") > 0)
         talk.note(f"{label}: voter", voter)
-        for listener in (one for node in answer["nodes"] for one in node["listeners"]):
+        for listener in (entry for node in answer["nodes"] for entry in node["listeners"]):
             del listener["name"]
         talk.note(label, answer)
         return end_offset

@@ -1,4 +1,6 @@
-"""FindCoordinator, OffsetCommit, OffsetFetch, OffsetDelete: what groups commit, and who may."""
+"""FindCoordinator, OffsetCommit, OffsetFetch, OffsetDelete: commits of groups, and their
+permission.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ FETCH_VERSION = 5
 METADATA_MAX = 4096
 FAR_AWAY_MS = 1_000_000_000
 UNKNOWN_ID = bytes(14) + b"\1\1"
-"""Of no topic; sorted before any that a broker gives."""
+"""An id of no topic; it sorts before any id of a broker."""
 
 
 def part(index: int, offset: int, metadata: str | None = "", **fields: Any) -> dict[str, Any]:
-    """One partition of an OffsetCommit request."""
+    """Return one partition of an OffsetCommit request."""
     return {
         "partition_index": index,
         "committed_offset": offset,
@@ -31,7 +33,7 @@ def part(index: int, offset: int, metadata: str | None = "", **fields: Any) -> d
 
 
 def topic_in(talk: Dialogue, name: str, since_ids: int, **fields: Any) -> dict[str, Any]:
-    """A topic of a request as the version under test names it."""
+    """Return a topic of a request as the version under test names it."""
     if talk.version >= since_ids:
         return {"topic_id": talk.topic_id(name), **fields}
     return {"name": name, **fields}
@@ -40,7 +42,7 @@ def topic_in(talk: Dialogue, name: str, since_ids: int, **fields: Any) -> dict[s
 def commit(
     talk: Dialogue, label: str, group_id: str, topic: str, *parts: dict[str, Any], **fields: Any
 ) -> None:
-    """OffsetCommit of one topic at the version under test, as nobody in particular."""
+    """Send OffsetCommit for one topic at the version under test, without a member."""
     if talk.version >= 1:
         fields = {"generation_id_or_member_epoch": -1, **fields}
     topics = [topic_in(talk, topic, 10, partitions=list(parts))]
@@ -48,7 +50,7 @@ def commit(
 
 
 def commit_quietly(talk: Dialogue, group_id: str, topic: str, *offsets: int) -> None:
-    """Preparation: commit these offsets for partitions 0, 1 …"""
+    """Commit these offsets for partitions 0, 1 … as a preparation."""
     answer = talk.quietly(
         "offset_commit",
         3,
@@ -61,12 +63,12 @@ def commit_quietly(talk: Dialogue, group_id: str, topic: str, *offsets: int) -> 
             }
         ],
     )
-    codes = [one["error_code"] for one in answer["topics"][0]["partitions"]]
+    codes = [partition["error_code"] for partition in answer["topics"][0]["partitions"]]
     assert codes == [0] * len(offsets), codes
 
 
 def read_back(talk: Dialogue, label: str, group_id: str, topic: str | None = None) -> None:
-    """What the group has committed (for `topic` in version 0, where all cannot be asked for)."""
+    """Record the group's offsets (in version 0 those of `topic`: it cannot ask for all)."""
     if talk.api == "offset_commit" and talk.version == 0:
         asked = [{"name": topic, "partition_indexes": [0, 1, 2]}]
         talk.also(label, "offset_fetch", 0, group_id=group_id, topics=asked)
@@ -75,7 +77,7 @@ def read_back(talk: Dialogue, label: str, group_id: str, topic: str | None = Non
 
 
 def consumer(talk: Dialogue, group_id: str, name: str, *topics: str, **other: Any) -> Member:
-    """A member of a consumer group that is subscribed to `topics` and has its share."""
+    """Return a member of a consumer group that is subscribed to `topics` and has its share."""
     member = Member(talk, group_id, name, **other)
     metadata = ConsumerProtocolSubscription(topics=sorted(topics)).to_bytes(0)
     member.send_join(protocols=[{"name": "range", "metadata": metadata}])
@@ -89,7 +91,7 @@ def consumer(talk: Dialogue, group_id: str, name: str, *topics: str, **other: An
 
 
 def find(talk: Dialogue, label: str, key: str, key_type: int = GROUP) -> None:
-    """One key, as the version under test asks for it, once its partition has a leader."""
+    """Ask for one key as the version under test does, once its partition has a leader."""
     if key_type in (GROUP, TRANSACTION):
 
         def is_there() -> bool:
@@ -136,7 +138,7 @@ def find_coordinators(talk: Dialogue) -> None:
 
 @scenario("offset_commit")
 def offset_commit_of_nobody(talk: Dialogue) -> None:
-    """A consumer that assigns itself its partitions: any offset, forth and back."""
+    """A consumer that assigns its partitions itself commits any offset, up and down."""
     group_id = group_of(talk)
     topic = talk.make_topic("read", partitions=3)
     commit(talk, "first", group_id, topic, part(0, 5, "five"), part(1, 7, None), part(2, 0))
@@ -159,7 +161,7 @@ def offset_commit_of_nobody(talk: Dialogue) -> None:
 
 @scenario("offset_commit", since=1)
 def offset_commit_with_extras(talk: Dialogue) -> None:
-    """What some versions carry besides: commit times, retention, leader epochs."""
+    """Fields of some versions only: commit times, retention, leader epochs."""
     group_id = group_of(talk)
     topic = talk.make_topic("read")
     fields: dict[str, Any] = {}
@@ -193,7 +195,7 @@ def offset_commit_of_what_is_not_there(talk: Dialogue) -> None:
 
 @scenario("offset_commit")
 def offset_commit_with_much_metadata(talk: Dialogue) -> None:
-    """`offset.metadata.max.bytes` counts UTF-16 code units, whatever its name says."""
+    """`offset.metadata.max.bytes` counts UTF-16 code units, not bytes."""
     group_id = group_of(talk)
     topic = talk.make_topic("read", partitions=3)
     longest = "x" * METADATA_MAX
@@ -237,7 +239,7 @@ def offset_commit_of_a_generation_that_never_was(talk: Dialogue) -> None:
 
 @scenario("offset_commit", since=8, until=9)
 def offset_commit_of_a_long_member_id(talk: Dialogue) -> None:
-    """Whose length takes two bytes; who takes it for one finds a request of the usual shape."""
+    """Its length takes two bytes; read as one byte, the request would have the usual shape."""
     group_id = group_of(talk)
     counts = {"\2": 1, "\1": 3}
     talk.ask(
@@ -258,7 +260,7 @@ def offset_commit_of_a_long_member_id(talk: Dialogue) -> None:
 
 @scenario("offset_commit", since=1)
 def offset_commit_beside_members(talk: Dialogue) -> None:
-    """Rows G1 and G2: members in their generation and nobody else, while there are any."""
+    """Members commit in their generation, and nobody else while there are members."""
     group_id = group_of(talk)
     topic = talk.make_topic("read", partitions=2)
     member = consumer(talk, group_id, "member", topic)
@@ -285,7 +287,7 @@ def offset_commit_beside_members(talk: Dialogue) -> None:
 
 @scenario("offset_commit", since=1)
 def offset_commit_during_a_rebalance(talk: Dialogue) -> None:
-    """While the others join, the old generation still commits; once all have joined, no more."""
+    """While others join, the old generation may commit; once all have joined, it may not."""
     group_id = group_of(talk)
     topic = talk.make_topic("read")
     member = consumer(talk, group_id, "member", topic)
@@ -335,7 +337,7 @@ def offset_commit_of_static_members(talk: Dialogue) -> None:
 def fetch(
     talk: Dialogue, label: str, group_id: str, topics: list[tuple[str, list[int]]] | None, **f: Any
 ) -> None:
-    """OffsetFetch of one group at the version under test."""
+    """Send OffsetFetch for one group at the version under test."""
     asked = None
     if topics is not None:
         asked = [
@@ -352,7 +354,7 @@ def fetch(
 
 @scenario("offset_fetch")
 def offset_fetch_some(talk: Dialogue) -> None:
-    """Committed, not committed, not there; of a group that nobody knows all are -1."""
+    """Committed, not committed and unknown partitions; an unknown group has -1 for all."""
     group_id = group_of(talk)
     topic, other = talk.make_topic("read", partitions=2), talk.make_topic("other")
     unknown = talk.topic("unknown")
@@ -407,7 +409,7 @@ def offset_fetch_of_several_groups(talk: Dialogue) -> None:
 
 @scenario("offset_fetch", since=9)
 def offset_fetch_as_a_member(talk: Dialogue) -> None:
-    """Classic groups let everybody read, whoever they say they are."""
+    """Anybody may read the offsets of a classic group, with any member id."""
     group_id = group_of(talk)
     topic = talk.make_topic("read")
     commit_quietly(talk, group_id, topic, 5)
@@ -424,7 +426,7 @@ def offset_fetch_as_a_member(talk: Dialogue) -> None:
 
 @scenario("offset_fetch", since=1)
 def offset_fetch_after_its_topic_is_deleted(talk: Dialogue) -> None:
-    """What was committed for a topic goes with it, and a namesake begins anew."""
+    """Offsets of a topic go with it, and a later topic of its name begins without any."""
     group_id = group_of(talk)
     kept, gone = talk.make_topic("kept"), talk.make_topic("gone")
     commit_quietly(talk, group_id, kept, 5)
@@ -442,7 +444,7 @@ def offset_fetch_after_its_topic_is_deleted(talk: Dialogue) -> None:
 
 
 def _can_be_made(talk: Dialogue, name: str) -> bool:
-    """Create a topic; False while the old one of its name is still being deleted."""
+    """Create a topic; return False while the old one of its name is still being deleted."""
     topics = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
     answer = talk.quietly("create_topics", 4, topics=topics)
     if answer["topics"][0]["error_code"]:
@@ -484,7 +486,7 @@ def offset_delete_of_an_empty_group(talk: Dialogue) -> None:
 
 @scenario("offset_delete")
 def offset_delete_beside_members(talk: Dialogue) -> None:
-    """Consumers keep what they are subscribed to; of others nobody knows what they read."""
+    """Consumers keep offsets of subscribed topics; other protocols' subscriptions are unknown."""
     group_id, others = group_of(talk), group_of(talk, "others")
     read, left = talk.make_topic("read"), talk.make_topic("left")
     for group in (group_id, others):

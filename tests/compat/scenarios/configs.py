@@ -33,14 +33,14 @@ OWN_VALUES = {
 def describe(
     talk: Dialogue, label: str, kind: int, name: str, keys: Any = None, **fields: Any
 ) -> None:
-    """DescribeConfigs of one resource, written down with the configs sorted by name."""
+    """Record DescribeConfigs of one resource, with the configs sorted by name."""
     resource = {"resource_type": kind, "resource_name": name, "configuration_keys": keys}
     answer = talk.quietly("describe_configs", talk.version, resources=[resource], **fields)
     talk.note(label, by_name(answer))
 
 
 def by_name(answer: Answer) -> Answer:
-    """The answer with its configs as a mapping: their order is the broker's own."""
+    """Return the answer with its configs as a mapping: their order differs by broker."""
     results = [
         {**result, "configs": {config["name"]: config for config in result["configs"]}}
         for result in answer["results"]
@@ -123,7 +123,9 @@ def describe_configs_broker_keys(talk: Dialogue) -> None:
 def altered(
     talk: Dialogue, kind: int, name: str, *configs: tuple[Any, ...], **fields: Any
 ) -> dict[str, Any]:
-    """Request for AlterConfigs ((key, value) pairs) or its incremental form ((key, op, value))."""
+    """Return an AlterConfigs request from (key, value), or its incremental form from (key, op,
+    value).
+    """
     if talk.api == "alter_configs":
         entries = [{"name": key, "value": value} for key, value in configs]
     else:
@@ -135,7 +137,7 @@ def altered(
 
 
 def own_configs(talk: Dialogue, topic: str) -> dict[str, str]:
-    """What is set on the topic itself."""
+    """Return the configs that are set on the topic itself."""
     resource = {"resource_type": TOPIC, "resource_name": topic, "configuration_keys": None}
     answer = talk.quietly("describe_configs", 1, resources=[resource])
     set_on_topic = 1
@@ -147,7 +149,7 @@ def own_configs(talk: Dialogue, topic: str) -> dict[str, str]:
 
 
 def settled(talk: Dialogue, topic: str, expected: dict[str, str]) -> None:
-    """Wait until the broker applied the change, and write down what is set."""
+    """Wait until the broker applied the change, and record the configs."""
     talk.wait_until(lambda: own_configs(talk, topic) == expected, f"{topic} with {expected}")
     talk.note(f"now {expected}", own_configs(talk, topic))
 
@@ -235,7 +237,7 @@ def incremental_alter_configs_refused(talk: Dialogue) -> None:
 
 @scenario("incremental_alter_configs")
 def incremental_alter_configs_broker(talk: Dialogue) -> None:
-    """Broker level and cluster level, seen again in DescribeConfigs."""
+    """Alter the broker's level and the cluster's, and see both in DescribeConfigs."""
     key = "log.cleaner.backoff.ms"
     for label, name, value in (("broker", "0", "15001"), ("cluster", "", "15002")):
         talk.ask(f"set {label}", **altered(talk, BROKER, name, (key, SET, value)))

@@ -1,4 +1,4 @@
-"""Members of consumer groups: each protocol's, and what a group looks like from outside."""
+"""Members of consumer groups, of both protocols, and the view of a group from outside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMBER_ID_REQUIRED = 79
 
 
 def consumer_group_of(talk: Dialogue, name: str = "group") -> str:
-    """A group whose targets are computed at once, whenever the last one was."""
+    """Return a group whose targets are computed at once, however recent the last one is."""
     group_id = group_of(talk, name)
     talk.quietly(
         "incremental_alter_configs",
@@ -45,7 +45,7 @@ def consumer_group_of(talk: Dialogue, name: str = "group") -> str:
 
 
 class Consumer:
-    """One member of the consumer protocol; its id is its own. What it hears is written down."""
+    """One member of the consumer protocol, with an id of its own; its answers are recorded."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class Consumer:
 
     @property
     def version(self) -> int:
-        """The version under test, for the API under test."""
+        """Return the version under test, for the API under test."""
         return self.talk.version if self.talk.api == "consumer_group_heartbeat" else 1
 
     def beat(self, label: str | None = None, **fields: Any) -> Answer:
-        """A heartbeat at the epoch it knows; takes over epoch and partitions of the answer."""
+        """Send a heartbeat at the known epoch; keep epoch and partitions of the answer."""
         request: dict[str, Any] = {
             "group_id": self.group_id,
             "member_id": self.member_id,
@@ -87,8 +87,11 @@ class Consumer:
                 for topic in answer["assignment"]["topic_partitions"]:
                     topic["partitions"] = sorted(topic["partitions"])
                 self.owned = [
-                    {"topic_id": bytes(one["topic_id"]), "partitions": one["partitions"]}
-                    for one in answer["assignment"]["topic_partitions"]
+                    {
+                        "topic_id": bytes(partition["topic_id"]),
+                        "partitions": partition["partitions"],
+                    }
+                    for partition in answer["assignment"]["topic_partitions"]
                 ]
         if label is not None:
             self.talk.note(label, answer)
@@ -100,21 +103,23 @@ class Consumer:
         return self.beat(label, **{**self.joining, "topic_partitions": [], **fields})
 
     def report(self, label: str | None = None) -> Answer:
-        """A heartbeat that says what it owns: what it was last told."""
+        """Send a heartbeat that names the partitions of the last answer as owned."""
         return self.beat(label, topic_partitions=self.owned)
 
     def leave(self, label: str, epoch: int = -1) -> None:
-        """A heartbeat with a leaving epoch."""
+        """Send a heartbeat with a leaving epoch."""
         self.beat(label, member_epoch=epoch)
 
 
 def describe(talk: Dialogue, label: str, group_id: str) -> None:
-    """Write down the whole group, with everything in order."""
+    """Record the whole group, sorted."""
     version = talk.version if talk.api == "consumer_group_describe" else 1
     answer = talk.quietly("consumer_group_describe", version, group_ids=[group_id])
     for group in answer["groups"]:
         # Ids of classic members are random.
-        group["members"].sort(key=lambda one: (one.get("member_type", 1), str(one["member_id"])))
+        group["members"].sort(
+            key=lambda member: (member.get("member_type", 1), str(member["member_id"]))
+        )
         for member in group["members"]:
             member["subscribed_topic_names"].sort()
             for assignment in (member["assignment"], member["target_assignment"]):
@@ -125,7 +130,7 @@ def describe(talk: Dialogue, label: str, group_id: str) -> None:
 
 
 class ClassicConsumer:
-    """A member of the classic protocol with a real subscription; joins are answered at once."""
+    """A member of the classic protocol with a real subscription; its joins are answered at once."""
 
     def __init__(
         self, talk: Dialogue, group_id: str, topics: list[str], instance_id: str | None = None
@@ -139,7 +144,7 @@ class ClassicConsumer:
         self.owned: list[TopicPartition] = []
 
     def join(self, label: str, **fields: Any) -> Answer:
-        """JoinGroup, a second time if it is told its id."""
+        """Send JoinGroup, and again with the id if the answer has one."""
         subscription = ConsumerProtocolSubscription(
             topics=self.topics, owned_partitions=self.owned, user_data=None
         ).to_bytes(1)
@@ -163,7 +168,7 @@ class ClassicConsumer:
         return answer
 
     def sync(self, label: str, assignments: dict[str, bytes] | None = None, **fields: Any) -> None:
-        """SyncGroup."""
+        """Send SyncGroup."""
         request = {
             "group_id": self.group_id,
             "generation_id": self.generation,
@@ -180,7 +185,7 @@ class ClassicConsumer:
         self.talk.also(label, "sync_group", 5, **request)
 
     def beat(self, label: str, **fields: Any) -> None:
-        """Heartbeat."""
+        """Send Heartbeat."""
         request = {
             "group_id": self.group_id,
             "generation_id": self.generation,
@@ -191,13 +196,13 @@ class ClassicConsumer:
         self.talk.also(label, "heartbeat", 4, **request)
 
     def leave(self, label: str, **identity: Any) -> None:
-        """LeaveGroup."""
+        """Send LeaveGroup."""
         members = [{"member_id": self.member_id, "group_instance_id": self.instance_id, **identity}]
         self.talk.also(label, "leave_group", 5, group_id=self.group_id, members=members)
 
 
 def share_of(topic: str, partitions: list[int]) -> bytes:
-    """An assignment of version 1 without data of its own."""
+    """Return an assignment of version 1 without user data."""
     name = topic.encode()
     numbers = b"".join(number.to_bytes(4, "big") for number in partitions)
     return (

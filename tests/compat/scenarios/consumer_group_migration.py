@@ -1,4 +1,4 @@
-"""Groups that change their protocol while members go on, and what all of it leaves in the log."""
+"""Groups that change their protocol while members go on, and their records in the log."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def consumer_group_heartbeat_static_migration(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_after_offsets(talk: Dialogue) -> None:
-    """Groups that only store offsets, empty groups of either kind: they become what is asked."""
+    """Groups that only store offsets, and empty groups of both kinds, become the requested kind."""
     topic = talk.make_topic("topic")
     group_id = consumer_group_of(talk)
     talk.also(
@@ -142,7 +142,7 @@ def consumer_group_heartbeat_after_offsets(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_not_a_consumer_protocol(talk: Dialogue) -> None:
-    """A classic group of another protocol is nothing that a consumer can join."""
+    """A consumer cannot join a classic group of another protocol type."""
     group_id = consumer_group_of(talk)
     connect = ClassicConsumer(talk, group_id, [])
     connect.join("connect", protocol_type="connect", protocols=[{"name": "v0", "metadata": b"x"}])
@@ -159,7 +159,7 @@ ANY_TIME = ("metadata_hash", "assignment_timestamp", "current_state_timestamp", 
 
 
 def _plain(value: Any) -> Any:
-    """A generated message as dictionaries and lists."""
+    """Return a generated message as dictionaries and lists."""
     if isinstance(value, Message):
         names = type(value).__slots__
         return {
@@ -168,11 +168,11 @@ def _plain(value: Any) -> Any:
             else _plain(getattr(value, name))
             for name in names
         }
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def note_records(talk: Dialogue, label: str, group_id: str) -> None:
-    """Write down every record that the group has in `__consumer_offsets`, in order."""
+    """Record every record of the group in `__consumer_offsets`, in order."""
     topics = talk.metadata_of(OFFSETS_TOPIC)
     found: list[dict[str, Any]] = []
     for index in range(len(topics["partitions"])):
@@ -225,7 +225,7 @@ def _of_group(records: list[Record], group_id: str) -> list[dict[str, Any]]:
 
 @scenario("consumer_group_heartbeat", since=1)
 def consumer_group_heartbeat_records(talk: Dialogue) -> None:
-    """What stands in the log after members came, moved, were replaced, migrated and left."""
+    """The log after members came, moved, were replaced, migrated and left."""
     topic = talk.make_topic("topic", partitions=3)
     group_id = consumer_group_of(talk)
     first = Consumer(talk, group_id, "first", subscribed_topic_names=[topic], rack_id="rack")

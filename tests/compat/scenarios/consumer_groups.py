@@ -18,7 +18,7 @@ EXPIRING_MS = 600
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_refused(talk: Dialogue) -> None:
-    """Requests that make no sense, one wrong thing at a time and then several."""
+    """Malformed requests, with one error at a time and then several."""
     topic = talk.make_topic("topic")
     member = Consumer(
         talk,
@@ -52,7 +52,7 @@ def consumer_group_heartbeat_refused(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_alone(talk: Dialogue) -> None:
-    """The life of a group with one member, and every epoch that it may show."""
+    """The life of a group with one member, and every epoch that it may send."""
     topic = talk.make_topic("topic", partitions=3)
     group_id = consumer_group_of(talk)
     member = Consumer(talk, group_id, "alone", subscribed_topic_names=[topic])
@@ -84,7 +84,7 @@ def consumer_group_heartbeat_alone(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_pair(talk: Dialogue) -> None:
-    """A second member comes, the first gives up what it shall not keep; then one leaves."""
+    """A second member joins, the first revokes the excess; then one leaves."""
     topic = talk.make_topic("topic", partitions=3)
     group_id = consumer_group_of(talk)
     first = Consumer(talk, group_id, "first", subscribed_topic_names=[topic])
@@ -110,7 +110,7 @@ def consumer_group_heartbeat_pair(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_static(talk: Dialogue) -> None:
-    """Static members: a name is taken, released, taken over under another id."""
+    """Static members: an instance id is used, released, and used by another member id."""
     topic = talk.make_topic("topic", partitions=2)
     group_id = consumer_group_of(talk)
     member = Consumer(talk, group_id, "id-1", instance_id="i", subscribed_topic_names=[topic])
@@ -135,27 +135,27 @@ def consumer_group_heartbeat_static(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_assignors(talk: Dialogue) -> None:
-    """The assignor that most ask for is used; a change of it is a new epoch."""
+    """The assignor with most votes is used; a change of it is a new epoch."""
     first_topic = talk.make_topic("a", partitions=4)
     names = [first_topic]
     group_id = consumer_group_of(talk)
-    one = Consumer(talk, group_id, "one", subscribed_topic_names=names, server_assignor="range")
-    two = Consumer(talk, group_id, "two", subscribed_topic_names=names)
-    one.join("range")
-    two.join("no wish")
+    first = Consumer(talk, group_id, "one", subscribed_topic_names=names, server_assignor="range")
+    second = Consumer(talk, group_id, "two", subscribed_topic_names=names)
+    first.join("range")
+    second.join("no wish")
     describe(talk, "by range", group_id)
-    one.beat("to uniform", server_assignor="uniform")
+    first.beat("to uniform", server_assignor="uniform")
     describe(talk, "by uniform", group_id)
-    two.beat("the same wish", server_assignor="uniform")
-    one.beat("an unknown wish", server_assignor="sticky")
-    two.leave("two leaves")
-    one.beat("back to range", server_assignor="range")
+    second.beat("the same wish", server_assignor="uniform")
+    first.beat("an unknown wish", server_assignor="sticky")
+    second.leave("two leaves")
+    first.beat("back to range", server_assignor="range")
     describe(talk, "by range again", group_id)
 
 
 @scenario("consumer_group_heartbeat", since=1)
 def consumer_group_heartbeat_regex(talk: Dialogue) -> None:
-    """Subscriptions by pattern; what is no pattern."""
+    """Subscriptions by pattern, and malformed patterns."""
     topic = talk.make_topic("logs-1", partitions=2)
     group_id = consumer_group_of(talk)
     pattern = topic.replace(".", "[.]").removesuffix("1") + ".*"
@@ -197,7 +197,7 @@ def consumer_group_heartbeat_regex(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_topics(talk: Dialogue) -> None:
-    """Topics come, grow and go under a group."""
+    """Topics of a group appear, grow and disappear."""
     name = talk.topic("late")
     group_id = consumer_group_of(talk)
     member = Consumer(talk, group_id, "m", subscribed_topic_names=[name])
@@ -224,7 +224,7 @@ def consumer_group_heartbeat_topics(talk: Dialogue) -> None:
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_expiring(talk: Dialogue) -> None:
-    """Who does not give up in time is out."""
+    """A member that does not revoke in time is removed."""
     topic = talk.make_topic("topic", partitions=2)
     group_id = consumer_group_of(talk)
     slow = Consumer(
@@ -272,7 +272,7 @@ def _commit(  # noqa: PLR0917  one commit, spelt out
 
 @scenario("consumer_group_heartbeat")
 def consumer_group_heartbeat_offsets(talk: Dialogue) -> None:
-    """Offsets of a member at every epoch; of strangers; by a client that is too old."""
+    """Offsets of a member at every epoch, of strangers, and of a client that is too old."""
     topic = talk.make_topic("topic", partitions=2)
     group_id = consumer_group_of(talk)
     member = Consumer(talk, group_id, "m", subscribed_topic_names=[topic])
@@ -353,7 +353,7 @@ def list_groups_of_consumers(talk: Dialogue) -> None:
 
     def listed(label: str, **filters: Any) -> None:
         answer = talk.quietly("list_groups", talk.version, **filters)
-        answer["groups"] = [one for one in answer["groups"] if one["group_id"] == group_id]
+        answer["groups"] = [group for group in answer["groups"] if group["group_id"] == group_id]
         talk.note(label, answer)
 
     listed("all")

@@ -1,4 +1,4 @@
-"""DeleteRecords, and what Fetch, ListOffsets and OffsetForLeaderEpoch say of the log afterwards."""
+"""DeleteRecords, and the answers of Fetch, ListOffsets and OffsetForLeaderEpoch afterwards."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ TIMEOUT_MS = 5_000
 
 
 def to(offset: int, partition: int = 0) -> dict[str, int]:
-    """One partition of a request."""
+    """Return one partition of a request."""
     return {"partition_index": partition, "offset": offset}
 
 
 def delete(talk: Dialogue, label: str, topic: str, *partitions: dict[str, int]) -> None:
-    """DeleteRecords for one topic."""
+    """Send DeleteRecords for one topic."""
     talk.ask(label, topics=[{"name": topic, "partitions": list(partitions)}], timeout_ms=TIMEOUT_MS)
 
 
 def filled(talk: Dialogue, **configs: str) -> str:
-    """Two partitions; the first with offsets 0 … 5 in batches of three, two and one."""
+    """Return a topic of two partitions; the first has offsets 0 … 5 in batches of three, two and
+    one.
+    """
     named = {key.replace("_", "."): value for key, value in configs.items()}
     topic = talk.make_topic("records", partitions=2, configs=named)
     key = b"k" if "cleanup.policy" in named else None
@@ -38,7 +40,7 @@ def filled(talk: Dialogue, **configs: str) -> str:
 
 
 def look(talk: Dialogue, label: str, topic: str, fetch_offsets: tuple[int, ...]) -> None:
-    """Where the log starts and ends, what times find, what a consumer reads."""
+    """Record start and end of the log, lookups by time, and a consumer's records."""
     for name, timestamp in (("latest", -1), ("earliest", -2), ("time", TIMESTAMP), ("max", -3)):
         talk.also(
             f"{label}: {name}",
@@ -135,7 +137,7 @@ def delete_records_unknown(talk: Dialogue) -> None:
 
 @scenario("delete_records")
 def delete_records_policies(talk: Dialogue) -> None:
-    """A topic that is only compacted refuses, whatever the offset."""
+    """A topic that is only compacted refuses any offset."""
     for policy in ("compact", "compact,delete"):
         topic = talk.make_topic(policy.replace(",", "-"), configs={"cleanup.policy": policy})
         talk.produce(topic, batch(Item(b"value", b"key")))
@@ -167,7 +169,7 @@ def delete_records_several(talk: Dialogue) -> None:
 
 
 def _outcomes(talk: Dialogue, answer: dict[str, Any]) -> list[list[Any]]:
-    """Sorted, as Kafka's order is that of a hash map."""
+    """Return the outcomes sorted: Kafka's order is that of a hash map."""
     return sorted(
         [
             topic["name"].removeprefix(talk.prefix),

@@ -23,14 +23,14 @@ WHOLE = 1 << 24
 
 
 class Fetcher:
-    """Fetch requests of one dialogue; knows the ids of its topics."""
+    """Fetch requests of one dialogue; it knows the ids of its topics."""
 
     def __init__(self, talk: Dialogue) -> None:
         self.talk = talk
         self.ids: dict[str, bytes] = {}
 
     def topic(self, name: str, *partitions: dict[str, Any]) -> dict[str, Any]:
-        """One topic of the request, named as the version demands."""
+        """Return one topic of the request, named as the version demands."""
         return {**self.named(name), "partitions": list(partitions)}
 
     def named(self, name: str) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Fetcher:
         return {"topic_id": self.ids[name]}
 
     def ask(self, label: str, *topics: dict[str, Any], **fields: Any) -> Answer:
-        """Fetch and write down the answer, with its records taken apart."""
+        """Send Fetch and record the answer, with its records decoded."""
         defaults: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 0}
         if self.talk.version < 15:
             defaults["replica_id"] = -1
@@ -56,7 +56,7 @@ class Fetcher:
 
 
 def at(offset: int, partition: int = 0, max_bytes: int = WHOLE, **fields: Any) -> dict[str, Any]:
-    """One partition of a Fetch request."""
+    """Return one partition of a Fetch request."""
     return {
         "partition": partition,
         "fetch_offset": offset,
@@ -66,7 +66,7 @@ def at(offset: int, partition: int = 0, max_bytes: int = WHOLE, **fields: Any) -
 
 
 def three_batches(talk: Dialogue, name: str = "log", partitions: int = 1) -> str:
-    """A topic whose partition 0 holds batches of 2, 3 and 1 records: offsets 0-1, 2-4, 5."""
+    """Make a topic whose partition 0 has batches of 2, 3 and 1 records: offsets 0-1, 2-4, 5."""
     topic = talk.make_topic(name, partitions=partitions)
     talk.produce(topic, batch(b"a", b"b"), batch(b"c", b"d", b"e"), batch(b"f"))
     return topic
@@ -84,7 +84,7 @@ def fetch_positions(talk: Dialogue) -> None:
 
 @scenario("fetch", until=3)
 def fetch_old_versions_empty(talk: Dialogue) -> None:
-    """What old versions answer where no record has to be converted."""
+    """Answers of old versions where no record has to be converted."""
     fetch = Fetcher(talk)
     topic = three_batches(talk)
     fetch.ask("at the end", fetch.topic(topic, at(6)))
@@ -142,7 +142,7 @@ def fetch_isolation(talk: Dialogue) -> None:
 
 @scenario("fetch", since=4)
 def fetch_limits(talk: Dialogue) -> None:
-    """The first batch comes whole however large; after that the limits cut."""
+    """The first batch comes whole at any size; after that the limits cut."""
     fetch = Fetcher(talk)
     topic = three_batches(talk, partitions=2)
     talk.produce(topic, batch(b"g", b"h"), partition=1)
@@ -155,15 +155,15 @@ def fetch_limits(talk: Dialogue) -> None:
 
 
 NEVER = 60_000
-"""A wait longer than a dialogue's patience: the answer has to come at once."""
+"""A wait longer than a dialogue's time-out: the answer has to come at once."""
 SEGMENT_BYTES = 1 << 20  # the smallest that Kafka 4 takes
 EARLY_MS = 10
-"""How much earlier than asked a broker's clock, of whole milliseconds, may end a wait."""
+"""A broker's clock counts whole milliseconds and may end a wait this much early."""
 
 
 @scenario("fetch", since=4)
 def fetch_waits(talk: Dialogue) -> None:
-    """Too little to answer: the answer comes when the time is up. Enough: at once."""
+    """With too little data the answer comes when the time is up, with enough at once."""
     fetch = Fetcher(talk)
     topic = three_batches(talk)
 
@@ -183,7 +183,7 @@ def fetch_waits(talk: Dialogue) -> None:
 
 @scenario("fetch", since=4)
 def fetch_waits_by_segment(talk: Dialogue) -> None:
-    """Behind the newest segment nothing is worth waiting for; in it bytes count from the offset."""
+    """Behind the newest segment no fetch waits; in it bytes count from the offset."""
     fetch = Fetcher(talk)
     topic = talk.make_topic("rolling", configs={"segment.bytes": str(SEGMENT_BYTES)})
     large = batch(bytes(270_000))
@@ -201,7 +201,7 @@ def fetch_waits_by_segment(talk: Dialogue) -> None:
 
 @scenario("fetch", since=4)
 def fetch_waits_beyond_the_stable_offset(talk: Dialogue) -> None:
-    """An offset that read_committed may not see yet is answered at once, the first one waits."""
+    """A read_committed fetch behind the stable offset is answered at once, one at it waits."""
     fetch = Fetcher(talk)
     topic = three_batches(talk)
     producer = Producer(talk).begin_session()
@@ -232,7 +232,7 @@ def fetch_unknown_places(talk: Dialogue) -> None:
 
 @scenario("fetch", since=5)
 def fetch_log_start(talk: Dialogue) -> None:
-    """A consumer sends -1 as its log start offset; anything else means nothing from it."""
+    """A consumer sends -1 as its log start offset; any other value has no effect."""
     fetch = Fetcher(talk)
     topic = three_batches(talk)
     fetch.ask("zero", fetch.topic(topic, at(0, log_start_offset=0)))
@@ -259,7 +259,7 @@ def fetch_diverging_epochs(talk: Dialogue) -> None:
 
 @scenario("fetch", since=SESSIONS)
 def fetch_session(talk: Dialogue) -> None:
-    """KIP-227: the first answer is whole, the next ones tell what changed."""
+    """KIP-227: the first answer is complete, the next ones have the changes."""
     fetch = Fetcher(talk)
     topic = three_batches(talk, partitions=3)
     whole = fetch.topic(topic, at(0), at(0, 1), at(0, 2))

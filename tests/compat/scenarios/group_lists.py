@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe(talk: Dialogue, label: str, *group_ids: str, **other: Any) -> None:
-    """What DescribeGroups says; members by client, groups in the order asked."""
+    """Record DescribeGroups; members by client, groups in the order of the request."""
     answer = talk.quietly("describe_groups", talk.version, groups=list(group_ids), **other)
     answer["groups"].sort(key=lambda group: group_ids.index(group["group_id"]))
     for group in answer["groups"]:
@@ -23,7 +23,7 @@ def describe(talk: Dialogue, label: str, *group_ids: str, **other: Any) -> None:
 
 
 def state_of(talk: Dialogue, group_id: str) -> str:
-    """The state of one group; `Dead` while nobody knows it."""
+    """Return the state of one group; `Dead` for an unknown one."""
     answer = talk.quietly("describe_groups", 0, groups=[group_id])
     return str(answer["groups"][0]["group_state"])
 
@@ -65,7 +65,7 @@ def describe_groups_all(talk: Dialogue) -> None:
 
 
 def listed(talk: Dialogue, label: str, **filters: Any) -> None:
-    """What ListGroups says of the scenario's own groups."""
+    """Record the scenario's own groups in ListGroups."""
     answer = talk.quietly("list_groups", talk.version, **filters)
     own = [g for g in answer["groups"] if g["group_id"].startswith(talk.prefix)]
     answer["groups"] = sorted(own, key=lambda group: group["group_id"])
@@ -114,7 +114,7 @@ def list_groups_all(talk: Dialogue) -> None:
 
 
 def delete(talk: Dialogue, label: str, *group_ids: str) -> None:
-    """What DeleteGroups says, in the order asked."""
+    """Record DeleteGroups in the order of the request."""
     answer = talk.quietly("delete_groups", talk.version, groups_names=list(group_ids))
     answer["results"].sort(key=lambda result: group_ids.index(result["group_id"]))
     talk.note(label, answer)

@@ -34,7 +34,7 @@ MEMBER_ID_REQUIRED = 79
 
 
 def group_of(talk: Dialogue, name: str = "group") -> str:
-    """The id of a group of this scenario, once its coordinator is at work."""
+    """Return the id of a group of this scenario, once its coordinator is active."""
     group_id = talk.topic(name)
 
     def is_ready() -> bool:
@@ -51,15 +51,17 @@ def group_of(talk: Dialogue, name: str = "group") -> str:
 
 
 def subscription(*topics: str) -> bytes:
-    """What a consumer says about a protocol: version 0, topics, no user data. Kafka 3.9 never
-    answers a join of a consumer whose bytes it cannot understand."""
+    """Return a consumer's metadata for a protocol: version 0, topics, no user data.
+
+    Kafka 3.9 never answers a join of a consumer with malformed metadata.
+    """
     names = [topic.encode() for topic in topics]
     listed = b"".join(pack(">h", len(name)) + name for name in names)
     return pack(">hi", 0, len(names)) + listed + pack(">i", -1)
 
 
 class Member:
-    """One client; what it is answered is written down."""
+    """One client; its answers are recorded."""
 
     def __init__(
         self,
@@ -87,16 +89,16 @@ class Member:
         self._sent: list[tuple[str, int, int]] = []
 
     def version_of(self, api: str) -> int:
-        """The version under test of the API under test."""
+        """Return the version under test for the API under test."""
         return self.talk.version if api == self.talk.api else VERSIONS[api]
 
     def send(self, api: str, fields: dict[str, Any]) -> None:
-        """Ask without waiting for the answer."""
+        """Send a request without waiting for its answer."""
         version = self.version_of(api)
         self._sent.append((api, version, self.client.send(api, version, **fields)))
 
     def hear(self, label: str | None = None) -> Answer:
-        """The answer to the oldest request; written down if it has a label."""
+        """Return the answer to the oldest request; record it under a label."""
         api, version, correlation_id = self._sent.pop(0)
         answer = self.client.receive(codec_of(api), version, correlation_id)
         if "members" in answer and api == "join_group":
@@ -109,7 +111,7 @@ class Member:
         return answer
 
     def static(self, api: str, since: int) -> dict[str, Any]:
-        """The instance id, where the version has a place for it."""
+        """Return the instance id, where the version has a field for it."""
         if self.instance_id is None or self.version_of(api) < since:
             return {}
         return {"group_instance_id": self.instance_id}
@@ -117,7 +119,7 @@ class Member:
     # JoinGroup.
 
     def send_join(self, **other: Any) -> None:
-        """Join with what this member can do; `other` fields as they are."""
+        """Send JoinGroup with this member's protocols; `other` fields are passed on."""
         fields: dict[str, Any] = {
             "group_id": self.group_id,
             "session_timeout_ms": self.session_ms,
@@ -133,7 +135,7 @@ class Member:
         self.send("join_group", fields | other)
 
     def join(self, label: str, **other: Any) -> Answer:
-        """Join and wait; who has to come again with an id does."""
+        """Join and wait; join again if the answer demands a member id."""
         self.send_join(**other)
         answer = self.hear(label)
         if answer["error_code"] == MEMBER_ID_REQUIRED:
@@ -142,7 +144,7 @@ class Member:
         return answer
 
     def begin_join(self, label: str, beside: Member) -> None:
-        """Join while `beside` is a member: it has to join again before this join is answered."""
+        """Send a join while `beside` is a member, which has to join again before the answer."""
         self.send_join()
         if (
             not self.member_id
@@ -156,12 +158,12 @@ class Member:
 
     def _is_described(self) -> bool:
         answer = self.talk.quietly("describe_groups", 4, groups=[self.group_id])
-        return any(one["client_id"] == self.name for one in answer["groups"][0]["members"])
+        return any(member["client_id"] == self.name for member in answer["groups"][0]["members"])
 
     # The others.
 
     def sync(self, label: str | None, shares: dict[str, bytes] | None = None, **other: Any) -> None:
-        """Ask for a share; the leader gives `shares`, member id → bytes."""
+        """Send SyncGroup; the leader assigns `shares`, member id → bytes."""
         fields: dict[str, Any] = {
             "group_id": self.group_id,
             "generation_id": self.generation,
@@ -179,7 +181,7 @@ class Member:
             self.hear(label)
 
     def heartbeat(self, label: str | None, **other: Any) -> int:
-        """A heartbeat; the code it is answered."""
+        """Send a heartbeat and return its error code."""
         fields: dict[str, Any] = {
             "group_id": self.group_id,
             "generation_id": self.generation,
@@ -190,7 +192,7 @@ class Member:
         return int(self.hear(label)["error_code"])
 
     def wait_for_rebalance(self) -> None:
-        """Until a heartbeat says that the members have to join again."""
+        """Wait until a heartbeat says that the members have to join again."""
         self.talk.wait_until(
             lambda: self.heartbeat(None) == REBALANCE_IN_PROGRESS, f"a rebalance of {self.group_id}"
         )
@@ -208,7 +210,7 @@ class Member:
 
 
 def stable_pair(talk: Dialogue, group_id: str, **options: Any) -> tuple[Member, Member]:
-    """A leader and a follower in generation 2, quietly made."""
+    """Return a leader and a follower in generation 2, made without a record."""
     leader = Member(talk, group_id, "leader", **options)
     follower = Member(talk, group_id, "follower", **options)
     quiet_join(leader)
@@ -223,7 +225,7 @@ def stable_pair(talk: Dialogue, group_id: str, **options: Any) -> tuple[Member, 
 
 
 def quiet_join(member: Member, beside: Member | None = None) -> None:
-    """Join without writing anything down; `beside`, who is a member already, joins again."""
+    """Join without a record; `beside`, a member already, joins again."""
     member.send_join()
     if not member.member_id and member.instance_id is None and member.version_of("join_group") >= 4:
         member.hear()

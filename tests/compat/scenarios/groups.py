@@ -63,7 +63,7 @@ def join_group_refused(talk: Dialogue) -> None:
 
 @scenario("join_group")
 def join_group_two(talk: Dialogue) -> None:
-    """A second member makes the first join again; then changes of what they can do."""
+    """A second member makes the first join again; then their protocols change."""
     group_id = group_of(talk)
     leader, follower = Member(talk, group_id, "leader"), Member(talk, group_id, "follower")
     leader.join("first")
@@ -91,7 +91,7 @@ def join_group_two(talk: Dialogue) -> None:
 
 @scenario("join_group")
 def join_group_votes(talk: Dialogue) -> None:
-    """The protocol that most members like best among those that all of them can do."""
+    """Most votes among the protocols that all members support decide."""
     group_id = group_of(talk)
     first = Member(talk, group_id, "a", protocols=("range", "sticky", "own"))
     second = Member(talk, group_id, "b", protocols=("sticky", "range"))
@@ -106,7 +106,7 @@ def join_group_votes(talk: Dialogue) -> None:
 
 @scenario("join_group", peer="4.4.0", because="3.9.1 fails inside and never answers")
 def join_group_unknown_bytes(talk: Dialogue) -> None:
-    """Consumers whose subscriptions nobody understands."""
+    """Consumers with malformed subscriptions."""
     member = Member(talk, group_of(talk), "member")
     for label, metadata in (
         ("text", b"what is this?"),
@@ -120,7 +120,7 @@ def join_group_unknown_bytes(talk: Dialogue) -> None:
 
 @scenario("join_group", since=5)
 def join_group_static(talk: Dialogue) -> None:
-    """Members with names: they come back without a rebalance, and their old ids are fenced."""
+    """Static members come back without a rebalance, and their old ids are fenced."""
     group_id = group_of(talk)
     leader = Member(talk, group_id, "leader", instance_id="one", protocols=("sticky", "range"))
     follower = Member(talk, group_id, "follower", instance_id="two", protocols=("range",))
@@ -161,7 +161,7 @@ def join_group_static(talk: Dialogue) -> None:
 
 @scenario("join_group", since=4, until=4)
 def join_group_expired(talk: Dialogue) -> None:
-    """A member that is silent is out after its session; an id that nobody used is forgotten."""
+    """A silent member is removed after its session; an unused member id is forgotten."""
     group_id = group_of(talk)
     silent = Member(talk, group_id, "silent", session_ms=EXPIRING_MS)
     other = Member(talk, group_id, "other")
@@ -185,7 +185,7 @@ def join_group_expired(talk: Dialogue) -> None:
 
 
 def _is_forgotten(talk: Dialogue, member: Member) -> bool:
-    """Whether leaving says that there is no such member; one that is invited may leave."""
+    """Return whether LeaveGroup says that the member is unknown; an unused id may leave."""
     answer = talk.quietly(
         "leave_group",
         3,
@@ -229,7 +229,7 @@ def sync_group_protocols(talk: Dialogue) -> None:
 
 @scenario("sync_group")
 def sync_group_waits(talk: Dialogue) -> None:
-    """Followers wait for the leader's assignment; who is forgotten in it has an empty share."""
+    """Followers wait for the leader's assignment; a forgotten member gets an empty share."""
     group_id = group_of(talk)
     leader, follower = stable_pair(talk, group_id)
     third = Member(talk, group_id, "third")

@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs on a broker with one log directory: what is refused, and in which order."""
+"""AlterReplicaLogDirs on a broker with one log directory: the refusals and their order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def to(path: str, *topics: tuple[str, list[int]]) -> dict[str, Any]:
-    """One directory of a request."""
+    """Return one directory of a request."""
     named = [{"name": name, "partitions": partitions} for name, partitions in topics]
     return {"path": path, "topics": named}
 

@@ -16,19 +16,19 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING
 
 
 def at(timestamp: int, partition: int = 0, **fields: Any) -> dict[str, Any]:
-    """One partition of a ListOffsets request."""
+    """Return one partition of a ListOffsets request."""
     return {"partition_index": partition, "timestamp": timestamp, **fields}
 
 
 def ask(talk: Dialogue, label: str, topic: str, *partitions: dict[str, Any], **fields: Any) -> None:
-    """ListOffsets for one topic, as a consumer."""
+    """Send ListOffsets for one topic, as a consumer."""
     talk.ask(
         label, replica_id=-1, topics=[{"name": topic, "partitions": list(partitions)}], **fields
     )
 
 
 def timed_log(talk: Dialogue) -> str:
-    """Offsets 0 … 6 with timestamps base +10, +30, +20, +50, +50, +40, +60 in three batches."""
+    """Make offsets 0 … 6 in three batches, at base +10, +30, +20, +50, +50, +40, +60 ms."""
     topic = talk.make_topic("timed", partitions=2)
     times = ((10, 30, 20), (50, 50), (40, 60))
     batches = [
@@ -56,7 +56,7 @@ def list_offsets_special(talk: Dialogue) -> None:
 
 @scenario("list_offsets", since=1)
 def list_offsets_without_timestamps(talk: Dialogue) -> None:
-    """Batches without timestamps that claim 0 in their header, as librdkafka's do."""
+    """Batches without timestamps whose header has 0, like librdkafka's."""
     topic = talk.make_topic("timeless", partitions=2)
     without = batch(b"a", b"b", timestamp_ms=-1)
     claiming = with_crc(without[:35] + bytes(8) + without[43:])
@@ -68,7 +68,7 @@ def list_offsets_without_timestamps(talk: Dialogue) -> None:
 
 @scenario("list_offsets", since=1)
 def list_offsets_tiered(talk: Dialogue) -> None:
-    """Values of tiered storage, which is off; and values that nobody knows."""
+    """Timestamps of tiered storage, which is off, and unknown special timestamps."""
     topic = timed_log(talk)
     for timestamp in (EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING, -7, -100):
         ask(talk, f"special {timestamp}", topic, at(timestamp))

@@ -30,7 +30,7 @@ UNKNOWN_ID = bytes(range(16))
 def request(
     talk: Dialogue, topic: str, *entries: tuple[int, bytes | None], acks: int = -1, **fields: Any
 ) -> dict[str, Any]:
-    """Fields of a Produce request with one topic; `entries` are (partition, records)."""
+    """Return fields of a Produce request with one topic; `entries` are (partition, records)."""
     data = [{"index": partition, "records": records} for partition, records in entries]
     name = named(talk, topic)
     return {
@@ -42,12 +42,12 @@ def request(
 
 
 def named(talk: Dialogue, topic: str) -> dict[str, Any]:
-    """How this version names a topic: by name, or by id."""
+    """Return a topic as this version names it: by name, or by id."""
     return {"topic_id": talk.topic_id(topic)} if talk.version >= BY_ID else {"name": topic}
 
 
 def stored(talk: Dialogue, topic: str, partition: int = 0) -> Any:
-    """What a consumer finds in the partition: every batch from offset 0."""
+    """Return every batch of the partition from offset 0, as a consumer reads it."""
     answer = talk.quietly(
         "fetch",
         4,
@@ -75,11 +75,11 @@ def stored(talk: Dialogue, topic: str, partition: int = 0) -> Any:
 @scenario("produce")
 def produce_good(talk: Dialogue) -> None:
     topic = talk.make_topic("good", partitions=2)
-    one = batch(b"a", Item(b"b", key=b"k"), Item(None, key=b"gone"))
+    records = batch(b"a", Item(b"b", key=b"k"), Item(None, key=b"gone"))
     for acks in (-1, 1):
-        talk.ask(f"acks {acks}", **request(talk, topic, (0, one), acks=acks))
+        talk.ask(f"acks {acks}", **request(talk, topic, (0, records), acks=acks))
     headed = batch(Item(b"v", b"k", TIMESTAMP + 5, ((b"h", b"1"), (b"h", None))))
-    talk.ask("both partitions", **request(talk, topic, (1, headed), (0, one)))
+    talk.ask("both partitions", **request(talk, topic, (1, headed), (0, records)))
     talk.note("partition 0", stored(talk, topic))
     talk.note("partition 1", stored(talk, topic, 1))
 
@@ -93,7 +93,7 @@ def produce_without_answer(talk: Dialogue) -> None:
 
 @scenario("produce")
 def produce_without_answer_fails(talk: Dialogue) -> None:
-    """An error that acks=0 cannot carry closes the connection, so that the client notices."""
+    """An error with acks=0 closes the connection, so that the client notices."""
     topic = talk.make_topic("silent")
     talk.ask_without_answer("no such partition", **request(talk, topic, (5, batch(b"a")), acks=0))
     if talk.version >= 3:
@@ -136,7 +136,7 @@ def produce_illegal_topic_name(talk: Dialogue) -> None:
 
 @scenario("produce", since=3)
 def produce_bad_batches(talk: Dialogue) -> None:
-    """Each is refused, the good one beside it (another partition) is kept."""
+    """Each is refused; the good batch of another partition is kept."""
     topic = talk.make_topic("bad", partitions=2)
     good = batch(b"good")
     broken = bytearray(good)
@@ -170,7 +170,7 @@ def produce_unknown_codec(talk: Dialogue) -> None:
 
 @scenario("produce", since=3)
 def produce_garbage_records(talk: Dialogue) -> None:
-    """A good header with a good CRC over records that are none."""
+    """A good header with a good CRC, and malformed records."""
     topic = talk.make_topic("garbage")
     garbage = batch(payload=b"\xff" * 20, count=1, last_offset_delta=0)
     talk.ask("garbage", **request(talk, topic, (0, garbage)))
@@ -213,6 +213,15 @@ def produce_too_large(talk: Dialogue) -> None:
 
 
 @scenario("produce")
+def produce_with_one_replica_where_two_should_be_in_sync(talk: Dialogue) -> None:
+    """`min.insync.replicas` never asks for more replicas than the partition has."""
+    topic = talk.make_topic("safe", configs={"min.insync.replicas": "2"})
+    for acks in (-1, 1):
+        talk.ask(f"acks {acks}", **request(talk, topic, (0, batch(b"a")), acks=acks))
+    talk.note("stored", stored(talk, topic))
+
+
+@scenario("produce")
 def produce_larger_than_segment(talk: Dialogue) -> None:
     topic = talk.make_topic(
         "segment", configs={"segment.bytes": "1048576", "max.message.bytes": "4000000"}
@@ -238,7 +247,7 @@ def produce_compressed(talk: Dialogue) -> None:
 
 
 def packed(plain: bytes, *, claim: tuple[int, int] | None = None, count: int = 0) -> bytes:
-    """The batch `plain` with gzip; it claims these timestamps (base, largest) and this count."""
+    """Return the batch `plain` in gzip, with these timestamps (base, largest) and this count."""
     whole = bytearray(plain[:61] + gzip.compress(plain[61:], mtime=0))
     whole[22] |= GZIP
     struct.pack_into(">i", whole, 8, len(whole) - 12)
@@ -251,13 +260,13 @@ def packed(plain: bytes, *, claim: tuple[int, int] | None = None, count: int = 0
 
 
 def claiming(plain: bytes, base_timestamp: int, max_timestamp: int) -> bytes:
-    """The batch `plain` with other timestamps in its header."""
+    """Return the batch `plain` with other timestamps in its header."""
     return with_crc(plain[:27] + struct.pack(">qq", base_timestamp, max_timestamp) + plain[43:])
 
 
 @scenario("produce", since=3)
 def produce_headers_that_lie(talk: Dialogue) -> None:
-    """A header claims what its records do not hold, plain and compressed."""
+    """A header contradicts its records, plain and compressed."""
     topic = talk.make_topic("lies")
     two = batch(Item(b"one", b"k"), Item(b"two", b"k", TIMESTAMP + 5))
     gap = bytearray(batch(Item(b"one", b"k"), Item(b"two", b"k")))
@@ -303,7 +312,7 @@ def produce_records_that_lie(talk: Dialogue) -> None:
 
 @scenario("produce", since=3)
 def produce_compressed_damage(talk: Dialogue) -> None:
-    """The CRC is right, and the bytes are not what the codec writes."""
+    """The CRC is right, and the compressed bytes are malformed."""
     topic = talk.make_topic("damage", partitions=2)
     good = packed(batch(b"one", b"two"))
     damage = (
@@ -322,7 +331,7 @@ def produce_compressed_damage(talk: Dialogue) -> None:
 
 @scenario("produce")
 def produce_zstd(talk: Dialogue) -> None:
-    """zstd came with version 7."""
+    """Version 7 is the first with zstd."""
     cramjam = __import__("cramjam")
     topic = talk.make_topic("zstd")
     plain = batch(b"one", b"two")
@@ -369,7 +378,7 @@ def produce_compacted_without_key(talk: Dialogue) -> None:
 
 @scenario("produce", since=3)
 def produce_idempotent(talk: Dialogue) -> None:
-    """Rows P3 and P4: duplicates of the last five are answered, gaps and older ones refused."""
+    """Duplicates of the last five batches are answered, gaps and older ones refused (KIP-98)."""
     topic = talk.make_topic("once")
     producer = talk.producer_id()
 
@@ -428,10 +437,10 @@ def produce_idempotent_unknown_producer(talk: Dialogue) -> None:
 def produce_several_in_one_request(talk: Dialogue) -> None:
     """The same partition twice in one request, the same topic twice in one request."""
     topic = talk.make_topic("double", partitions=2)
-    one = {"index": 0, "records": batch(b"one")}
-    two = {"index": 1, "records": batch(b"two")}
+    first = {"index": 0, "records": batch(b"one")}
+    second = {"index": 1, "records": batch(b"two")}
     name = named(talk, topic)
-    data = [{**name, "partition_data": [one]}, {**name, "partition_data": [two]}]
+    data = [{**name, "partition_data": [first]}, {**name, "partition_data": [second]}]
     answer = talk.quietly("produce", talk.version, acks=-1, timeout_ms=1000, topic_data=data)
     outcomes = [
         (partition["index"], partition["error_code"], partition["base_offset"])
@@ -439,11 +448,17 @@ def produce_several_in_one_request(talk: Dialogue) -> None:
         for partition in response["partition_responses"]
     ]
     talk.note("topic twice", sorted(outcomes))
+    talk.note("its entries", len(answer["responses"]))
+    last = {"index": 0, "records": batch(b"last", b"of two")}
+    data = [{**name, "partition_data": [first, last]}]
+    answer = talk.quietly("produce", talk.version, acks=-1, timeout_ms=1000, topic_data=data)
+    talk.note("partition twice", answer["responses"])
+    talk.ask("after it", **request(talk, topic, (0, batch(b"next"))))
 
 
 @scenario("produce", since=3, until=12)
 def produce_transactional_id_without_transaction(talk: Dialogue) -> None:
-    """A transactional id in the request, no transactional batch in it."""
+    """A request with a transactional id and no transactional batch."""
     topic = talk.make_topic("tx")
     fields = request(talk, topic, (0, batch(b"a")))
     talk.ask("plain batch", **fields, transactional_id="t")
@@ -460,6 +475,7 @@ def init_producer_id_fresh(talk: Dialogue) -> None:
 
 @scenario("init_producer_id", since=3)
 def init_producer_id_with_id(talk: Dialogue) -> None:
+    talk.producer_id()  # as above
     for label, producer_id, epoch in (
         ("id and epoch", 17, 3),
         ("id alone", 17, -1),

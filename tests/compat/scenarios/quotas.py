@@ -13,31 +13,31 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 
 
 def entity(**names: str | None) -> list[dict[str, Any]]:
-    """An entity; an underscore in a type stands for a dash, a name of None is the default."""
+    """Return an entity; underscores in a type stand for dashes, a name of None is the default."""
     return [
         {"entity_type": kind.replace("_", "-"), "entity_name": name} for kind, name in names.items()
     ]
 
 
 def change(key: str, value: float | None) -> dict[str, Any]:
-    """Set one quota, or remove it with None."""
+    """Return an operation that sets one quota, or removes it with None."""
     return {"key": key, "value": value or 0.0, "remove": value is None}
 
 
 def alter(
     who: list[dict[str, Any]], *changes: dict[str, Any], validate_only: bool = False
 ) -> dict[str, Any]:
-    """An AlterClientQuotas request with one entry."""
+    """Return an AlterClientQuotas request with one entry."""
     return {"entries": [{"entity": who, "ops": list(changes)}], "validate_only": validate_only}
 
 
 def part(kind: str, match_type: int, match: str | None = None) -> dict[str, Any]:
-    """One component of a DescribeClientQuotas filter."""
+    """Return one component of a DescribeClientQuotas filter."""
     return {"entity_type": kind, "match_type": match_type, "match": match}
 
 
 def settled(talk: Dialogue, label: str, client: str, expected: dict[str, float]) -> None:
-    """Wait until the quotas of a client id are what is expected: Kafka applies them later."""
+    """Wait until a client id has the expected quotas: Kafka applies them later."""
 
     def shown() -> dict[str, float]:
         answer = talk.quietly(
@@ -117,14 +117,16 @@ def describe_client_quotas_filters(talk: Dialogue) -> None:
 
 
 def _told(entry: Any) -> str:
-    """An entry as text, its entity in a fixed order: Kafka's is that of a hash map."""
-    names = sorted(f"{one['entity_type']}={one['entity_name']}" for one in entry["entity"])
-    values = sorted((one["key"], one["value"]) for one in entry["values"])
+    """Return an entry as text, with its entity sorted: Kafka's order is that of a hash map."""
+    names = sorted(
+        f"{component['entity_type']}={component['entity_name']}" for component in entry["entity"]
+    )
+    values = sorted((quota["key"], quota["value"]) for quota in entry["values"])
     return f"{' '.join(names)}: {values}"
 
 
 def _is_own(*names: str) -> Any:
-    return lambda entry: any(one["entity_name"] in names for one in entry["entity"])
+    return lambda entry: any(component["entity_name"] in names for component in entry["entity"])
 
 
 # Replication rates are configurations: how fast, of the broker; for which replicas, of a topic.
@@ -149,18 +151,19 @@ def configure(talk: Dialogue, label: str, kind: int, name: str, *changes: Any) -
 
 
 def configured(talk: Dialogue, kind: int, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    """Value and source of some keys."""
+    """Return value and source of some keys."""
     asked = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys)}
     answer = talk.quietly("describe_configs", 1, resources=[asked])
     return {
-        one["name"]: [one["value"], one["config_source"]] for one in answer["results"][0]["configs"]
+        config["name"]: [config["value"], config["config_source"]]
+        for config in answer["results"][0]["configs"]
     }
 
 
 def expect_config(
     talk: Dialogue, label: str, kind: int, name: str, expected: dict[str, str]
 ) -> None:
-    """Wait until these values are told, then write them down with their source."""
+    """Wait until the broker has these values, then record them with their source."""
 
     def found() -> dict[str, Any]:
         return configured(talk, kind, name, tuple(expected))

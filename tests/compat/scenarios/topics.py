@@ -16,18 +16,18 @@ ENDLESS = "3.9.1 begins to make them and never answers"
 
 
 def new(name: str, partitions: int = 1, replicas: int = 1, **fields: Any) -> dict[str, Any]:
-    """One topic of a CreateTopics request."""
+    """Return one topic of a CreateTopics request."""
     return {"name": name, "num_partitions": partitions, "replication_factor": replicas, **fields}
 
 
 def assigned(name: str, *replicas: list[int]) -> dict[str, Any]:
-    """A topic with a manual assignment: partition i on the brokers `replicas[i]`."""
+    """Return a topic with a manual assignment: partition i on the brokers `replicas[i]`."""
     places = [{"partition_index": index, "broker_ids": ids} for index, ids in enumerate(replicas)]
     return new(name, -1, -1, assignments=places)
 
 
 def config(**values: str | None) -> list[dict[str, Any]]:
-    """Topic configs; a double underscore in a name stands for a dot."""
+    """Return topic configs; a double underscore in a name stands for a dot."""
     return [{"name": key.replace("__", "."), "value": value} for key, value in values.items()]
 
 
@@ -61,7 +61,7 @@ def create_topics_illegal_names(talk: Dialogue) -> None:
 
 @scenario("create_topics")
 def create_topics_colliding_names(talk: Dialogue) -> None:
-    """Dots and underscores collide in metric names."""
+    """Names that differ in dots and underscores collide in metric names."""
     talk.make_topic("a.b")
     talk.ask("underscore", topics=[new(talk.topic("a_b"))])
 
@@ -138,7 +138,7 @@ def create_topics_too_many_partitions(talk: Dialogue) -> None:
 
 @scenario("create_topics", peer="4.4.0", since=2, because=ENDLESS)
 def create_topics_just_as_many_partitions(talk: Dialogue) -> None:
-    """Names that stand there twice do not count, nor do records of topics that exist."""
+    """Names that occur twice do not count, nor do existing topics."""
     old = talk.make_topic("old")
     big, other = talk.topic("big"), talk.topic("other")
     for label, *topics in (
@@ -152,9 +152,10 @@ def create_topics_just_as_many_partitions(talk: Dialogue) -> None:
 
 
 def _validated(talk: Dialogue, topics: list[dict[str, Any]]) -> list[list[Any]]:
-    """Have a request checked; return name and code of each refused topic, sorted.
+    """Validate a request; return name and code of each refused topic, sorted.
 
-    POLICY_VIOLATION comes with its words, which name the limit. Other words differ by release.
+    POLICY_VIOLATION comes with its message, which names the limit. Other messages differ by
+    release.
     """
     answer = talk.quietly(
         talk.api, talk.version, topics=topics, timeout_ms=10_000, validate_only=True
@@ -204,7 +205,7 @@ def create_topics_validate_only(talk: Dialogue) -> None:
 
 @scenario("create_topics", since=2)
 def create_topics_duplicates(talk: Dialogue) -> None:
-    """A name given twice spoils itself, not its neighbours (whose order is the broker's own)."""
+    """A name that occurs twice is refused, the other topics are made; sorted here."""
     twice, once = talk.topic("twice"), talk.topic("once")
     answer = talk.quietly("create_topics", talk.version, topics=[new(twice), new(once), new(twice)])
     outcomes = sorted((topic["name"], topic["error_code"]) for topic in answer["topics"])
@@ -271,7 +272,7 @@ def delete_topics_both_or_twice(talk: Dialogue) -> None:
 
 @scenario("delete_topics", until=5)
 def delete_and_create_again(talk: Dialogue) -> None:
-    """A namesake is another topic: another id, and empty."""
+    """A new topic of an old name has another id and no records."""
     name = talk.make_topic("phoenix")
     first_id = talk.topic_id(name)
     talk.ask("delete", topic_names=[name], timeout_ms=10_000)
@@ -282,7 +283,7 @@ def delete_and_create_again(talk: Dialogue) -> None:
 
 
 def _created(talk: Dialogue, name: str) -> bool:
-    """Kafka answers TOPIC_ALREADY_EXISTS until the deletion went through."""
+    """Create a topic; Kafka answers TOPIC_ALREADY_EXISTS until the deletion is done."""
     answer = talk.quietly("create_topics", 4, topics=[new(name)])
     return bool(answer["topics"][0]["error_code"] == 0)
 
@@ -332,14 +333,14 @@ def create_partitions_refused(talk: Dialogue) -> None:
 @scenario("create_partitions", peer="4.4.0", because=ENDLESS)
 def create_partitions_too_many(talk: Dialogue) -> None:
     two = talk.make_topic("two", partitions=2)
-    one = talk.make_topic("one")
+    first_topic = talk.make_topic("one")
     for label, *counts in (
         ("one topic", (two, 1 << 30)),
         ("one too many", (two, 10_003)),
-        ("two topics", (two, 5_002), (one, 5_002)),
-        ("fewer beside it", (one, -10), (two, 10_003)),
+        ("two topics", (two, 5_002), (first_topic, 5_002)),
+        ("fewer beside it", (first_topic, -10), (two, 10_003)),
         ("just as many", (two, 10_002)),
-        ("just as many in two", (two, 5_002), (one, 5_001)),
+        ("just as many in two", (two, 5_002), (first_topic, 5_001)),
     ):
         topics = [{"name": name, "count": count, "assignments": None} for name, count in counts]
         talk.note(label, _validated(talk, topics))

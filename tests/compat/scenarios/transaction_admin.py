@@ -1,4 +1,4 @@
-"""Transactions from outside: markers, and what admin clients see."""
+"""Transactions for administrators: markers, lists and descriptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue
 
 NEVER_GIVEN = 1 << 40
-"""No producer id."""
+"""A producer id that no broker has given out."""
 
 # WriteTxnMarkers.
 
@@ -30,7 +30,7 @@ def marker(producer: Producer, topic: str, *partitions: int, **fields: Any) -> d
 
 @scenario("write_txn_markers")
 def write_markers(talk: Dialogue) -> None:
-    """As an admin client aborts a transaction that hangs."""
+    """An admin client aborts a hanging transaction like this."""
     topic = talk.make_topic("t", partitions=2)
     producer = Producer(talk).begin_session().begin_session()
     talk.ask("nothing", markers=[])
@@ -55,7 +55,7 @@ def write_markers(talk: Dialogue) -> None:
 
 @scenario("write_txn_markers", since=2)
 def write_markers_of_transaction_epochs(talk: Dialogue) -> None:
-    """KIP-1228: with the second protocol a marker's epoch is a new one."""
+    """KIP-1228: with the second protocol a marker has a new epoch."""
     topic = talk.make_topic("t")
     producer = Producer(talk).begin_session()
     producer.add(topic, 0)
@@ -114,10 +114,10 @@ def describe_transactions_of_ids(talk: Dialogue) -> None:
 def list_transactions_by_filter(talk: Dialogue) -> None:
     topic = talk.make_topic("t")
     producers = [Producer(talk, name).begin_session() for name in ("a", "b", "c")]
-    one, two, three = producers
-    one.add(topic, 0)
-    two.add(topic, 0)
-    two.end(committed=True)
+    first, second, third = producers
+    first.add(topic, 0)
+    second.add(topic, 0)
+    second.end(committed=True)
     ids = [producer.producer_id for producer in producers]
 
     def ask(label: str, **fields: Any) -> None:
@@ -138,7 +138,7 @@ def list_transactions_by_filter(talk: Dialogue) -> None:
     ask("unknown state", state_filters=["Open"])
     ask("one of them unknown", state_filters=["Open", "Empty"])
     ask("wrong case", state_filters=["ongoing"])
-    ask("both filters", state_filters=["Ongoing"], producer_id_filters=[three.producer_id])
+    ask("both filters", state_filters=["Ongoing"], producer_id_filters=[third.producer_id])
     if talk.version >= 1:
         ask("long open", duration_filter=3_600_000)
         ask("open at all", duration_filter=0, state_filters=["Ongoing"])

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue
 
 FIRST_ADDING = 5
-"""From here on the broker adds the group's partition to the transaction."""
+"""The first version in which the broker adds the group's partition to the transaction."""
 FIRST_WITH_MEMBERS = 3
 
 
 def add_group(talk: Dialogue, producer: Producer, group_id: str) -> None:
-    """Have the group's offsets in the transaction, where the version does not do it itself."""
+    """Add the group's offsets to the transaction, where the version does not do it itself."""
     if talk.version >= FIRST_ADDING:
         return
 
@@ -45,14 +45,18 @@ def commit(
     *parts: dict[str, Any],
     **fields: Any,
 ) -> None:
-    """TxnOffsetCommit of one topic; asked again while the transaction before is being ended."""
+    """Send TxnOffsetCommit for one topic; ask again while the last transaction ends."""
     topics = [topic_in(talk, topic, 6, partitions=list(parts))]
     request = {"group_id": group_id, **producer.owner, "topics": topics, **fields}
     answer: dict[str, Any] = {}
 
     def is_ready() -> bool:
         answer.update(talk.quietly("txn_offset_commit", talk.version, **request))
-        codes = {one["error_code"] for topic in answer["topics"] for one in topic["partitions"]}
+        codes = {
+            partition["error_code"]
+            for topic in answer["topics"]
+            for partition in topic["partitions"]
+        }
         return CONCURRENT_TRANSACTIONS not in codes
 
     talk.wait_until(is_ready, "the end of the transaction before")
@@ -60,7 +64,7 @@ def commit(
 
 
 def read(talk: Dialogue, label: str, group_id: str) -> None:
-    """All offsets of the group, and only those that no transaction holds."""
+    """Record all offsets of the group, and only the stable ones."""
     talk.also(label, "offset_fetch", 7, group_id=group_id, topics=None)
     talk.also(
         f"{label}, stable", "offset_fetch", 7, group_id=group_id, topics=None, require_stable=True
@@ -69,7 +73,7 @@ def read(talk: Dialogue, label: str, group_id: str) -> None:
 
 @scenario("txn_offset_commit")
 def txn_offset_commit_and_the_end(talk: Dialogue) -> None:
-    """Nothing shows before the marker, all of it after a commit, none of it after an abort."""
+    """Offsets are invisible before the marker, visible after a commit, gone after an abort."""
     group_id = group_of(talk)
     topic = talk.make_topic("read", partitions=3)
     producer = Producer(talk).begin_session()
@@ -89,7 +93,7 @@ def txn_offset_commit_and_the_end(talk: Dialogue) -> None:
 
 @scenario("txn_offset_commit")
 def txn_offset_commit_beside_another_commit(talk: Dialogue) -> None:
-    """What stands later in the log counts, whenever the transaction ends."""
+    """The later record in the log counts, whenever the transaction ends."""
     group_id = group_of(talk)
     topic = talk.make_topic("read", partitions=2)
     producer = Producer(talk).begin_session()
@@ -131,7 +135,7 @@ def txn_offset_commit_refused(talk: Dialogue) -> None:
 
 @scenario("txn_offset_commit", since=FIRST_WITH_MEMBERS)
 def txn_offset_commit_of_members(talk: Dialogue) -> None:
-    """KIP-447: a producer of a member that the group has moved past is fenced."""
+    """KIP-447: a producer of a member in an old generation is fenced."""
     group_id = group_of(talk)
     topic = talk.make_topic("read")
     member = consumer(talk, group_id, "member", topic)

@@ -1,4 +1,4 @@
-"""Transactions: the requests of a producer, and what readers see of them."""
+"""Transactions: the requests of a producer, and the records that readers get."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue
 
 NEVER_GIVEN = 1 << 40
-"""No producer id."""
+"""A producer id that no broker has given out."""
 
 # InitProducerId.
 
@@ -54,7 +54,7 @@ def init_fences_an_open_transaction(talk: Dialogue) -> None:
 
 @scenario("init_producer_id", since=3)
 def init_recovers(talk: Dialogue) -> None:
-    """KIP-360: the client tells what it believes to own."""
+    """KIP-360: the client names the id and epoch that it believes to have."""
     producer = Producer(talk).begin_session()
     own = producer.producer_id
     talk.ask("own epoch", **init(talk, producer, producer_id=own, producer_epoch=0))
@@ -107,34 +107,36 @@ def add_partitions(talk: Dialogue) -> None:
 
 @scenario("add_partitions_to_txn", since=4)
 def add_partitions_batched(talk: Dialogue) -> None:
-    """What brokers send: several transactions, some only to be verified."""
+    """Requests of brokers: several transactions, some only to be verified."""
     topic = talk.make_topic("t", partitions=3)
-    one, two = Producer(talk, "one").begin_session(), Producer(talk, "two").begin_session()
+    first, second = Producer(talk, "one").begin_session(), Producer(talk, "two").begin_session()
     partitions = {"topics": [{"name": topic, "partitions": [0, 1]}]}
 
     def batched(*transactions: dict[str, Any]) -> dict[str, Any]:
         return {"transactions": list(transactions)}
 
     verifying = {"verify_only": True, **partitions}
-    talk.ask("verify before", **batched({**one.owner, **verifying}))
+    talk.ask("verify before", **batched({**first.owner, **verifying}))
     talk.ask(
         "two at once",
-        **batched({**one.owner, **partitions}, {**two.owner, **partitions, "producer_epoch": 5}),
+        **batched(
+            {**first.owner, **partitions}, {**second.owner, **partitions, "producer_epoch": 5}
+        ),
     )
-    talk.ask("verify", **batched({**one.owner, **verifying}, {**two.owner, **verifying}))
+    talk.ask("verify", **batched({**first.owner, **verifying}, {**second.owner, **verifying}))
     third = {"verify_only": True, "topics": [{"name": topic, "partitions": [0, 2]}]}
-    talk.ask("verify one that is not in", **batched({**one.owner, **third}))
-    talk.ask("verify older epoch", **batched({**one.owner, **verifying, "producer_epoch": -1}))
+    talk.ask("verify one that is not in", **batched({**first.owner, **third}))
+    talk.ask("verify older epoch", **batched({**first.owner, **verifying, "producer_epoch": -1}))
     talk.ask(
-        "verify other producer", **batched({**one.owner, **verifying, "producer_id": NEVER_GIVEN})
+        "verify other producer", **batched({**first.owner, **verifying, "producer_id": NEVER_GIVEN})
     )
     talk.ask(
-        "verify unknown id", **batched({**one.owner, **verifying, "transactional_id": "unknown"})
+        "verify unknown id", **batched({**first.owner, **verifying, "transactional_id": "unknown"})
     )
-    talk.ask("verify empty id", **batched({**one.owner, **verifying, "transactional_id": ""}))
+    talk.ask("verify empty id", **batched({**first.owner, **verifying, "transactional_id": ""}))
     missing = {"topics": [{"name": topic, "partitions": [0, 7]}]}
-    talk.ask("no such partition", **batched({**one.owner, **missing}))
-    talk.note("described", open_transaction(one))
+    talk.ask("no such partition", **batched({**first.owner, **missing}))
+    talk.note("described", open_transaction(first))
 
 
 @scenario("add_offsets_to_txn")
@@ -157,7 +159,7 @@ def add_offsets(talk: Dialogue) -> None:
 
 @scenario("end_txn", until=4)
 def end_session_epochs(talk: Dialogue) -> None:
-    """The first protocol: the epoch stays; ends may be repeated, not reversed."""
+    """The first protocol: the epoch stays; an end may be repeated, not reversed."""
     topic = talk.make_topic("t")
     producer = Producer(talk).begin_session()
     for committed in (True, False):
@@ -215,8 +217,10 @@ def _ask_end(talk: Dialogue, label: str, producer: Producer, committed: bool) ->
 
 @scenario("end_txn")
 def end_of_an_overdue_transaction(talk: Dialogue) -> None:
-    """The broker aborts it; whoever had it open is fenced. It may recover (KIP-360) in a cluster of
-    the second protocol, which Kafka 3.9 is not."""
+    """The broker aborts an overdue transaction and fences its producer.
+
+    The producer may recover (KIP-360) in a cluster of the second protocol, which Kafka 3.9 is not.
+    """
     topic = talk.make_topic("t")
     producer = Producer(talk, timeout_ms=1_000).begin_session()
     producer.add(topic, 0)
@@ -328,21 +332,21 @@ def produce_adds_partitions(talk: Dialogue) -> None:
 def fetch_committed(talk: Dialogue) -> None:
     """Committed, aborted, open and plain records of three producers, read from every offset."""
     topic = talk.make_topic("t")
-    one, two = Producer(talk, "one").begin_session(), Producer(talk, "two").begin_session()
+    first, second = Producer(talk, "one").begin_session(), Producer(talk, "two").begin_session()
     talk.produce(topic, batch(b"plain"))
-    one.add(topic, 0)
-    one.produce(topic, b"aborted 1")
-    two.add(topic, 0)
-    two.produce(topic, b"committed")
-    one.produce(topic, b"aborted 2", sequence=1)
-    one.end(committed=False)
+    first.add(topic, 0)
+    first.produce(topic, b"aborted 1")
+    second.add(topic, 0)
+    second.produce(topic, b"committed")
+    first.produce(topic, b"aborted 2", sequence=1)
+    first.end(committed=False)
     talk.produce(topic, batch(b"plain"))
-    two.end(committed=True)
-    one.add(topic, 0)
-    one.produce(topic, b"aborted 3", sequence=2)
-    one.end(committed=False)
-    two.add(topic, 0)
-    two.produce(topic, b"open", sequence=1)
+    second.end(committed=True)
+    first.add(topic, 0)
+    first.produce(topic, b"aborted 3", sequence=2)
+    first.end(committed=False)
+    second.add(topic, 0)
+    second.produce(topic, b"open", sequence=1)
     talk.produce(topic, batch(b"plain"))
     for isolation_level in (0, 1):
         for offset in range(12):

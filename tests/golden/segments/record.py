@@ -1,9 +1,10 @@
-"""Records this directory anew: `python -m tests.golden.segments.record` (Java and the jars needed).
+"""Records this directory again:
+
+`python -m tests.golden.segments.record` (Java and the jars needed).
 
 Apache Kafka 3.9.1 in ZooKeeper mode writes one small topic, is stopped cleanly, and its log
 directory is copied to `kafka-3.9.1/` (only the topic's partition and the files beside it; the lock
-is left out). What was produced stands in `expected.json`: offset, timestamp, key, value of every
-record.
+is left out). `expected.json` has offset, timestamp, key and value of every produced record.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def _produce(address: str) -> list[dict[str, object]]:
-    """Five idempotent producers, one per codec, twelve batches each; what was sent."""
+    """Write with five idempotent producers, twelve batches of a codec each; return the records."""
     admin = AdminClient({"bootstrap.servers": address})
     created = admin.create_topics([NewTopic(TOPIC, 1, 1, config=TOPIC_CONFIG)])
     created[TOPIC].result(30)

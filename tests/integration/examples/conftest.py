@@ -1,3 +1,3 @@
-"""What lies in the folders here are projects of their own, run as their users run them."""
+"""The folders here are projects of their own, which run as their users run them."""
 
 collect_ignore_glob = ["*/*"]

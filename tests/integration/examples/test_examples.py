@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import NODE_MODULES
-from tests.support.java import JARS, JUNIT_5, KAFKA_44
+from tests.support.groups import NODE_MODULES, SARAMA_MEMBER
+from tests.support.java import JUNIT_5, KAFKA_44, class_path
+from tests.support.made import required
 
 EXAMPLES = Path(__file__).parent
 TIMEOUT_S = 280
@@ -26,7 +27,7 @@ IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imp
 
 
 def run(command: list[str], directory: Path, **more: str) -> str:
-    """What it printed. Raises AssertionError when it fails."""
+    """Run a command and return its output. Raises AssertionError if it fails."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command,
@@ -46,11 +47,9 @@ def copy_of(name: str, directory: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES / name, directory / name))
 
 
-def skip_without(program: str, built: Path, advice: str) -> None:
+def skip_without(program: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"not run: {program} is not installed")
-    if not built.exists():
-        pytest.skip(f"not run: {built.name} is missing: run {advice}")
 
 
 @pytest.mark.parametrize("project", ["orders_service", "dead_letters", "windowed_counter"])
@@ -64,24 +63,26 @@ def test_a_project_in_python(project: str, tmp_path: Path) -> None:
 
 @pytest.mark.java
 def test_the_protocol_in_java(tmp_path: Path) -> None:
-    """JUnit 5."""
-    class_path = f"{tmp_path}:{KAFKA_44}/*:{JUNIT_5}/*"
+    """Runs with JUnit 5."""
+    path = class_path(KAFKA_44, JUNIT_5, classes=tmp_path)
     source = str(EXAMPLES / "java" / "OrdersTest.java")
-    run(["javac", "-cp", class_path, "-d", str(tmp_path), source], tmp_path)
+    run(["javac", "-cp", path, "-d", str(tmp_path), source], tmp_path)
     junit = ["org.junit.platform.console.ConsoleLauncher", "execute", "--select-class"]
     options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    said = run(["java", *options, "-cp", class_path, *junit, "OrdersTest"], tmp_path)
+    said = run(["java", *options, "-cp", path, *junit, "OrdersTest"], tmp_path)
     assert "1 tests successful" in said
 
 
 def test_the_protocol_in_go(tmp_path: Path) -> None:
-    skip_without("go", JARS.parent / "sarama-member", "make sarama")
+    skip_without("go")
+    required(SARAMA_MEMBER)  # with it came the modules of the example
     directory = copy_of("go", tmp_path)
     assert "--- PASS: Test" in run(["go", "test", "-vet=off", "-v", "."], directory)
 
 
 def test_the_protocol_in_node(tmp_path: Path) -> None:
-    skip_without("node", NODE_MODULES, "make kafkajs")
+    skip_without("node")
+    required(NODE_MODULES.parent / ".done")
     directory = copy_of("node", tmp_path)
     command = ["node", "--test", "orders.test.js"]
     assert "# pass 1" in run(command, directory, NODE_PATH=str(NODE_MODULES))

@@ -89,7 +89,7 @@ def test_answers_that_come_together_are_told_apart(
     assert stream.is_done
 
 
-def test_who_closes_or_is_silent_ends_the_run(
+def test_a_client_that_closes_or_is_silent_ends_the_run(
     ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = Stream(ends[0], REQUEST, kafka_size)
@@ -105,7 +105,7 @@ def test_who_closes_or_is_silent_ends_the_run(
 
 def test_times_are_spread_one_to_a_period_and_the_same_for_a_seed() -> None:
     due_s = spread(500, 100, seed=7)
-    assert [int(one * 100) for one in due_s] == list(range(500))
+    assert [int(moment_s * 100) for moment_s in due_s] == list(range(500))
     assert due_s == spread(500, 100, seed=7)
     assert due_s != spread(500, 100, seed=8)
 

@@ -47,7 +47,7 @@ def test_value_is_the_median_and_the_ratio_stands_with_the_other_broker() -> Non
     assert cells == ["20,000", "10,000 (2.00x)", "≥ 10,000", "", "must?"]
 
 
-def test_what_was_not_measured_is_named_not_faked() -> None:
+def test_a_missing_measurement_is_named_not_faked() -> None:
     table = render(_results(), ["raw", "group"])
     assert _cells(table, "new group to first record")[:2] == ["not yet", "160"]
     assert _cells(table, "raw Produce, 5 in flight")[:2] == ["-", "-"]

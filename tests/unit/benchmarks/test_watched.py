@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.peers import ROOT
 from benchmarks.profile_broker import summary
+from tests.support.made import ROOT
 
 BURNER = """
 import os, signal, time

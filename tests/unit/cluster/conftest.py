@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.clock import SystemClock
 from minibroker.cluster.embedded import EmbeddedTree
+from minibroker.cluster.shared import SharedTree
 from minibroker.cluster.zookeeper import ZooKeeperTree
 from tests.support.cluster import Recorder, new_cluster
 
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 _chroots = count()
 
 
-@pytest.fixture(params=["embedded", pytest.param("zookeeper", marks=pytest.mark.java)])
+@pytest.fixture(params=["embedded", "shared", pytest.param("zookeeper", marks=pytest.mark.java)])
 def new_tree(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Tree]:
     """Makes clients of one and the same tree, not opened yet. Embedded: one at a time."""
     if request.param == "embedded":
         return lambda: EmbeddedTree(tmp_path / "metadata.db", SystemClock())
+    if request.param == "shared":
+        return SharedTree(tmp_path / "metadata.db", SystemClock()).session
     server: ZooKeeper = request.getfixturevalue("zookeeper")
     connect = f"{server.connect}/test-{next(_chroots)}"
     return lambda: ZooKeeperTree(connect, session_timeout_ms=6_000)

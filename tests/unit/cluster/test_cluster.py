@@ -61,7 +61,7 @@ async def test_restart_finds_everything_and_tells(new_tree: Callable[[], Tree]) 
     await second.close()
 
 
-async def test_P1_producer_ids_come_from_any_started_cluster(cluster: Cluster) -> None:
+async def test_producer_ids_come_from_any_started_cluster(cluster: Cluster) -> None:
     first = cluster.next_producer_id()
     assert not isinstance(first, int)
     assert await first == 0

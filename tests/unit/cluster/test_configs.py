@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.codecs import decode_config, encode_config
 from minibroker.cluster.image import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
     from minibroker.cluster.tree import Tree
     from tests.support.cluster import Recorder
@@ -49,7 +52,7 @@ async def test_kafka_3_9_is_not_told_of_kinds_it_does_not_know(
     await cluster.close()
 
 
-async def test_alter_config_changes_removes_and_replaces(
+async def test_a_config_is_changed_and_replaced(
     cluster: Cluster, cluster_tree: Tree, heard: Recorder
 ) -> None:
     heard.take()
@@ -62,10 +65,49 @@ async def test_alter_config_changes_removes_and_replaces(
     data, stat = await cluster_tree.get("/config/brokers/0")
     assert data == '{"version":1,"config":{"b":"2","c":"ü"}}'.encode()
     assert stat.version == 1
-    assert await cluster.alter_config("brokers", "0", {"d": "4"}, replace=True) == {"d": "4"}
+    assert await cluster.edit_config("brokers", "0", lambda _: {"d": "4"}) == {"d": "4"}
     assert heard.take() == [("config", "brokers", "0")] * 3
-    await cluster.alter_config("brokers", "0", {}, replace=True)
+    await cluster.edit_config("brokers", "0", lambda _: {})
     assert (await cluster_tree.get("/config/brokers/0"))[0] == b'{"version":1,"config":{}}'
+
+
+async def test_an_edit_starts_from_what_the_tree_has(cluster: Cluster, cluster_tree: Tree) -> None:
+    """Another process wrote a value that this broker has not heard of yet."""
+    await cluster.alter_config("brokers", "0", {"a": "1"})
+    await cluster_tree.set("/config/brokers/0", encode_config({"a": "1,2"}))
+
+    def append(config: dict[str, str]) -> dict[str, str]:
+        return {"a": f"{config['a']},3"}
+
+    assert await cluster.edit_config("brokers", "0", append, validate_only=True) == {"a": "1,2,3"}
+    assert (await cluster_tree.get("/config/brokers/0"))[1].version == 1
+    assert await cluster.edit_config("brokers", "0", append) == {"a": "1,2,3"}
+    assert cluster.config_of("brokers", "0") == {"a": "1,2,3"}
+
+
+async def test_an_edit_starts_again_when_another_process_is_faster(
+    cluster: Cluster, cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.alter_config("brokers", "0", {"a": "1"})
+    write = cluster_tree.set
+
+    async def after_another(path: str, data: bytes, version: int = -1) -> int:
+        monkeypatch.undo()
+        await write(path, encode_config({"a": "1,2"}))
+        return await write(path, data, version)
+
+    monkeypatch.setattr(cluster_tree, "set", after_another)
+    config = await cluster.edit_config("brokers", "0", lambda config: {"a": config["a"] + ",3"})
+    assert config == {"a": "1,2,3"}
+    assert decode_config("", (await cluster_tree.get("/config/brokers/0"))[0]) == config
+
+
+async def test_an_edit_that_changes_nothing_is_not_written(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    await cluster.alter_config("brokers", "0", {"a": "1"})
+    await cluster.alter_config("brokers", "0", {"a": "1"})
+    assert (await cluster_tree.get("/config/brokers/0"))[1].version == 0
 
 
 async def test_changes_are_announced_where_others_listen(

@@ -18,7 +18,12 @@ from minibroker.cluster.image import NO_LEADER, PartitionImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError, StorageError
 from minibroker.ids import topic_id_to_text
-from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, new_cluster
+from tests.support.cluster import (
+    Recorder,
+    add_broker,
+    add_topic_of_kafka,
+    new_cluster,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,51 +33,57 @@ if TYPE_CHECKING:
     from minibroker.cluster.tree import Operation, Tree
 
 
-def partition(leader: int, isr: list[int], *, epoch: int = 4, known: bool = True) -> PartitionImage:
+def partition(
+    leader: int, isr: list[int], alive: set[int], *, epoch: int = 4, known: bool = True
+) -> PartitionImage:
+    """A partition with replicas 1, 2 and 3, of which those in `alive` are online."""
+    replicas = [1, 2, 3]
     return PartitionImage(
         leader=leader,
         leader_epoch=epoch,
-        replicas=[1, 2, 3],
+        replicas=replicas,
         isr=isr,
         adding=[],
         removing=[],
-        offline=[],
+        offline=[replica for replica in replicas if replica not in alive],
         controller_epoch=1,
         partition_epoch=0 if known else -1,
     )
 
 
 @pytest.mark.parametrize(
-    ("before", "alive", "after"),
+    ("before", "after"),
     [
-        # A new partition: the first live replica leads and is alone in sync, as nobody follows.
-        (partition(NO_LEADER, [], known=False), {1, 2, 3}, PartitionState(1, 0, [1], 9)),
-        (partition(NO_LEADER, [], known=False), {3, 2}, PartitionState(2, 0, [2], 9)),
-        (partition(NO_LEADER, [], known=False), {5}, None),
+        # A new partition: the first live replica leads, and all of them are in sync.
+        (partition(NO_LEADER, [], {1, 2, 3}, known=False), PartitionState(1, 0, [1, 2, 3], 9)),
+        (partition(NO_LEADER, [], {3, 2}, known=False), PartitionState(2, 0, [2, 3], 9)),
+        (partition(NO_LEADER, [], {5}, known=False), None),
         # Nothing to do.
-        (partition(1, [1]), {1, 2, 3}, None),
-        (partition(2, [2]), {2, 3}, None),
-        # Kafka's brokers left followers in sync: nobody follows any more, so they leave the ISR.
-        (partition(1, [1, 2, 3]), {1, 2, 3}, PartitionState(1, 5, [1], 9)),
-        (partition(1, [1, 2, 3]), {1, 3}, PartitionState(1, 5, [1], 9)),
+        (partition(1, [1], {1, 2, 3}), None),
+        (partition(2, [2], {2, 3}), None),
+        (partition(1, [1, 2, 3], {1, 2, 3}), None),
+        # A replica that is gone leaves the ISR.
+        (partition(1, [1, 2, 3], {1, 3}), PartitionState(1, 5, [1, 3], 9)),
         # The leader is gone: the next of the assignment that is in sync leads.
-        (partition(1, [3, 1, 2]), {2, 3}, PartitionState(2, 5, [2], 9)),
-        (partition(1, [1, 3]), {2, 3}, PartitionState(3, 5, [3], 9)),
+        (partition(1, [3, 1, 2], {2, 3}), PartitionState(2, 5, [3, 2], 9)),
+        (partition(1, [1, 3], {2, 3}), PartitionState(3, 5, [3], 9)),
         # Nobody in sync is left: no leader; the ISR remembers who may lead again.
-        (partition(1, [1]), {2, 3}, PartitionState(NO_LEADER, 5, [1], 9)),
-        (partition(NO_LEADER, [1]), {2, 3}, None),
-        (partition(NO_LEADER, [1]), {1, 2}, PartitionState(1, 5, [1], 9)),
+        (partition(1, [1], {2, 3}), PartitionState(NO_LEADER, 5, [1], 9)),
+        (partition(NO_LEADER, [1], {2, 3}), None),
+        (partition(NO_LEADER, [1], {1, 2}), PartitionState(1, 5, [1], 9)),
+        # All in sync are gone at once: the ISR is never empty.
+        (partition(1, [1, 2], {3}), PartitionState(NO_LEADER, 5, [2], 9)),
     ],
 )
-def test_next_state(before: PartitionImage, alive: set[int], after: PartitionState | None) -> None:
-    assert next_state(before, alive, 9) == after
+def test_next_state(before: PartitionImage, after: PartitionState | None) -> None:
+    assert next_state(before, 9) == after
 
 
 def test_topic_ids_are_random_uuids_whose_text_starts_well() -> None:
     ids = {new_topic_id() for _ in range(2000)}
     assert len(ids) == 2000
-    assert not any(topic_id_to_text(one).startswith("-") for one in ids)
-    assert all(one[6] >> 4 == 4 and one[8] >> 6 == 2 for one in ids)
+    assert not any(topic_id_to_text(topic_id).startswith("-") for topic_id in ids)
+    assert all(topic_id[6] >> 4 == 4 and topic_id[8] >> 6 == 2 for topic_id in ids)
 
 
 async def test_topic_without_id_gets_one(new_tree: Callable[[], Tree]) -> None:
@@ -104,7 +115,7 @@ async def cluster_with_topic(tree: Tree, partitions: int = 1, **options: Any) ->
 
 
 async def nodes_of_topic(tree: Tree) -> list[bool]:
-    """Whether the tree has the topic `t`, its config and its mark."""
+    """Return whether the tree has the topic `t`, its config and its mark."""
     names = ("/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t")
     return [await tree.exists(name) is not None for name in names]
 
@@ -230,7 +241,7 @@ async def test_nodes_that_change_while_they_are_deleted(
     state = "/brokers/topics/t/partitions/1/state"
 
     async def after_another(operations: Sequence[Operation]) -> list[str | int]:
-        if any(one.path == state for one in operations):
+        if any(operation.path == state for operation in operations):
             monkeypatch.undo()
             await tree.delete(state)
             await tree.create("/brokers/topics/t/partitions/0/other")
@@ -259,27 +270,27 @@ async def test_where_topics_are_not_deleted_the_marks_go(new_tree: Callable[[], 
 
 
 def test_the_preferred_leader_is_the_first_replica_if_it_is_in_sync() -> None:
-    assert preferred_state(partition(2, [2, 1]), {1, 2}, 7) == PartitionState(1, 5, [2, 1], 7)
-    for before, alive, code in (
-        (partition(1, [1, 2]), {1, 2}, ErrorCode.ELECTION_NOT_NEEDED),
-        (partition(2, [2]), {1, 2}, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
-        (partition(2, [2, 1]), {2}, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+    assert preferred_state(partition(2, [2, 1], {1, 2}), 7) == PartitionState(1, 5, [2, 1], 7)
+    for before, code in (
+        (partition(1, [1, 2], {1, 2}), ErrorCode.ELECTION_NOT_NEEDED),
+        (partition(2, [2], {1, 2}), ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+        (partition(2, [2, 1], {2}), ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
     ):
         with pytest.raises(KafkaError) as refused:
-            preferred_state(before, alive, 7)
+            preferred_state(before, 7)
         assert refused.value.code == code
 
 
-def test_an_unclean_election_takes_who_is_alive_and_rather_who_is_in_sync() -> None:
-    assert unclean_state(partition(NO_LEADER, [2]), {1, 2}, 7) == PartitionState(2, 5, [2], 7)
-    assert unclean_state(partition(NO_LEADER, [2]), {1}, 7) == PartitionState(1, 5, [1], 7)
-    assert unclean_state(partition(2, [2]), {1}, 7) == PartitionState(1, 5, [1], 7)
-    for before, alive, code in (
-        (partition(1, [1]), {1, 2}, ErrorCode.ELECTION_NOT_NEEDED),
-        (partition(NO_LEADER, [1]), {4}, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+def test_an_unclean_election_takes_a_live_replica_and_prefers_one_in_sync() -> None:
+    assert unclean_state(partition(NO_LEADER, [2], {1, 2}), 7) == PartitionState(2, 5, [2], 7)
+    assert unclean_state(partition(NO_LEADER, [2], {1}), 7) == PartitionState(1, 5, [1], 7)
+    assert unclean_state(partition(2, [2], {1}), 7) == PartitionState(1, 5, [1], 7)
+    for before, code in (
+        (partition(1, [1], {1, 2}), ErrorCode.ELECTION_NOT_NEEDED),
+        (partition(NO_LEADER, [1], {4}), ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
     ):
         with pytest.raises(KafkaError) as refused:
-            unclean_state(before, alive, 7)
+            unclean_state(before, 7)
         assert refused.value.code == code
 
 

@@ -34,7 +34,7 @@ def test_a_topic_its_configs_and_its_partitions_are_a_record_each() -> None:
 
 
 @pytest.mark.parametrize("count", [10_000, 10_001, 2**31 - 1])
-async def test_whoever_asks_gets_no_topic_larger_than_one_request_makes(
+async def test_no_request_makes_a_topic_above_the_limit_of_partitions(
     cluster: Cluster, count: int
 ) -> None:
     with pytest.raises(KafkaError) as caught:
@@ -43,7 +43,7 @@ async def test_whoever_asks_gets_no_topic_larger_than_one_request_makes(
     assert not cluster.image.topics
 
 
-async def test_whoever_asks_adds_no_more_partitions_than_one_request_does(
+async def test_no_request_adds_partitions_above_the_limit(
     cluster: Cluster,
 ) -> None:
     await cluster.create_topic("t", 2)

@@ -1,4 +1,4 @@
-"""Who is the controller: winning, losing, and writing only while it is true; over both homes."""
+"""Election of the controller: winning, losing, and writing only while elected; over both homes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from minibroker.clock import SystemClock
 from minibroker.cluster.codecs import encode_controller
 from minibroker.cluster.context import ClusterContext
-from minibroker.cluster.controller import Controller
 from minibroker.cluster.election import Election
 from minibroker.cluster.image import NO_CONTROLLER, BrokerInfo, MetadataImage
+from minibroker.cluster.partition_states import PartitionStates
 from minibroker.cluster.paths import FEATURE
 from minibroker.cluster.tree import Create
 from minibroker.cluster.updates import ImageUpdater
@@ -90,19 +90,31 @@ async def test_victory_that_broke_off_behind_the_write_is_won_again(
 
 
 async def test_deposed_controller_cannot_write(tree: Tree) -> None:
-    """Somebody raised the epoch: the guard stops the write, where others can be."""
+    """A raised epoch makes the guard stop the write, where several brokers can exist."""
     election, _, context = election_of(tree, 1)
     await election.run()
-    controller = Controller(context, election)
-    await controller.multi([Create("/a")])
+    states = PartitionStates(context, election)
+    await states.multi([Create("/a")])
     await tree.set("/controller_epoch", b"7")
     if not tree.is_shared:
         assert election.guard() == []
         return
     with pytest.raises(KafkaError) as caught:
-        await controller.multi([Create("/b")])
+        await states.multi([Create("/b")])
     assert caught.value.code is ErrorCode.NOT_CONTROLLER
     assert not election.is_controller
+    assert await tree.exists("/b") is None
+
+
+async def test_a_controller_whose_session_ended_cannot_write(tree: Tree) -> None:
+    election, _, context = election_of(tree, 1)
+    await election.run()
+    election.lose()
+    if not tree.is_shared:  # its one session does not end before the broker
+        return
+    with pytest.raises(KafkaError) as caught:
+        await PartitionStates(context, election).multi([Create("/b")])
+    assert caught.value.code is ErrorCode.NOT_CONTROLLER
     assert await tree.exists("/b") is None
 
 
@@ -124,7 +136,7 @@ async def test_nobody_stands_beside_brokers_of_kafka(
     assert (image.controller_id, election.is_controller) == (NO_CONTROLLER, False)
     assert await tree.exists("/controller") is None
     (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert "broker 1 does not stand for controller, because brokers 7, 8 are not minibroker" in (
+    assert "broker 1 does not become controller, because brokers 7, 8 are not minibroker" in (
         record.getMessage()
     )
     # One of them wins, and is respected.

@@ -1,4 +1,4 @@
-"""What only the SQLite home has: one process at a time, kill -9, a file that is not ours."""
+"""Properties of the SQLite home: one process at a time, kill -9, a foreign file."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ async def test_a_disk_that_refuses_the_goodbye_leaves_it_to_the_next_start(
     assert tree._db is not None
     tree._db.execute("PRAGMA query_only = ON")
     await tree.close()
-    assert "is left as it is: attempt to write a readonly database" in caplog.text
+    assert "could not be closed, the next start recovers it: attempt to write" in caplog.text
     again = open_tree(path)
     await again.open()
     assert (await again.get("/kept"))[0] == b"x"

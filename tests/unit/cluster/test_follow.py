@@ -13,6 +13,7 @@ import pytest
 
 from minibroker.clock import SystemClock
 from minibroker.cluster import follow, paths
+from minibroker.cluster.auto_creation import CREATED_AT_ONCE
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.codecs import (
     PartitionState,
@@ -25,17 +26,19 @@ from minibroker.cluster.codecs import (
 from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.image import NO_LEADER, BrokerInfo, Endpoint
+from minibroker.cluster.internal_topics import NewTopic
 from minibroker.cluster.tree import SessionEvent
-from minibroker.errors import CoordinationError
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import TopicPartition
 from tests.support.cluster import Recorder, add_topic_of_kafka
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from minibroker.cluster.image import TopicImage
-    from minibroker.cluster.tree import Cancel, Stat
+    from minibroker.cluster.tree import Cancel, Operation, Stat
 
 WAIT_S = 60
 
@@ -167,28 +170,90 @@ async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> N
     assert (made.partitions[0].leader, made.partitions[0].isr) == (2, [2])
     assert first.config_of("topics", "t") == {"a": "b"}
     grown = await second.create_partitions("t", 2, [[1]])
-    assert [one.leader for one in grown.partitions] == [2, 1]
+    assert [partition.leader for partition in grown.partitions] == [2, 1]
     await second.delete_topic("t")
     assert first.image.topics == second.image.topics == {}
     assert [event[0] for event in heard.take()][-1] == "deleted"
 
 
-async def test_leader_that_goes_is_not_replaced_by_who_did_not_follow(
+async def test_topics_begun_beside_the_controller_get_their_leaders_from_it(
+    pair: Pair,
+) -> None:
+    first, first_heard, second, heard = pair
+    names = [f"t{number}" for number in range(CREATED_AT_ONCE + 10)]
+    second.begin_topics({name: NewTopic(2, 1, {"retention.ms": "1"}) for name in names})
+
+    def have_leaders(cluster: Cluster) -> bool:
+        topics = [cluster.image.topics.get(name) for name in names]
+        return all(
+            topic is not None and all(partition.leader in (1, 2) for partition in topic.partitions)
+            for topic in topics
+        )
+
+    await heard.wait_until(lambda: have_leaders(second))
+    await first_heard.wait_until(lambda: have_leaders(first))
+    assert first.config_of("topics", names[-1]) == {"retention.ms": "1"}
+
+
+async def test_a_leader_that_goes_is_replaced_by_a_replica_in_sync(
     pair: Pair, shared: SharedTree
 ) -> None:
-    """Kafka left two replicas in sync. Broker 1 gets no record from broker 2: it must not lead."""
     first, heard, second, _ = pair
-    await add_topic_of_kafka(first, shared, "of kafka", [2, 1])
-    await first.create_topic("single", assignment={0: [2]})
+    await add_topic_of_kafka(first, shared, "in sync", [2, 1])
+    await add_topic_of_kafka(first, shared, "behind", [2, 1], isr=[2])
     topics = first.image.topics
-    await heard.wait_until(lambda: topics["of kafka"].partitions[0].isr == [2])
     await second.close()
     await heard.wait_until(
-        lambda: all(topic.partitions[0].leader == NO_LEADER for topic in topics.values())
+        lambda: all(topic.partitions[0].leader != 2 for topic in topics.values())
     )
-    (of_kafka,), (single,) = topics["of kafka"].partitions, topics["single"].partitions
-    assert (of_kafka.leader_epoch, of_kafka.isr) == (2, [2])
-    assert (single.leader_epoch, single.isr) == (1, [2])
+    (in_sync,), (behind,) = topics["in sync"].partitions, topics["behind"].partitions
+    assert (in_sync.leader, in_sync.leader_epoch, in_sync.isr) == (1, 1, [1])
+    assert (behind.leader, behind.leader_epoch, behind.isr) == (NO_LEADER, 1, [2])
+
+
+async def test_a_broker_that_goes_and_comes_back_between_two_looks_is_noticed(
+    pair: Pair, shared: SharedTree
+) -> None:
+    """The registration looks as before, but its epoch is another one (KIP-380)."""
+    first, heard, second, _ = pair
+    await first.create_topic("t", assignment={0: [2]})
+    await first.create_topic("own", assignment={0: [1]})
+    data, before = await shared.get(paths.broker(2))
+    async with first._context.lock:  # broker 1 looks when both are done
+        await shared.delete(paths.broker(2))
+        await shared.create(paths.broker(2), data)
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].leader_epoch == 2)
+    led = first.image.topics["t"].partitions[0]
+    assert (led.leader, led.isr) == (2, [2])
+    assert ("leadership", "t", 0) in heard.take()
+    assert first.image.topics["own"].partitions[0].leader_epoch == 0
+    assert first.image.brokers[2].epoch > before.czxid
+    assert second.image.controller_id == 1
+
+
+async def test_a_bounce_that_the_tree_interrupted_is_not_forgotten(
+    pair: Pair, shared: SharedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, heard, _, _ = pair
+    await first.create_topic("t", assignment={0: [2]})
+    data, _ = await shared.get(paths.broker(2))
+    multi = shared.multi
+    refusals = [CoordinationError("away")]
+
+    async def once_away(operations: Sequence[Operation]) -> list[str | int]:
+        if refusals and any(
+            operation.path == paths.partition_state("t", 0) for operation in operations
+        ):
+            raise refusals.pop()
+        return await multi(operations)
+
+    async with first._context.lock:
+        await shared.delete(paths.broker(2))
+        await shared.create(paths.broker(2), data)
+        monkeypatch.setattr(shared, "multi", once_away)
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].leader_epoch == 2)
+    assert not refusals
+    assert first.image.topics["t"].partitions[0].leader == 2
 
 
 async def test_second_takes_over_from_a_controller_that_goes(pair: Pair) -> None:
@@ -288,6 +353,26 @@ async def test_renewed_session_registers_and_reads_again(shared: SharedTree) -> 
     await cluster.close()
 
 
+async def test_a_request_that_waited_while_the_session_ended_writes_nothing(
+    shared: SharedTree,
+) -> None:
+    """The broker is not the controller any more, and nobody else is yet."""
+    cluster, _ = await started(shared, 1)
+    await cluster.create_topic("t")
+    node = await shared.get("/brokers/topics/t")
+    state = await shared.get("/brokers/topics/t/partitions/0/state")
+    async with cluster._context.lock:
+        request = asyncio.create_task(cluster.reassignments.alter("t", 0, [1]))
+        await asyncio.sleep(0)  # it waits
+        shared.tell(SessionEvent.EXPIRED)
+    with pytest.raises(KafkaError) as caught:
+        await request
+    assert caught.value.code is ErrorCode.NOT_CONTROLLER
+    assert await shared.get("/brokers/topics/t") == node
+    assert await shared.get("/brokers/topics/t/partitions/0/state") == state
+    await cluster.close()
+
+
 class FaultyListener(Recorder):
     """A listener that fails at topics."""
 
@@ -334,6 +419,37 @@ async def test_topic_that_could_not_be_watched_at_first_is_followed_all_the_same
     await first.close()
 
 
+async def test_a_wide_topic_is_watched_and_read_in_a_few_round_trips(
+    shared: SharedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the cluster's lock, where nobody else can go on."""
+    first, heard = await started(shared, 1)
+    round_trips = []
+    watch = shared.watch
+
+    async def counted_watch(path: str, callback: Callable[[], None]) -> Cancel:
+        round_trips.append("watch")
+        return await watch(path, callback)
+
+    async def counted_many(callbacks: Mapping[str, Callable[[], None]]) -> list[Cancel]:
+        round_trips.append("watch_many")
+        return [await watch(path, callback) for path, callback in callbacks.items()]
+
+    monkeypatch.setattr(shared, "watch", counted_watch)
+    monkeypatch.setattr(shared, "watch_many", counted_many, raising=False)
+    await shared.create(paths.topic("t"), encode_topic(new_topic_id(), [[1]] * 300))
+    await heard.wait_until(
+        lambda: (
+            (topic := first.image.topics.get("t")) is not None
+            and all(partition.leader == 1 for partition in topic.partitions)
+        )
+    )
+    await shared.set(paths.partition_state("t", 299), encode_state(PartitionState(1, 7, [1], 1)))
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[299].leader_epoch == 7)
+    assert 2 <= len(round_trips) < 300 / 10
+    await first.close()
+
+
 async def test_state_written_by_a_leader_does_not_hold_up_the_controller(
     pair: Pair, shared: SharedTree
 ) -> None:
@@ -342,7 +458,7 @@ async def test_state_written_by_a_leader_does_not_hold_up_the_controller(
     await first.create_topic("t", assignment={0: [2]})
     state_path = paths.partition_state("t", 0)
     async with asyncio.timeout(WAIT_S):
-        while state_path not in first._follower._watches:  # noqa: ASYNC110  nobody is told
+        while state_path not in first._follower._watches.get("t", ()):  # noqa: ASYNC110  nobody is told
             await asyncio.sleep(0)
     await shared.set(state_path, encode_state(PartitionState(2, 7, [2], 1)))
     await shared.delete(paths.broker(2))

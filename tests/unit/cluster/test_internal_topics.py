@@ -1,4 +1,4 @@
-"""What topics that the broker makes by itself are made with."""
+"""Settings of the topics that the broker makes by itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from minibroker.cluster.internal_topics import new_topic
 from minibroker.config.broker import BrokerConfig
 
 
-def test_G3_internal_topics_are_made_as_their_coordinators_want_them() -> None:
+def test_internal_topics_are_made_as_their_coordinators_want_them() -> None:
     config = BrokerConfig(
         {
             "offsets.topic.num.partitions": "3",

@@ -1,4 +1,4 @@
-"""Producer ids: rows P1 and P2, over both homes."""
+"""Producer ids and their blocks, over both homes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ async def draw(ids: ProducerIds) -> int:
     return drawn if isinstance(drawn, int) else await drawn
 
 
-async def test_P1_ids_are_fresh_and_start_at_zero(tree: Tree) -> None:
+async def test_ids_are_fresh_and_start_at_zero(tree: Tree) -> None:
     ids = ProducerIds(tree, 0)
     assert [await draw(ids) for _ in range(3)] == [0, 1, 2]
     await ids.close()
 
 
-async def test_P2_block_is_taken_as_kafka_writes_it(tree: Tree) -> None:
+async def test_block_is_taken_as_kafka_writes_it(tree: Tree) -> None:
     assert await take_block(tree, 7) == ProducerIdBlock(7, 0, 999)
     data, stat = await tree.get(PRODUCER_ID_BLOCK)
     assert data == b'{"version":1,"broker":7,"block_start":"0","block_end":"999"}'
@@ -42,7 +42,7 @@ async def test_P2_block_is_taken_as_kafka_writes_it(tree: Tree) -> None:
     assert json.loads(data)["block_start"] == "1000"
 
 
-async def test_P2_two_brokers_never_share_an_id(tree: Tree) -> None:
+async def test_two_brokers_never_share_an_id(tree: Tree) -> None:
     first, second = ProducerIds(tree, 1), ProducerIds(tree, 2)
 
     async def draw_many(ids: ProducerIds) -> list[int]:
@@ -55,7 +55,7 @@ async def test_P2_two_brokers_never_share_an_id(tree: Tree) -> None:
     await second.close()
 
 
-async def test_P2_restart_skips_ids_and_repeats_none(new_tree: Callable[[], Tree]) -> None:
+async def test_restart_skips_ids_and_repeats_none(new_tree: Callable[[], Tree]) -> None:
     drawn = []
     for _ in range(3):
         tree = new_tree()
@@ -137,8 +137,8 @@ async def test_tree_out_of_reach_is_a_retriable_error_and_heals(tree: Tree) -> N
     ids = ProducerIds(away, 0)  # type: ignore[arg-type]
     outcomes = await asyncio.gather(*(draw(ids) for _ in range(5)), return_exceptions=True)
     assert all(
-        isinstance(one, KafkaError) and one.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        for one in outcomes
+        isinstance(outcome, KafkaError) and outcome.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        for outcome in outcomes
     )
     assert away.asked == 1
     away.away = False

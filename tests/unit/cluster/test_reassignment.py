@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.cluster.reassignment import Assignment, check_target, current_assignment
+from minibroker.cluster.reassignment import ReplicaAssignment, check_target, current_assignment
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, code_of
+from minibroker.ids import TopicPartition
+from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, code_of, stop_following
 
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
@@ -29,17 +30,17 @@ async def two_brokers(cluster: Cluster, cluster_tree: Tree) -> Cluster:
 @pytest.mark.parametrize(
     ("origin", "target", "expected"),
     [
-        ([1, 2, 3], [4, 5, 6], Assignment([4, 5, 6, 1, 2, 3], [4, 5, 6], [1, 2, 3])),
-        ([1, 2], [2, 3], Assignment([2, 3, 1], [3], [1])),
-        ([1, 2], [2, 1], Assignment([2, 1], [], [])),
-        ([1, 2], [2], Assignment([2, 1], [], [1])),
-        ([1], [1], Assignment([1], [], [])),
+        ([1, 2, 3], [4, 5, 6], ReplicaAssignment([4, 5, 6, 1, 2, 3], [4, 5, 6], [1, 2, 3])),
+        ([1, 2], [2, 3], ReplicaAssignment([2, 3, 1], [3], [1])),
+        ([1, 2], [2, 1], ReplicaAssignment([2, 1], [], [])),
+        ([1, 2], [2], ReplicaAssignment([2, 1], [], [1])),
+        ([1], [1], ReplicaAssignment([1], [], [])),
     ],
 )
 def test_an_assignment_on_its_way(
-    origin: list[int], target: list[int], expected: Assignment
+    origin: list[int], target: list[int], expected: ReplicaAssignment
 ) -> None:
-    moving = Assignment(origin, [], []).move_to(target)
+    moving = ReplicaAssignment(origin, [], []).move_to(target)
     assert moving == expected
     assert moving.target == target
     assert sorted(moving.origin) == sorted(origin)
@@ -51,12 +52,12 @@ def test_an_assignment_on_its_way(
 @pytest.mark.parametrize("target", [[], [0, 0], [-1], [0, 7], [7]])
 def test_targets_that_cannot_be_had(target: list[int]) -> None:
     with pytest.raises(KafkaError) as refused:
-        check_target(target, Assignment([0], [], []), {0, 1})
+        check_target(target, ReplicaAssignment([0], [], []), {0, 1})
     assert refused.value.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_dead_broker_may_stay_where_it_is() -> None:
-    check_target([7, 0], Assignment([0, 7], [], []), {0, 1})
+    check_target([7, 0], ReplicaAssignment([0, 7], [], []), {0, 1})
 
 
 async def test_a_move_to_where_nobody_follows_stays_under_way_and_can_be_taken_back(
@@ -95,7 +96,7 @@ async def test_a_move_to_replicas_in_sync_is_done_at_once(
     assert partition.partition_epoch == 1
 
 
-async def test_what_is_refused(two_brokers: Cluster) -> None:
+async def test_wrong_requests_are_refused(two_brokers: Cluster) -> None:
     cluster = two_brokers
     await cluster.create_topic("t", assignment={0: [0]})
 
@@ -113,16 +114,27 @@ async def test_what_is_refused(two_brokers: Cluster) -> None:
     assert wider == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-async def test_a_replica_more_is_refused_and_named(
+async def test_a_new_replica_is_under_way_until_it_is_in_sync(
     two_brokers: Cluster, cluster_tree: Tree
 ) -> None:
     cluster = two_brokers
     await cluster.create_topic("t", assignment={0: [0]})
-    with pytest.raises(KafkaError, match="minibroker does not replicate yet") as refused:
-        await cluster.reassignments.alter("t", 0, [0, OTHER])
-    assert code_of(refused)[0] == ErrorCode.INVALID_REPLICATION_FACTOR
-    assert cluster.image.topics["t"].partitions[0].replicas == [0]
-    # What Kafka's brokers left may be put in another order: no replica comes in.
-    await add_topic_of_kafka(cluster, cluster_tree, "k", [0, OTHER])
-    await cluster.reassignments.alter("k", 0, [OTHER, 0])
-    assert cluster.image.topics["k"].partitions[0].replicas == [OTHER, 0]
+    await cluster.reassignments.alter("t", 0, [OTHER, 0])
+    partition = cluster.image.topics["t"].partitions[0]
+    assert current_assignment(partition) == ([OTHER, 0], [OTHER], [])
+    assert partition.isr == [0]
+    await stop_following(cluster)
+    joined = await cluster.change_isr(
+        TopicPartition("t", 0),
+        [0, OTHER],
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+    )
+    assert joined
+    async with cluster._context.lock:
+        await cluster.reassignments.finish("t")
+    partition = cluster.image.topics["t"].partitions[0]
+    assert current_assignment(partition) == ([OTHER, 0], [], [])
+    assert (partition.leader, sorted(partition.isr)) == (0, [0, OTHER])
+    node = json.loads((await cluster_tree.get("/brokers/topics/t"))[0])
+    assert (node["partitions"], node["adding_replicas"]) == ({"0": [OTHER, 0]}, {})

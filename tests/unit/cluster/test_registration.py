@@ -35,7 +35,7 @@ async def test_cluster_id_is_made_once(tree: Tree) -> None:
     assert await get_cluster_id(tree, "another") == made
 
 
-async def test_registration_of_somebody_else_is_not_taken_over(tree: Tree) -> None:
+async def test_registration_of_another_broker_is_not_taken_over(tree: Tree) -> None:
     """A node that no session of ours made stays; the message names its address."""
     await create_parents(tree)
     other = (

@@ -19,7 +19,7 @@ def test_session_is_kept_and_replaced(tmp_path: Path, session_id: int) -> None:
     save_session(path, session_id, bytes(range(16)))
     assert load_session(path) == (session_id, bytes(range(16)))
     assert path.stat().st_mode & 0o777 == 0o600
-    assert [one.name for one in tmp_path.iterdir()] == ["session"]
+    assert [path.name for path in tmp_path.iterdir()] == ["session"]
 
 
 def test_session_is_forgotten(tmp_path: Path) -> None:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker import slices
+from minibroker.cluster.controller import DELETED_AT_ONCE
+from minibroker.cluster.image import TopicImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from tests.support.cluster import add_broker, add_topic_of_kafka, code_of
+from tests.support.cluster import add_broker, code_of
 from tests.support.turns import Turns
 
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.tree import Tree
     from tests.support.cluster import Recorder
-
-
-ONE_REPLICA = (
-    "Replication factor: 2 larger than 1: minibroker does not replicate yet, it keeps one replica"
-    " of each partition. Ask for a replication factor of 1."
-)
 
 
 async def test_create_topic_writes_all_and_tells(
@@ -49,7 +45,9 @@ async def test_create_topic_writes_all_and_tells(
 async def test_large_topic_is_created_in_steps(cluster: Cluster, heard: Recorder) -> None:
     topic = await cluster.create_topic("large", 600)
     assert len(topic.partitions) == 600
-    assert all(one.leader == 0 and one.partition_epoch == 0 for one in topic.partitions)
+    assert all(
+        partition.leader == 0 and partition.partition_epoch == 0 for partition in topic.partitions
+    )
     created, *led = heard.take()
     assert created == ("created", "large", 600)
     assert led == [("leadership", "large", index) for index in range(600)]
@@ -66,7 +64,21 @@ async def test_others_have_their_turn_while_a_large_topic_is_created_and_grows(
     before = turns.taken
     topic = await cluster.create_partitions("large", 800)
     assert turns.stop() - before >= 100
-    assert all(one.leader == 0 and one.partition_epoch == 0 for one in topic.partitions)
+    assert all(
+        partition.leader == 0 and partition.partition_epoch == 0 for partition in topic.partitions
+    )
+
+
+async def test_others_have_their_turn_while_a_large_topic_is_deleted(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With slices of no length, everybody else has a turn after each step of 25 nodes."""
+    await cluster.create_topic("large", 400)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    await cluster.delete_topic("large")
+    assert turns.stop() >= 800 / DELETED_AT_ONCE
+    assert cluster.image.topics == {}
 
 
 async def test_a_topic_is_seen_before_all_its_partitions_have_leaders(
@@ -78,7 +90,9 @@ async def test_a_topic_is_seen_before_all_its_partitions_have_leaders(
     while not creation.done():
         await asyncio.sleep(0)
         topic = cluster.image.topics.get("large")
-        led.add(0 if topic is None else sum(one.leader == 0 for one in topic.partitions))
+        led.add(
+            0 if topic is None else sum(partition.leader == 0 for partition in topic.partitions)
+        )
     assert {0, 4, 40} <= led
 
 
@@ -134,6 +148,21 @@ async def test_topic_that_exists_or_collides_is_refused(cluster: Cluster) -> Non
     assert set(cluster.image.topics) == {"a.b"}
 
 
+async def test_topics_that_collide_are_refused_though_both_were_planned(cluster: Cluster) -> None:
+    """Two requests come at once: the second one waits while the first topic is written."""
+    async with cluster._context.lock:
+        requests = [asyncio.create_task(cluster.create_topic(name)) for name in ("a.b", "a_b")]
+        await asyncio.sleep(0)  # both have been checked, and wait
+    first, second = await asyncio.gather(*requests, return_exceptions=True)
+    assert isinstance(first, TopicImage)
+    assert isinstance(second, KafkaError)
+    assert (second.code, second.detail) == (
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        "Topic 'a_b' collides with existing topics: a.b",
+    )
+    assert set(cluster.image.topics) == {"a.b"}
+
+
 @pytest.mark.parametrize(
     ("assignment", "detail"),
     [
@@ -165,30 +194,22 @@ async def test_assignment_to_unknown_brokers_is_refused(cluster: Cluster) -> Non
     assert cluster.image.topics == {}
 
 
-@pytest.mark.parametrize(
-    "wanted", [{"replication_factor": 2}, {"assignment": {0: [0, 2]}}], ids=["factor", "assignment"]
-)
-async def test_a_topic_with_a_second_replica_is_refused(
-    cluster: Cluster, cluster_tree: Tree, wanted: dict[str, Any]
+async def test_a_topic_gets_as_many_replicas_as_it_asks_for(
+    cluster: Cluster, cluster_tree: Tree
 ) -> None:
-    """Two brokers are there; nobody would fetch what the leader writes."""
     await add_broker(cluster, cluster_tree, 2)
+    topic = await cluster.create_topic("t", 1, 2)
+    assert sorted(topic.partitions[0].replicas) == [0, 2]
+    grown = await cluster.create_partitions("t", 2, [[2, 0]])
+    second = grown.partitions[1]
+    assert (second.replicas, second.leader, second.isr) == ([2, 0], 2, [2, 0])
+
+
+async def test_more_replicas_than_brokers_are_refused(cluster: Cluster) -> None:
     with pytest.raises(KafkaError) as caught:
-        await cluster.create_topic("t", **wanted)
-    assert code_of(caught) == (ErrorCode.INVALID_REPLICATION_FACTOR, ONE_REPLICA)
+        await cluster.create_topic("t", 1, 2)
+    assert code_of(caught)[0] == ErrorCode.INVALID_REPLICATION_FACTOR
     assert cluster.image.topics == {}
-
-
-@pytest.mark.parametrize("assignment", [None, [[0, 2]]], ids=["chosen here", "given"])
-async def test_a_topic_of_kafka_with_two_replicas_does_not_grow(
-    cluster: Cluster, cluster_tree: Tree, assignment: list[list[int]] | None
-) -> None:
-    await add_broker(cluster, cluster_tree, 2)
-    await add_topic_of_kafka(cluster, cluster_tree, "t", [0, 2])
-    with pytest.raises(KafkaError) as caught:
-        await cluster.create_partitions("t", 2, assignment)
-    assert code_of(caught) == (ErrorCode.INVALID_REPLICATION_FACTOR, ONE_REPLICA)
-    assert len(cluster.image.topics["t"].partitions) == 1
 
 
 async def test_plan_topic_writes_nothing(cluster: Cluster, heard: Recorder) -> None:
@@ -204,7 +225,7 @@ async def test_create_partitions_adds_and_tells(
     heard.take()
     topic = await cluster.create_partitions("t", 3)
     assert topic.topic_id == before.topic_id
-    assert [one.leader for one in topic.partitions] == [0, 0, 0]
+    assert [partition.leader for partition in topic.partitions] == [0, 0, 0]
     assert heard.take() == [("added", "t", 1, 3)]
     value = json.loads((await cluster_tree.get("/brokers/topics/t"))[0])
     assert value["partitions"] == {"0": [0], "1": [0], "2": [0]}
@@ -279,7 +300,7 @@ async def test_create_partitions_refuses(
 async def test_topic_marked_for_deletion_is_not_made_again(
     cluster: Cluster, cluster_tree: Tree
 ) -> None:
-    """Where another broker is the controller, the mark stands until that has deleted the topic."""
+    """If another broker is the controller, the mark stays until it has deleted the topic."""
     if not cluster_tree.is_shared:
         return
     await cluster._follower.close()  # our own controller must not delete it meanwhile

@@ -11,18 +11,10 @@ from minibroker.cluster.tree import (
     child_path,
     ensure_node,
     parent_of,
-    subtree,
 )
 
 if TYPE_CHECKING:
     from minibroker.cluster.tree import Tree
-
-
-async def test_a_subtree_is_named_from_its_top(tree: Tree) -> None:
-    assert await subtree(tree, "/nothing") == []
-    for path in ("/a", "/a/1", "/a/2", "/a/1/deep", "/other"):
-        await tree.create(path)
-    assert await subtree(tree, "/a") == ["/a", "/a/1", "/a/2", "/a/1/deep"]
 
 
 @pytest.mark.parametrize("path", ["", "a", "/a/", "//", "/a//b", "/a/./b", "/..", "/a\0"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.cluster.embedded import ROWS_AT_ONCE
 from minibroker.cluster.tree import (
     BadVersion,
     Check,
@@ -19,6 +20,7 @@ from minibroker.cluster.tree import (
     Set,
     ensure_node,
 )
+from minibroker.cluster.zookeeper import NODES_AT_ONCE
 from minibroker.errors import CoordinationError
 
 if TYPE_CHECKING:
@@ -203,7 +205,7 @@ async def test_multi_does_nothing_when_one_is_refused(
 async def test_only_one_of_concurrent_sets_of_one_version_wins(tree: Tree) -> None:
     await tree.create("/a")
     outcomes = await asyncio.gather(
-        *(tree.set("/a", str(one).encode(), 0) for one in range(20)), return_exceptions=True
+        *(tree.set("/a", str(number).encode(), 0) for number in range(20)), return_exceptions=True
     )
     assert outcomes.count(1) == 1
     assert sum(isinstance(outcome, BadVersion) for outcome in outcomes) == 19
@@ -218,6 +220,19 @@ async def test_watch_fires_on_create_set_and_delete(tree: Tree) -> None:
         async with asyncio.timeout(WAIT_S):
             await fired.wait()
         fired.clear()
+
+
+async def test_many_paths_are_watched_at_once(tree: Tree) -> None:
+    fired = {path: asyncio.Event() for path in ("/a", "/b", "/c")}
+    cancels = await tree.watch_many({path: event.set for path, event in fired.items()})
+    cancels[1]()
+    for path in fired:
+        await tree.create(path)
+    async with asyncio.timeout(WAIT_S):
+        await fired["/a"].wait()
+        await fired["/c"].wait()
+    assert not fired["/b"].is_set()
+    assert await tree.watch_many({}) == []
 
 
 async def test_children_watch_fires_on_arrival_and_departure_only(tree: Tree) -> None:
@@ -285,7 +300,7 @@ async def test_flush_returns(tree: Tree) -> None:
     await tree.flush()
 
 
-async def test_what_was_acknowledged_is_there_for_the_next_client(
+async def test_an_acknowledged_write_is_there_for_the_next_client(
     new_tree: Callable[[], Tree],
 ) -> None:
     first = new_tree()
@@ -312,3 +327,27 @@ async def test_closed_tree_answers_a_coordination_error(new_tree: Callable[[], T
         await closed.get("/")
     with pytest.raises(CoordinationError):
         await closed.create("/a")
+
+
+async def test_a_subtree_is_named_from_its_top(tree: Tree) -> None:
+    assert await tree.subtree("/nothing") == []
+    for path in ("/a", "/a/1", "/a/2", "/a/1/deep", "/a-b", "/a.b", "/a0", "/b", "/a-b/1"):
+        await tree.create(path)
+    assert await tree.subtree("/a") == ["/a", "/a/1", "/a/2", "/a/1/deep"]
+    assert await tree.subtree("/a-b") == ["/a-b", "/a-b/1"]
+    assert await tree.subtree("/b") == ["/b"]
+
+
+async def test_many_children_are_named_in_order(tree: Tree) -> None:
+    """More than one query returns, and more than are asked for together."""
+    count = 2 * max(ROWS_AT_ONCE, NODES_AT_ONCE) + 1
+    names = [f"{number:04}" for number in range(count)]
+    await tree.create("/a")
+    await tree.multi([Create(f"/a/{name}") for name in names])
+    await tree.multi([Create(f"/a/{name}/state") for name in names])
+    assert await tree.children("/a") == names
+    assert await tree.subtree("/a") == [
+        "/a",
+        *(f"/a/{name}" for name in names),
+        *(f"/a/{name}/state" for name in names),
+    ]

@@ -1,4 +1,4 @@
-"""What listeners hear for which change of the image; applying a thing twice is silent."""
+"""Notices to listeners for each change of the image; applying a change twice is silent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def topic(
 ) -> TopicImage:
     replicas = {index: [1, 2] for index in range(len(leaders))}
     states = [(PartitionState(leader, epoch, [1, 2], 1), epoch) for leader in leaders]
-    return updater.build_topic("t", TopicAssignment(topic_id, replicas, {}, {}), list(states))
+    assignment = TopicAssignment(topic_id, replicas, {}, {})
+    return TopicImage(
+        "t", topic_id or ZERO_TOPIC_ID, list(updater.known_partitions("t", assignment, states))
+    )
 
 
 def test_new_partitions_with_the_same_replicas_share_one_image(updater: ImageUpdater) -> None:
@@ -126,10 +129,15 @@ def test_equal_lists_are_one_list(updater: ImageUpdater) -> None:
 
 
 def test_partition_without_state(updater: ImageUpdater) -> None:
-    made = updater.build_topic("t", TopicAssignment(ID_A, {0: [1, 9]}, {0: [9]}, {}), [None])
-    (one,) = made.partitions
-    assert (one.leader, one.isr, one.offline, one.adding) == (-1, [], [9], [9])
-    assert one.partition_epoch == -1
+    assignment = TopicAssignment(ID_A, {0: [1, 9]}, {0: [9]}, {})
+    (partition,) = updater.known_partitions("t", assignment, [None])
+    assert (partition.leader, partition.isr, partition.offline, partition.adding) == (
+        -1,
+        [],
+        [9],
+        [9],
+    )
+    assert partition.partition_epoch == -1
 
 
 def test_replace_partition_keeps_the_rest(updater: ImageUpdater) -> None:
@@ -153,9 +161,13 @@ def test_names_that_collide_in_metrics_are_known(updater: ImageUpdater) -> None:
 
 
 async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
-    arrived = asyncio.ensure_future(updater.wait_for_topic("t", lambda one: one is not None, 10))
+    arrived = asyncio.ensure_future(
+        updater.wait_for_topic("t", lambda found: found is not None, 10)
+    )
     led = asyncio.ensure_future(
-        updater.wait_for_topic("t", lambda one: bool(one and one.partitions[0].leader == 2), 10)
+        updater.wait_for_topic(
+            "t", lambda found: bool(found and found.partitions[0].leader == 2), 10
+        )
     )
     await asyncio.sleep(0)
     updater.apply_topic(topic(updater, ID_A, 1))
@@ -163,10 +175,10 @@ async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
     assert not led.done()
     updater.apply_topic(topic(updater, ID_A, 2, epoch=1))
     await led
-    gone = asyncio.ensure_future(updater.wait_for_topic("t", lambda one: one is None, 10))
+    gone = asyncio.ensure_future(updater.wait_for_topic("t", lambda found: found is None, 10))
     await asyncio.sleep(0)
     updater.remove_topic("t")
     await gone
     with pytest.raises(TimeoutError):
-        await updater.wait_for_topic("t", lambda one: one is not None, 0.01)
+        await updater.wait_for_topic("t", lambda found: found is not None, 0.01)
     assert updater._waiting == []

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.cluster.zookeeper_session import ZooKeeperSession
+from minibroker.cluster.zookeeper_session import PIPELINE_MAX, ZooKeeperSession
 from minibroker.errors import CoordinationError
 from tests.support.processes import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{port}", "127.0.0.1:{port}/chroot", "no.invalid:1"])
@@ -59,3 +64,32 @@ def test_chroot_is_cut_off_the_address(connect: str, hosts: str, full: str) -> N
     assert session._hosts == hosts
     assert session._full("/a/b") == full
     assert session._full("/") == (full.removesuffix("/a/b") or "/")
+
+
+async def test_calls_in_flight_are_bounded_and_answered_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = ZooKeeperSession("127.0.0.1:1")
+    unanswered: list[asyncio.Future[str]] = []
+    most = 0
+
+    def send(start: Callable[[], str]) -> asyncio.Future[str]:
+        nonlocal most
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[str] = loop.create_future()
+        unanswered.append(future)
+        most = max(most, len(unanswered))
+        path = start()
+
+        def answer() -> None:
+            unanswered.remove(future)
+            future.set_result(path)
+
+        loop.call_soon(loop.call_soon, answer)
+        return future
+
+    monkeypatch.setattr(session, "_send", send)
+    names = [str(number) for number in range(3 * PIPELINE_MAX + 1)]
+    answers = await session._call_many([(name, partial(str, name)) for name in names])
+    assert answers == names
+    assert 1 < most <= PIPELINE_MAX

@@ -12,11 +12,13 @@ from minibroker.cluster.zookeeper_watches import WatchSet
 from minibroker.errors import CoordinationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+TIMEOUT_S = 60
 
 
 class Event(NamedTuple):
-    """What kazoo hands to a watcher."""
+    """The argument of kazoo's watchers."""
 
     type: str
 
@@ -28,9 +30,12 @@ class Reads:
         self.armed: list[tuple[str, bool]] = []
         self.on_event: dict[tuple[str, bool], Callable[[Any], None]] = {}
         self.is_away = False
-        self.refusal: Exception | None = None
+        self.refusals: dict[str, Exception] = {}
         self.watches = WatchSet(
-            read=self.read, send=self.send, call=self.call, hop=lambda call, *given: call(*given)
+            read=self.read,
+            send=self.send,
+            call_many=self.call_many,
+            hop=lambda call, *given: call(*given),
         )
 
     def read(self, path: str, of_children: bool, on_event: Callable[[Any], None]) -> None:
@@ -45,11 +50,15 @@ class Reads:
         start()
         return asyncio.get_running_loop().create_future()
 
-    async def call(self, _path: str, start: Callable[[], Any]) -> None:
+    async def call_many(self, calls: Sequence[tuple[str, Callable[[], Any]]]) -> list[Any]:
         """Send and wait."""
-        if self.refusal is not None:
-            raise self.refusal
-        start()
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise CoordinationError("away")
+        for path, start in calls:
+            if path not in self.refusals:
+                start()
+        return [self.refusals.get(path) for path, _ in calls]
 
 
 async def test_watch_is_armed_again_before_its_callbacks() -> None:
@@ -65,14 +74,17 @@ async def test_watch_is_armed_again_before_its_callbacks() -> None:
 async def test_dropped_connection_calls_nobody_and_its_return_everybody() -> None:
     reads = Reads()
     calls: list[str] = []
+    both = asyncio.Event()
     await reads.watches.add(("/a", False), lambda: calls.append("node"))
-    await reads.watches.add(("/a", True), lambda: calls.append("children"))
+    await reads.watches.add(("/a", True), lambda: (calls.append("children"), both.set()))
     reads.on_event["/a", False](Event("NONE"))
     reads.is_away = True
     reads.on_event["/a", True](Event("CHILD"))
     assert calls == []
     reads.is_away = False
     reads.watches.fire_all()
+    async with asyncio.timeout(TIMEOUT_S):
+        await both.wait()
     assert calls == ["node", "children"]
 
 
@@ -82,10 +94,17 @@ async def test_cancelled_and_refused_watches_are_forgotten() -> None:
     cancel = await reads.watches.add(("/a", False), lambda: calls.append("a"))
     cancel()
     cancel()
-    reads.refusal = NoNode("/b")
+    reads.refusals["/b"] = NoNode("/b")
     with pytest.raises(NoNode):
         await reads.watches.add(("/b", True), lambda: calls.append("b"))
-    reads.refusal = None
+    with pytest.raises(NoNode):
+        await reads.watches.add_many(
+            {
+                ("/d", False): lambda: calls.append("d"),
+                ("/b", False): lambda: calls.append("b"),
+            }
+        )
+    reads.on_event["/d", False](Event("CHANGED"))
     await reads.watches.add(("/c", True), lambda: calls.append("c"))
     reads.watches.clear()
     reads.watches.fire_all()

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from minibroker.codegen.emit_module import api_source
-from minibroker.codegen.spec import Api, Field, Range
+from minibroker.codegen.spec import ApiSpec, FieldSpec, Range
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,12 +20,12 @@ def field_data(name: str, kind: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "type": kind, "doc": "Text.", **more}
 
 
-def field_of(name: str, kind: str, versions: Range = ALL, **more: Any) -> Field:
+def field_of(name: str, kind: str, versions: Range = ALL, **more: Any) -> FieldSpec:
     """One field of a struct that has `versions`."""
-    return Field(field_data(name, kind, **more), versions, "test")
+    return FieldSpec(field_data(name, kind, **more), versions, "test")
 
 
-def api_of(directory: Path, *request: dict[str, Any], **more: Any) -> Api:
+def api_of(directory: Path, *request: dict[str, Any], **more: Any) -> ApiSpec:
     """An API, key 99, versions 0 to 3, flexible from 2, whose request has the given fields."""
     data = {
         "key": 99,
@@ -41,10 +41,10 @@ def api_of(directory: Path, *request: dict[str, Any], **more: Any) -> Api:
     }
     path = directory / "99_toy.json"
     path.write_text(json.dumps(data))
-    return Api(path)
+    return ApiSpec(path)
 
 
-def classes_of(api: Api) -> dict[str, Any]:
+def classes_of(api: ApiSpec) -> dict[str, Any]:
     """The generated module, run."""
     namespace: dict[str, Any] = {"__name__": "toy"}
     exec(compile(api_source(api), "toy.py", "exec"), namespace)  # what an import would do

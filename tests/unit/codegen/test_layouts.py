@@ -17,7 +17,7 @@ B = field_data("b", "string", versions="1+")
 
 
 def digests(directory: Path, *fields: dict[str, Any], **more: Any) -> Digests:
-    """Of a toy request with the fields."""
+    """Return the digests of a small request with these fields."""
     return digests_of([api_of(directory, *fields, **more).request])
 
 
@@ -43,7 +43,9 @@ def test_documentation_may_change(tmp_path: Path) -> None:
         (A,),
     ],
 )
-def test_what_clients_see_may_not(tmp_path: Path, fields: tuple[dict[str, Any], ...]) -> None:
+def test_fields_that_clients_see_may_not(
+    tmp_path: Path, fields: tuple[dict[str, Any], ...]
+) -> None:
     frozen = digests(tmp_path, A, B)
     assert "ToyRequest version 1" in differences(frozen, digests(tmp_path, *fields))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minibroker.codegen import values
-from minibroker.codegen.spec import Range, Struct
+from minibroker.codegen.spec import Range, StructSpec
 from tests.unit.codegen.specs import field_of
 
 ALL = Range(0, 3)
@@ -86,7 +86,7 @@ def test_arrays_of_numbers_are_read_at_once() -> None:
 
 def test_a_nullable_struct_has_a_marker() -> None:
     field = field_of("a", "Part", nullable="0+", default=None)
-    field.struct = Struct("Part", ALL)
+    field.struct = StructSpec("Part", ALL)
     names = {field.struct: "Part"}
     assert values.read_lines(field, ALL, None, names) == [
         "self.a = Part.read(reader, version) if reader.int8() >= 0 else None"
@@ -99,7 +99,7 @@ def test_a_nullable_struct_has_a_marker() -> None:
 
 def test_a_tagged_struct_counts_as_set_when_it_differs_from_its_defaults() -> None:
     field = field_of("a", "Part", tag=0)
-    field.struct = Struct("Part", ALL)
+    field.struct = StructSpec("Part", ALL)
     names = {field.struct: "Part"}
     assert values.python_type(field, names) == "Part | None"
     assert values.is_set(field, names) == "self.a is not None and self.a != Part()"

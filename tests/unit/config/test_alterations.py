@@ -100,7 +100,7 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
         ({"log.retention.ms": "0"}, False, "log.retention.ms=0"),
     ],
 )
-def test_what_a_running_broker_refuses(
+def test_settings_that_a_running_broker_refuses(
     values: dict[str, str], per_broker: bool, sentence: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -109,7 +109,7 @@ def test_what_a_running_broker_refuses(
 
 
 @pytest.mark.parametrize("per_broker", [True, False])
-def test_what_a_running_broker_takes(per_broker: bool) -> None:
+def test_settings_that_a_running_broker_takes(per_broker: bool) -> None:
     values = {
         "log.segment.bytes": "2000",
         "num.io.threads": "16",

@@ -58,7 +58,7 @@ def test_update_modes_and_secrets() -> None:
 
 
 def test_kafka_3_9_has_328_broker_keys_and_36_topic_keys() -> None:
-    """What 4.x added, what is ours and what is set at run time only is hidden beside them."""
+    """Keys of 4.x, keys of minibroker and keys that are only set at run time are hidden there."""
     internal = 14  # of Kafka's own
     visible = [name for name, key in BROKER_KEYS.items() if not key.is_hidden]
     assert len(visible) == 328 - internal

@@ -91,5 +91,5 @@ def test_contradictions_are_refused(settings: dict[str, str], sentence: str) -> 
         {"security.inter.broker.protocol": "PLAINTEXT"},
     ],
 )
-def test_what_kafka_takes_is_taken(settings: dict[str, str]) -> None:
+def test_values_that_kafka_takes_are_taken(settings: dict[str, str]) -> None:
     BrokerConfig(settings)

@@ -11,8 +11,6 @@ from minibroker.config.describe import (
     GROUP_SOURCE,
     STATIC_BROKER_SOURCE,
     TOPIC_SOURCE,
-    Entry,
-    Layer,
     broker_entries,
     client_metrics_entries,
     cluster_default_entries,
@@ -20,13 +18,14 @@ from minibroker.config.describe import (
     topic_entries,
 )
 from minibroker.config.dynamic import DynamicConfig
+from minibroker.config.entries import ConfigEntry, Layer
 
 
 def make(settings: dict[str, str] | None = None) -> DynamicConfig:
     return DynamicConfig(BrokerConfig(settings))
 
 
-def one(entries: list[Entry], name: str) -> Entry:
+def one(entries: list[ConfigEntry], name: str) -> ConfigEntry:
     (entry,) = [entry for entry in entries if entry.name == name]
     return entry
 
@@ -46,6 +45,15 @@ def test_a_topic_key_has_all_its_layers() -> None:
     ]
     assert not entry.read_only
     assert not entry.is_sensitive
+
+
+def test_a_layer_that_changes_no_value_is_described() -> None:
+    """Values of a topic without its own are cached, and not beyond a change of a layer."""
+    dynamic = make({"log.segment.bytes": "1000"})
+    assert one(topic_entries(dynamic, {}), "segment.bytes").source == STATIC_BROKER_SOURCE
+    dynamic.set_cluster_default({"log.segment.bytes": "1000"})
+    entry = one(topic_entries(dynamic, {}), "segment.bytes")
+    assert (entry.value, entry.source) == ("1000", DYNAMIC_DEFAULT_BROKER_SOURCE)
 
 
 def test_a_weaker_unit_alone_is_no_layer() -> None:

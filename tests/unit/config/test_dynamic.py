@@ -46,18 +46,6 @@ def test_per_broker_is_stronger_than_cluster_wide_is_stronger_than_static() -> N
     assert dynamic.static.originals == {"log.segment.bytes": "1000"}
 
 
-def test_nodes_of_the_tree_go_to_their_layer() -> None:
-    dynamic, _ = make()
-    dynamic.apply("topics", "t", {"retention.ms": "5"})
-    dynamic.apply("brokers", "<default>", {"max.connections": "6"})
-    dynamic.apply("brokers", "0", {"message.max.bytes": "7"})
-    dynamic.apply("brokers", "1", {"message.max.bytes": "8"})
-    dynamic.apply("users", "t", {"producer_byte_rate": "9"})
-    assert dynamic.topic_overrides("t") == {"retention.ms": "5"}
-    assert dynamic.cluster_default == {"max.connections": "6"}
-    assert dynamic.per_broker == {"message.max.bytes": "7"}
-
-
 def test_topics_are_resolved_once_and_share_what_they_do_not_set() -> None:
     dynamic, _ = make()
     assert dynamic.topic("a") is dynamic.topic("b")
@@ -93,7 +81,7 @@ def test_listeners_hear_of_what_changed_and_of_nothing_else() -> None:
 def test_a_value_that_cannot_be_leaves_the_old_ones_in_force(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """As Kafka: what another hand wrote into the tree must not stop this broker."""
+    """Like in Kafka, a bad value in the tree does not stop the broker."""
     dynamic, listener = make()
     with caplog.at_level(logging.ERROR):
         dynamic.set_broker({"log.segment.bytes": "none"})

@@ -49,7 +49,7 @@ def test_listeners_of_a_controller_are_dropped() -> None:
         "PLAINTEXT://h:-1",
     ],
 )
-def test_what_is_no_listener_is_refused_with_an_example(text: str) -> None:
+def test_a_malformed_listener_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match=r"PLAINTEXT://127.0.0.1:9092"):
         parse(text)
 

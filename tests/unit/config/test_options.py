@@ -1,4 +1,4 @@
-"""What serve is told besides settings: the defaults, and topics as they were given."""
+"""Options of serve besides settings: the defaults, and topics as they were given."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_units_of_synonyms_lead_to_the_topics_unit() -> None:
         assert TOPIC_KEYS[name].default == expected, name
 
 
-def test_what_kafka_4_added_is_hidden() -> None:
+def test_keys_that_kafka_4_added_are_hidden() -> None:
     hidden = [name for name, key in TOPIC_KEYS.items() if key.is_hidden]
     assert "remote.copy.lag.ms" in hidden
     assert "retention.ms" not in hidden

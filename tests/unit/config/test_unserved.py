@@ -151,7 +151,9 @@ def test_the_documentation_says_what_is_not_served() -> None:
         assert line.endswith(" Not served: only the default is accepted.")
     unclean = documentation_of("broker", "unclean.leader.election.enable")
     assert unclean is not None
-    assert unclean.endswith(" It has no effect here.")
+    assert unclean.endswith(
+        " It has no effect here: only ElectLeaders elects a replica that is not in sync."
+    )
     assert documentation_of("broker", "nobody.knows") is None
 
 

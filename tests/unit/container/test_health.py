@@ -97,7 +97,7 @@ def test_a_file_that_says_something_else(tmp_path: Path, line: str) -> None:
         ((b"",), "an answer of 4 bytes"),
     ],
 )
-def test_what_a_client_would_fail_with(answers: tuple[bytes, ...], reason: str) -> None:
+def test_errors_that_a_client_would_fail_with(answers: tuple[bytes, ...], reason: str) -> None:
     peer = Peer(*answers)
     try:
         with pytest.raises(NotReady, match=reason):

@@ -59,8 +59,11 @@ def configured(environment: dict[str, str]) -> BrokerConfig:
 
 def test_without_variables_the_host_and_other_containers_can_connect() -> None:
     config = configured({})
-    assert [str(one) for one in config.listeners] == ["PLAINTEXT://:9092", "DOCKER://:19092"]
-    assert [str(one) for one in config.advertised_listeners] == [
+    assert [str(listener) for listener in config.listeners] == [
+        "PLAINTEXT://:9092",
+        "DOCKER://:19092",
+    ]
+    assert [str(listener) for listener in config.advertised_listeners] == [
         "PLAINTEXT://localhost:9092",
         f"DOCKER://{gethostname()}:19092",
     ]
@@ -70,13 +73,13 @@ def test_without_variables_the_host_and_other_containers_can_connect() -> None:
 
 def test_testcontainers_variables() -> None:
     config = configured(TESTCONTAINERS)
-    assert [one.name for one in config.listeners] == ["BROKER", "PLAINTEXT", "TC-0"]
+    assert [listener.name for listener in config.listeners] == ["BROKER", "PLAINTEXT", "TC-0"]
     assert (config.broker_id, config.cluster_id) == (1, "4L6g3nShT-eMCtK--X86sw")
     assert config.unknown_keys == ()
     assert config.offsets_topic_num_partitions == 1
 
 
-def test_what_users_give_is_stronger_than_the_images_defaults() -> None:
+def test_users_settings_win_over_the_images_defaults() -> None:
     config = configured(
         {
             "KAFKA_LOG_DIRS": "/data/kafka",
@@ -87,7 +90,7 @@ def test_what_users_give_is_stronger_than_the_images_defaults() -> None:
         }
     )
     assert config.log_dirs == ("/data/kafka",)
-    assert [str(one) for one in config.listeners] == ["PLAINTEXT://0.0.0.0:29092"]
+    assert [str(listener) for listener in config.listeners] == ["PLAINTEXT://0.0.0.0:29092"]
     assert config.cluster_id == "b"
     assert config.unknown_keys == ()
 

@@ -26,7 +26,7 @@ def test_the_form_of_the_flag() -> None:
 
 
 def test_lines_of_a_compose_file() -> None:
-    assert [one.name for one in parse_topics("\n  a:1:1,\n  b:1:1,\n")] == ["a", "b"]
+    assert [topic.name for topic in parse_topics("\n  a:1:1,\n  b:1:1,\n")] == ["a", "b"]
     assert parse_topics("") == []
 
 
@@ -46,7 +46,7 @@ def test_a_second_replica_is_refused() -> None:
     "entry",
     ["a:0:1", "a:1:0", "a:x:1", ":1:1", "a:1:1:compact:more", "a:²:1", "a:x", ":2", "a:-1:1"],
 )
-def test_what_cannot_be_read_is_named(entry: str) -> None:
+def test_an_unreadable_part_is_named(entry: str) -> None:
     with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS") as raised:
         parse_topics(f"good:1:1,{entry}")
     assert entry in str(raised.value)

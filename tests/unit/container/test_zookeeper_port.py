@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_who_connects_is_let_go(tmp_path: Path) -> None:
+def test_a_connection_is_closed_at_once(tmp_path: Path) -> None:
     file = tmp_path / "zookeeper.properties"
     file.write_text("clientPort=0\ndataDir=/var/lib/zookeeper/data\n")
     with listen(str(file)) as listening:
@@ -27,7 +27,9 @@ def test_who_connects_is_let_go(tmp_path: Path) -> None:
         thread.join(60)
 
 
-def test_what_cannot_be_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_impossible_setting_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "zookeeper.properties"
     file.write_text("clientPort=many")
     with pytest.raises(ConfigError, match="clientPort=many"):

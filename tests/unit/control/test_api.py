@@ -34,9 +34,9 @@ def test_topics_groups_and_requests(control: Control) -> None:
     consumer.close()
 
     status, topics = control.ask("GET", "/topics")
-    (orders,) = [one for one in topics if not one["internal"]]
+    (orders,) = [topic for topic in topics if not topic["internal"]]
     assert (status, orders["name"]) == (200, "orders")
-    assert [one["high_watermark"] for one in orders["partitions"]] == [0, 1]
+    assert [partition["high_watermark"] for partition in orders["partitions"]] == [0, 1]
     assert control.ask("GET", "/groups") == (
         200,
         [
@@ -89,11 +89,11 @@ async def test_a_broker_that_is_killed_over_http(control: Control) -> None:
         sent = asyncio.create_task(producer.send_and_wait("orders", b"2"))
         assert (await asyncio.to_thread(ask, "DELETE", "/faults/1"))[0] == 200
         await sent
-    assert [one.value for one in control.broker.records("orders")] == [b"1", b"2"]
+    assert [record.value for record in control.broker.records("orders")] == [b"1", b"2"]
     assert (await asyncio.to_thread(ask, "GET", "/health/ready"))[0] == 200
 
 
-def test_what_cannot_happen_to_this_broker(control: Control) -> None:
+def test_faults_that_cannot_happen_to_this_broker(control: Control) -> None:
     status, sentence = control.ask("POST", "/faults", {"broker": "zookeeper_session_lost"})
     assert status == 409
     assert "no ZooKeeper" in sentence["error"]
@@ -119,7 +119,7 @@ def test_time_and_reset(control: Control) -> None:
         ("POST /faults", {"topic": 5}, 400, "'topic'"),
         ("POST /faults", {"api": "Prodce", "hold": True}, 400, "api 'Prodce'"),
         ("POST /faults", {"error": "NO_SUCH"}, 400, "error 'NO_SUCH'"),
-        ("POST /faults", {}, 400, "needs something to happen"),
+        ("POST /faults", {}, 400, "needs an effect"),
         ("POST /faults", b"{", 400, "not JSON"),
         ("POST /faults", b"[" * 60_000, 400, "not JSON"),
         ("POST /faults", [], 400, "JSON object"),

@@ -50,7 +50,7 @@ def test_an_address_that_is_none(value: str) -> None:
         parse_serve(["--control", value])
 
 
-def test_who_needs_a_token() -> None:
+def test_requests_that_need_a_token() -> None:
     for local in ("127.0.0.1:1", "localhost:1", "[::1]:1"):
         _, options = build(parse_serve(["--control", local]), {})
         assert options.control is not None

@@ -1,4 +1,4 @@
-"""What `/metrics` shows of a broker that clients used."""
+"""The output of `/metrics` for a broker with clients."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def text_of(broker: Broker) -> bytes:
-    """What is shown, in one go."""
-    return broker.call(lambda: "".join(families(broker._node))).encode()
+    """Return the output in one string."""
+    return broker.call(lambda: "".join(families(broker._node.app))).encode()
 
 
 @pytest.mark.kafka(topics=["orders:2"])
-def test_what_clients_do_is_counted(control: Control) -> None:
+def test_requests_of_clients_are_counted(control: Control) -> None:
     settings = {"bootstrap.servers": control.broker.bootstrap, "log_level": 0}
     producer = Producer(settings)
     producer.produce("orders", b"value", partition=1)

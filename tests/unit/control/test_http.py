@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.control import http
-from minibroker.control.http import HttpServer, Request, Response, json_response
+from minibroker.control.http import HttpRequest, HttpServer, Response, json_response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,8 +19,8 @@ LARGE = bytes(range(256)) * (40 << 10)
 """More than the sockets between hold."""
 
 
-async def echo(request: Request) -> Response:
-    """What was understood."""
+async def echo(request: HttpRequest) -> Response:
+    """Return the parsed request."""
     if request.path == "/broken":
         raise RuntimeError("a bug")
     if request.path == "/large":
@@ -99,7 +99,7 @@ async def test_a_large_answer_goes_out_in_pieces(port: int) -> None:
         (b"GET /broken HTTP/1.1\r\n" + CLOSE, b" 500 "),
     ],
 )
-async def test_what_is_refused(
+async def test_wrong_requests_are_refused(
     port: int, sent: bytes, status: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("CRITICAL"):
@@ -109,13 +109,13 @@ async def test_what_is_refused(
     assert b"200" in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
 
 
-async def test_who_is_slow_is_told_so(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_client_gets_an_error(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "REQUEST_TIMEOUT_S", 0.05)
     answer = await exchange(port, b"GET / HTTP/1.1\r\nHo")
     assert b" 408 " in answer.split(b"\r\n")[0]
 
 
-async def test_who_says_nothing_is_let_go(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_client_is_disconnected(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "IDLE_TIMEOUT_S", 0.05)
     assert await exchange(port) == b""
     assert await exchange(port, b"GET / HTTP/1.1\r\nHost", half_close=True) != b"x"

@@ -1,4 +1,4 @@
-"""What is shown of the process, and how often it is gathered."""
+"""Metrics of the process, and how often they are gathered."""
 
 from __future__ import annotations
 

@@ -46,8 +46,10 @@ def test_a_summary_is_of_now() -> None:
         text = head("waited", "summary", "How long") + summary("waited", "Fetch", times)
         (family,) = text_string_to_metric_families(text)
         assert family.type == "summary"
-        assert {one.labels["request"] for one in family.samples} == {"Fetch"}
-        return {one.labels.get("quantile", one.name): one.value for one in family.samples}
+        assert {sample.labels["request"] for sample in family.samples} == {"Fetch"}
+        return {
+            sample.labels.get("quantile", sample.name): sample.value for sample in family.samples
+        }
 
     assert set(shown().values()) == {0}
     times.add(1500, 99)

@@ -1,4 +1,4 @@
-"""What lists say, as JSON."""
+"""Lists of topics and groups, as JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lines_of(broker: Broker, pieces_of: Callable[[Any], Iterable[str]]) -> list[
 def test_topics_by_name_with_their_partitions(kafka_broker: Broker) -> None:
     kafka_broker.produce("b", b"value", partition=1)
     (topics,) = lines_of(kafka_broker, lambda node: views.topics_of(node.app))
-    assert [(one["name"], one["internal"]) for one in topics] == [("a", False), ("b", False)]
+    assert [(topic["name"], topic["internal"]) for topic in topics] == [("a", False), ("b", False)]
     first, second = topics[1]["partitions"]
     offsets = {"leader": 0, "log_start_offset": 0}
     assert first == {"partition": 0, **offsets, "high_watermark": 0, "size_bytes": 0}
@@ -50,9 +50,11 @@ def test_groups_by_name_with_what_they_committed(kafka_broker: Broker) -> None:
         consumer.commit(offsets=commits, asynchronous=False)
         consumer.close()
     (groups,) = lines_of(kafka_broker, lambda node: views.groups_of(node.app))
-    assert [one["group"] for one in groups] == names
+    assert [group["group"] for group in groups] == names
     places = [("a", 0, 5), ("b", 0, 6), ("b", 1, 7)]
-    committed = [dict(zip(("topic", "partition", "offset"), one, strict=True)) for one in places]
+    committed = [
+        dict(zip(("topic", "partition", "offset"), place, strict=True)) for place in places
+    ]
     expected = {"group": names[3], "state": "Empty", "members": 0, "committed": committed}
     assert groups[3] == expected
 

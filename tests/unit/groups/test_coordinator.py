@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.offsets import CommittedOffset
+from minibroker.groups.records import encode_offset_key
 from minibroker.records.control import TransactionMarker, build_marker
 from tests.support.in_process import InProcessBroker, ManualClock
+from tests.support.turns import Turns
+from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import Claim
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from minibroker.groups.coordinator import GroupCoordinator
@@ -54,17 +57,10 @@ def offset_of(running: InProcessBroker, group_id: str) -> int | None:
     return None if found is None else found.offset
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop and the worker go on until `condition` holds."""
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110  nothing tells of it: the broker is not disturbed
-            await asyncio.sleep(0)
-
-
 async def loaded(running: InProcessBroker) -> None:
     """Until the partitions are loaded, which a start begins on its own."""
     groups = groups_of(running)
-    await until(lambda: bool(groups.active_shards()) and not groups.journal.is_loading)
+    await eventually(lambda: bool(groups.active_shards()) and not groups.journal.is_loading)
 
 
 def code_of(running: InProcessBroker, group_id: str | None) -> ErrorCode:
@@ -88,7 +84,7 @@ def test_groups_are_spread_over_the_partitions(running: InProcessBroker) -> None
     assert groups_of(running).shard("g").epoch == 0
 
 
-def test_who_looks_sees_what_was_staged(running: InProcessBroker) -> None:
+def test_readers_see_staged_commits(running: InProcessBroker) -> None:
     commit(running, "g", 5)
     assert groups_of(running).shard_to_commit("g").offsets.get("g", "t", 0) is None
     assert offset_of(running, "g") == 5
@@ -105,7 +101,7 @@ async def test_a_restart_goes_on_where_it_was(tmp_path: Path) -> None:
             for offset in offsets:
                 commit(running, group_id, offset)
         shard = groups_of(running).shard("b")
-        shard.append_and_replay(shard.tombstones_of("b"))
+        shard.write([(encode_offset_key("b", "t", 0), None)])
         commit(running, "c", 9, producer_id=7, producer_epoch=0)
         commit(running, "d", 9, producer_id=8, producer_epoch=0)
         commit(running, "e", 9, producer_id=9, producer_epoch=0)
@@ -182,11 +178,11 @@ async def test_offsets_expire_when_it_is_time_to_look(
     commit(running, "young", 5)
     groups_of(running).journal.flush()
     clock.advance(HOUR_MS // 2)
-    await until(lambda: groups_of(running).find("old") is None)
+    await eventually(lambda: groups_of(running).find("old") is None)
     assert offset_of(running, "old") is None
     assert offset_of(running, "young") == 5
     clock.advance(HOUR_MS // 2)
-    await until(lambda: groups_of(running).find("young") is None)
+    await eventually(lambda: groups_of(running).find("young") is None)
 
 
 async def test_another_look_follows_when_the_disk_refused(
@@ -204,6 +200,35 @@ async def test_another_look_follows_when_the_disk_refused(
     with monkeypatch.context() as patch:
         patch.setattr(type(shard), "expire", lambda _self, retention_ms: refuse(retention_ms))
         clock.advance(HOUR_MS)
-        await until(lambda: asked == 3)
+        await eventually(lambda: asked == 3)
     clock.advance(HOUR_MS)
-    await until(lambda: "g" not in shard.groups)
+    await eventually(lambda: "g" not in shard.groups)
+
+
+async def test_a_group_that_is_being_deleted_is_refused(running: InProcessBroker) -> None:
+    commit(running, "g", 5)
+    steps = groups_of(running).delete_group("g")
+    next(steps)
+    assert code_of(running, "g") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert list(steps) == []
+    assert groups_of(running).find("g") is None
+
+
+async def test_only_a_group_that_is_there_and_empty_is_deleted(running: InProcessBroker) -> None:
+    with pytest.raises(KafkaError) as caught:
+        next(groups_of(running).delete_group("g"))
+    assert caught.value.code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+async def test_others_have_the_loop_while_a_deleted_topic_is_forgotten(
+    running: InProcessBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = [f"group-{number}" for number in range(20)]
+    for group_id in groups:
+        commit(running, group_id, 5)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    topic = running.broker.services.cluster.image.topics["t"]
+    turns = Turns()
+    groups_of(running).on_topic_deleted(topic)
+    await eventually(lambda: all(offset_of(running, group_id) is None for group_id in groups))
+    assert turns.stop() >= len(groups)

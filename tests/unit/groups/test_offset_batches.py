@@ -21,7 +21,7 @@ TEXT = st.text(max_size=80)
 def general(
     group_id: str, topic: str, topic_id: bytes, offsets: list[tuple[int, int, int]], now_ms: int
 ) -> bytes:
-    """What `GroupShard.commit_offsets` writes for the same."""
+    """Return the bytes that `GroupShard.commit_offsets` writes for the same offsets."""
     records = [
         Record(
             0,

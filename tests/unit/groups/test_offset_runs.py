@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minibroker.errors import CorruptionError
+from minibroker.groups.classic.group import ClassicGroup
 from minibroker.groups.offset_runs import decode_runs
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.groups.records import (
@@ -24,7 +26,7 @@ from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
 from tests.support.in_process import ManualClock
 
-JOURNAL: Any = None
+RUNTIME: Any = SimpleNamespace(journal=None)
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 PLAIN = st.builds(
@@ -71,7 +73,7 @@ def state_after(batches: list[bytearray], *, at_once: bool) -> Any:
     """(groups in order, offsets, how many) of a shard that loaded them."""
     data = memoryview(b"".join(batches))
     decode_batch = decode_runs if at_once else None
-    shard = GroupShard(0, JOURNAL, ManualClock(), offset_version=3)
+    shard = GroupShard(0, RUNTIME, ManualClock(), make_simple_group=ClassicGroup, offset_version=3)
     for _, entries in decode_batches(data, 0, decode_records, decode_batch).batches:
         for entry in entries:
             shard.replay(entry)
@@ -126,11 +128,11 @@ def test_every_topic_is_a_run() -> None:
     ]
 
 
-def test_what_compaction_left_keeps_its_offsets() -> None:
+def test_records_after_compaction_keep_their_offsets() -> None:
     records = plain(6)
     kept = [records[index]._replace(offset=50 + index) for index in (1, 4)]
     (run,) = runs_of(build_batch(kept, base_offset=50, keep_offsets=True))
-    assert [one.record_offset for one in run.value.values()] == [51, 54]
+    assert [offset.record_offset for offset in run.value.values()] == [51, 54]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a group has committed, and what open transactions would commit."""
+"""The committed offsets of a group, and those of open transactions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_marker_decides(is_commit: bool, offset: int) -> None:
     assert not store.has_pending_in("g")
 
 
-def test_what_stands_later_in_the_log_is_newer_whenever_its_marker_came() -> None:
+def test_a_later_record_is_newer_whenever_its_marker_came() -> None:
     """A commit without a transaction behind the transaction's record, before its marker."""
     store = OffsetStore()
     store.replay(("g", "t", 0), committed(9, 10), 77)
@@ -88,7 +88,7 @@ def test_what_stands_later_in_the_log_is_newer_whenever_its_marker_came() -> Non
     assert found.offset == 4
 
 
-def test_a_tombstone_takes_what_is_pending_too() -> None:
+def test_a_tombstone_removes_pending_offsets_too() -> None:
     store = OffsetStore()
     store.replay(("g", "t", 0), committed(9, 1), 77)
     store.replay(("g", "t", 1), committed(9, 1), 77)
@@ -98,18 +98,21 @@ def test_a_tombstone_takes_what_is_pending_too() -> None:
     assert store.get("g", "t", 1) is not None
 
 
-def test_keys_of_a_group_and_of_a_topic() -> None:
+def test_offsets_of_a_topic() -> None:
     store = OffsetStore()
-    ours, theirs = b"\1" * 16, b"\2" * 16
     store.replay(("g", "t", 0), committed(1))
-    store.replay(("g", "t", 1), committed(1, topic_id=theirs))
+    store.replay(("g", "t", 1), committed(1))
     store.replay(("g", "u", 0), committed(1))
-    store.replay(("h", "t", 2), committed(1, topic_id=ours))
+    store.replay(("h", "t", 2), committed(1))
     store.replay(("g", "t", 0), committed(1, 1), 77)
     store.replay(("g", "t", 5), committed(1, 1), 77)
-    assert store.keys_of("g") == [("g", "t", 0), ("g", "t", 1), ("g", "u", 0), ("g", "t", 5)]
-    assert store.keys_of("x") == []
-    assert sorted(store.keys_of_topic("t", ours)) == [("g", "t", 0), ("g", "t", 5), ("h", "t", 2)]
+    assert store.partitions_of("g", "t") == [0, 1, 5]
+    assert store.partitions_of("h", "u") == store.partitions_of("x", "t") == []
+    assert store.pending_of("g") == [("t", 0), ("t", 5)]
+    assert store.pending_of("x") == []
+    assert store.all_of("g", "t", 0) == [committed(1), committed(1, 1)]
+    assert store.all_of("g", "t", 5) == [committed(1, 1)]
+    assert store.all_of("x", "t", 0) == []
 
 
 @pytest.mark.parametrize(
@@ -123,5 +126,5 @@ def test_keys_of_a_group_and_of_a_topic() -> None:
     ],
 )
 def test_when_an_offset_expires(expire_ms: int, now_ms: int, expected: bool) -> None:
-    one = CommittedOffset(5, -1, "", 100, expire_ms, ZERO_TOPIC_ID)
-    assert one.is_expired(now_ms, 500, HOUR_MS) is expected
+    offset = CommittedOffset(5, -1, "", 100, expire_ms, ZERO_TOPIC_ID)
+    assert offset.is_expired(now_ms, 500, HOUR_MS) is expected

@@ -1,11 +1,10 @@
-"""The records of `__consumer_offsets`, both ways (row G4)."""
+"""The records of `__consumer_offsets`, both ways."""
 
 from __future__ import annotations
 
 import pytest
 
 from minibroker.errors import CorruptionError
-from minibroker.groups import records
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.groups.records import (
     decode_record,
@@ -28,7 +27,7 @@ TOPIC_ID = bytes(range(16))
 GROUP = "gruppe \N{GRINNING FACE}"
 
 
-def test_G4_a_key_is_what_the_generated_class_writes() -> None:
+def test_a_key_is_what_the_generated_class_writes() -> None:
     expected = OffsetCommitKey(group=GROUP, topic="t.1", partition=7).to_bytes(1)
     assert encode_offset_key(GROUP, "t.1", 7) == expected
 
@@ -46,7 +45,7 @@ def test_G4_a_key_is_what_the_generated_class_writes() -> None:
         (CommittedOffset(5, 3, "m", 1000), 4, 4),
     ],
 )
-def test_G4_a_value_is_what_the_generated_class_writes(
+def test_a_value_is_what_the_generated_class_writes(
     committed: CommittedOffset, asked_version: int, written_version: int
 ) -> None:
     stored = OffsetCommitValue(
@@ -86,13 +85,6 @@ def test_other_kinds_are_read_as_generated_messages() -> None:
     assert (entry.kind, entry.key.group_id, entry.value.epoch) == (3, "g", 9)
 
 
-def test_every_kind_has_its_classes() -> None:
-    for kind in records._KINDS:
-        key_class, value_class = records._classes_of(kind)
-        assert (kind, kind) == key_class.VERSIONS
-        assert value_class.VERSIONS[0] == 0
-
-
 def test_an_unknown_kind_is_skipped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     batch = build_batch(
         [Record(0, 0, b"\0\x63..", b"x"), Record(0, 0, encode_offset_key("g", "t", 0), None)]
@@ -126,7 +118,7 @@ def test_an_unknown_kind_is_skipped_with_a_warning(caplog: pytest.LogCaptureFixt
         (b"\0\2\0\1g!", None),
     ],
 )
-def test_what_cannot_be_understood_is_corrupt(key: bytes | None, value: bytes | None) -> None:
+def test_a_malformed_record_is_corrupt(key: bytes | None, value: bytes | None) -> None:
     with pytest.raises(CorruptionError):
         decode_record(key, value)
 

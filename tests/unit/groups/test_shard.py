@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,11 +13,12 @@ from minibroker.groups.classic.group import ClassicGroup
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.groups.records import decode_record, encode_offset_key, encode_offset_value
 from minibroker.groups.shard import GroupShard
+from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
 from minibroker.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from minibroker.records.record import decode_records
 from tests.unit.partitions.conftest import World
 from tests.unit.partitions.conftest import world as world_fixture
-from tests.unit.partitions.test_journal import TOPIC, Bench
+from tests.unit.partitions.journal_bench import TOPIC, FakeCluster
 
 if TYPE_CHECKING:
     from minibroker.groups.offsets import OffsetKey
@@ -31,12 +32,26 @@ class ShardBench:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        bench = Bench(world)
+        cluster: Any = FakeCluster(world)
+        self.runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
+            TOPIC,
+            make_shard=self.make_shard,
+            cluster=cluster,
+            partitions=world.manager,
+            clock=world.clock,
+            config=world.dynamic.broker,
+            run_later=lambda _task: None,
+        )
         world.create(TOPIC)
-        bench.journal.start()
-        self.journal = bench.journal
-        self.shard = GroupShard(0, bench.journal, world.clock, offset_version=3)
+        self.journal = self.runtime.journal
+        self.journal.start()
+        self.shard = self.runtime.get(0)
         self.refused: list[ErrorCode] = []
+
+    def make_shard(self, index: int) -> GroupShard:
+        return GroupShard(
+            index, self.runtime, self.world.clock, make_simple_group=ClassicGroup, offset_version=3
+        )
 
     def commit(self, key: OffsetKey, offset: int, **fields: int) -> None:
         """One offset, staged; `producer_id` makes it part of a transaction."""
@@ -54,7 +69,7 @@ class ShardBench:
 
     def replayed(self) -> GroupShard:
         """Another shard that reads what this one wrote."""
-        again = GroupShard(0, self.journal, self.world.clock, offset_version=3)
+        again = self.make_shard(0)
         partition = self.world.partition(TOPIC)
         read = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
         data, position = read.records, 0
@@ -73,7 +88,7 @@ def bench(world: World) -> ShardBench:
     return ShardBench(world)
 
 
-def test_G4_an_offset_counts_once_it_is_written_and_no_group_is(bench: ShardBench) -> None:
+def test_an_offset_counts_once_it_is_written_and_no_group_is(bench: ShardBench) -> None:
     """A consumer that manages its partitions itself writes no group metadata."""
     bench.commit(("g", "t", 0), 5)
     assert bench.committed(("g", "t", 0)) is None
@@ -105,7 +120,7 @@ def test_batches_that_are_too_large_are_refused_by_their_name(bench: ShardBench)
         bench.shard.commit_offsets([(("g", "t", 0), committed)], bench.refused.append)
     assert of_offsets.value.code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     with pytest.raises(KafkaError) as of_groups:
-        bench.shard.append([(b"\0\2\0\1g", b"x" * 100)])
+        bench.shard.write([(b"\0\2\0\1g", b"x" * 100)])
     assert of_groups.value.code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
@@ -121,10 +136,10 @@ def test_pending_offsets_wait_for_the_marker(bench: ShardBench) -> None:
 def test_group_metadata_is_replayed_and_its_tombstone_deletes(bench: ShardBench) -> None:
     key = GroupMetadataKey(group="g").to_bytes(2)
     value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol=None, leader=None)
-    bench.shard.append_and_replay([(key, value.to_bytes(3))])
+    bench.shard.write([(key, value.to_bytes(3))])
     group = bench.shard.groups["g"]
     assert (group.protocol_type, group.state_name) == ("consumer", "Empty")
-    bench.shard.append_and_replay(bench.shard.groups["g"].tombstones())
+    bench.shard.write(bench.shard.groups["g"].tombstones())
     assert bench.shard.groups == {}
     assert bench.replayed().groups == {}
 
@@ -134,12 +149,8 @@ def test_deleting_a_group_takes_all_of_its_offsets(bench: ShardBench) -> None:
     bench.commit(("g", "t", 1), 5, producer_id=7)
     bench.commit(("h", "t", 0), 5)
     bench.journal.flush()
-    tombstones = bench.shard.tombstones_of("g")
-    assert [key for key, _ in tombstones] == [
-        encode_offset_key("g", "t", 0),
-        encode_offset_key("g", "t", 1),
-    ]
-    bench.shard.append_and_replay(tombstones + bench.shard.groups["g"].tombstones())
+    assert sum(bench.shard.delete_group(bench.shard.groups["g"])) == 2
+    assert bench.shard.deleted_groups == set()
     assert list(bench.shard.offsets.group_ids()) == ["h"]
     assert list(bench.shard.groups) == ["h"]
 
@@ -152,7 +163,7 @@ def test_many_tombstones_are_several_batches(
         bench.commit(("g", "t", index), index)
     bench.journal.flush()
     bench.world.dynamic.set_topic(TOPIC, {"max.message.bytes": "200"})
-    assert bench.shard.forget_topic("t", b"\1" * 16) == 10
+    assert sum(bench.shard.forget_topic("t", b"\1" * 16)) == 10
     assert list(bench.shard.offsets.group_ids()) == []
     assert bench.record_count() == 20
 
@@ -203,14 +214,14 @@ def test_offsets_expire_by_commit_time_and_the_group_goes_with_the_last(
 
 
 def test_an_offset_that_is_committed_between_two_steps_stays(bench: ShardBench) -> None:
-    count = 3 * shard_module.EXPIRED_AT_ONCE
+    count = 3 * shard_module.DELETED_AT_ONCE
     for partition in range(count):
         bench.commit(("g", "t", partition), 5)
     bench.journal.flush()
     bench.world.clock.advance(HOUR_MS)
     steps = bench.shard.expire(HOUR_MS)
     expired = next(steps)
-    assert expired == shard_module.EXPIRED_AT_ONCE
+    assert expired == shard_module.DELETED_AT_ONCE
     bench.commit(("g", "t", count - 1), 6)
     bench.commit(("new", "t", 0), 7)
     bench.journal.flush()
@@ -220,7 +231,7 @@ def test_an_offset_that_is_committed_between_two_steps_stays(bench: ShardBench) 
     assert list(bench.replayed().groups) == ["g", "new"]
 
 
-def test_what_a_group_reads_and_what_a_transaction_holds_does_not_expire(
+def test_offsets_that_are_read_or_pending_do_not_expire(
     bench: ShardBench,
 ) -> None:
     for topic in ("read", "left", "held"):
@@ -266,7 +277,61 @@ def test_a_topic_that_is_gone_is_forgotten_by_its_id(bench: ShardBench) -> None:
     for index, topic_id in enumerate((ours, theirs)):
         committed = CommittedOffset(5, -1, "", 0, topic_id=topic_id)
         record = encode_offset_key("g", "t", index), encode_offset_value(committed)
-        bench.shard.append_and_replay([record])
-    assert bench.shard.forget_topic("t", ours) == 1
+        bench.shard.write([record])
+    assert sum(bench.shard.forget_topic("t", ours)) == 1
     assert bench.committed(("g", "t", 0)) is None
     assert bench.committed(("g", "t", 1)) == 5
+
+
+def test_a_large_group_is_deleted_in_short_steps(bench: ShardBench) -> None:
+    count = 3 * shard_module.DELETED_AT_ONCE
+    for partition in range(count):
+        bench.commit(("g", "t", partition), 5)
+    bench.commit(("g", "u", 0), 5, producer_id=7)
+    bench.journal.flush()
+    deleted = []
+    for step in bench.shard.delete_group(bench.shard.groups["g"]):
+        assert bench.shard.deleted_groups == {"g"}
+        deleted.append(step)
+    assert deleted == [shard_module.DELETED_AT_ONCE] * 3 + [1]
+    assert bench.shard.groups == {}
+    again = bench.replayed()
+    assert (again.groups, list(again.offsets.group_ids())) == ({}, [])
+
+
+def test_a_group_stays_when_its_partition_goes_while_it_is_deleted(bench: ShardBench) -> None:
+    for partition in range(shard_module.DELETED_AT_ONCE + 1):
+        bench.commit(("g", "t", partition), 5)
+    bench.journal.flush()
+    steps = bench.shard.delete_group(bench.shard.groups["g"])
+    next(steps)
+    bench.runtime.on_unloaded(0)
+    with pytest.raises(KafkaError, match="NOT_COORDINATOR"):
+        next(steps)
+    assert bench.shard.deleted_groups == set()
+    assert list(bench.shard.groups) == ["g"]
+
+
+def test_a_topic_that_is_gone_is_forgotten_in_short_steps(bench: ShardBench) -> None:
+    count = 3 * shard_module.DELETED_AT_ONCE
+    for partition in range(count):
+        bench.commit(("g", "t", partition), 5)
+    bench.commit(("h", "other", 0), 5)
+    bench.journal.flush()
+    steps = bench.shard.forget_topic("t", b"\1" * 16)
+    assert next(steps) == shard_module.DELETED_AT_ONCE
+    bench.commit(("g", "t", count - 1), 6)  # for a new topic of that name
+    bench.journal.flush()
+    assert max(steps) == shard_module.DELETED_AT_ONCE
+    assert list(bench.shard.offsets.of_group("g")["t"]) == [count - 1]
+    assert bench.committed(("h", "other", 0)) == 5
+
+
+def test_groups_without_the_topic_are_looked_at_in_short_steps(
+    bench: ShardBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_module, "LOOKED_AT_ONCE", 10)
+    for number in range(30):
+        bench.commit((f"g{number}", "other", 0), 5)
+    bench.journal.flush()
+    assert list(bench.shard.forget_topic("t", b"\1" * 16)) == [0, 0, 0]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minibroker.cluster.configs import with_changes
+from minibroker.config.alterations import as_changes
 from minibroker.config.broker import BrokerConfig
 from minibroker.config.dynamic import DynamicConfig
 from minibroker.handlers.context import RequestContext
+
+if TYPE_CHECKING:
+    from minibroker.cluster.configs import Edit
 
 
 class TreeOfConfigs:
@@ -26,15 +31,20 @@ class TreeOfConfigs:
     async def alter_config(
         self, entity_type: str, entity_name: str, changes: dict[str, str | None]
     ) -> dict[str, str]:
+        return await self.edit_config(
+            entity_type, entity_name, lambda config: with_changes(config, changes)
+        )
+
+    async def edit_config(
+        self, entity_type: str, entity_name: str, edit: Edit, *, validate_only: bool = False
+    ) -> dict[str, str]:
         if self.failure is not None:
             raise self.failure
-        self.written.append((entity_type, entity_name, dict(changes)))
-        values = dict(self.config_of(entity_type, entity_name))
-        for name, text in changes.items():
-            if text is None:
-                values.pop(name, None)
-            else:
-                values[name] = text
+        current = self.config_of(entity_type, entity_name)
+        values = edit(dict(current))
+        if validate_only or values == current:
+            return values
+        self.written.append((entity_type, entity_name, as_changes(current, values)))
         self.image.configs.setdefault(entity_type, {})[entity_name] = values
         if entity_type == "topics":
             self.dynamic.set_topic(entity_name, values)

@@ -23,7 +23,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def settings() -> dict[str, str]:
-    """Of the broker; a module overrides it."""
+    """Return the broker's settings; a module may override it."""
     return {}
 
 

@@ -156,7 +156,7 @@ async def test_names_of_groups_and_subscriptions_are_sanitized_in_the_tree() -> 
         ),
     ],
 )
-async def test_what_is_refused_changes_nothing_and_spares_the_others(
+async def test_a_refused_resource_changes_nothing_and_spares_the_others(
     bad: AlterConfigsResource, code: ErrorCode, message: str
 ) -> None:
     context = make_context()

@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 
 async def test_only_the_controller_moves(deposed: InProcessBroker, client: RawClient) -> None:
-    one = ReassignableTopic(name="t", partitions=[ReassignablePartition(partition_index=0)])
-    answer = await client.call(AlterPartitionReassignmentsRequest(topics=[one]), 1)
+    topic = ReassignableTopic(name="t", partitions=[ReassignablePartition(partition_index=0)])
+    answer = await client.call(AlterPartitionReassignmentsRequest(topics=[topic]), 1)
     assert (answer.error_code, answer.responses) == (ErrorCode.NOT_CONTROLLER, [])

@@ -15,8 +15,7 @@ from minibroker.protocol.messages.alter_replica_log_dirs import (
 )
 from minibroker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.support.in_process import InProcessBroker, RawClient, batch_of
-from tests.unit.handlers.test_fetch import asking, first, offsets_in, part
-from tests.unit.handlers.test_produce import produce
+from tests.support.record_requests import asking, first, offsets_in, part, produce
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,17 +30,17 @@ async def homes(client: RawClient) -> dict[str, list[str]]:
     """Directory → topics in it, a copy that grows there with a `+`."""
     results = (await client.call(DescribeLogDirsRequest(topics=None), 4)).results
     return {
-        one.log_dir: [
+        result.log_dir: [
             topic.name + "+" * partition.is_future_key
-            for topic in one.topics
+            for topic in result.topics
             for partition in topic.partitions
         ]
-        for one in results
+        for result in results
     }
 
 
 @pytest.mark.parametrize("version", range(3))
-async def test_a_partition_moves_and_nobody_who_reads_it_notices(
+async def test_a_partition_moves_and_its_readers_do_not_notice(
     tmp_path: Path, version: int
 ) -> None:
     paths = [str(tmp_path / name) for name in ("a", "b")]

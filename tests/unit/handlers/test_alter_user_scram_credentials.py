@@ -26,7 +26,7 @@ async def test_only_the_controller_changes_credentials(
         ],
     )
     answer = await client.call(request, 0)
-    assert [(one.user, one.error_code) for one in answer.results] == [
+    assert [(result.user, result.error_code) for result in answer.results] == [
         ("a", ErrorCode.NOT_CONTROLLER),
         ("b", ErrorCode.NOT_CONTROLLER),
     ]

@@ -28,16 +28,16 @@ def test_each_operation_is_the_bit_of_its_code() -> None:
         assert getattr(operations, name) == 1 << code
 
 
-def test_what_may_be_done_with_the_cluster() -> None:
+def test_operations_of_the_cluster() -> None:
     assert names_in(operations.CLUSTER_OPERATIONS) == set(CODES) - {"READ", "WRITE", "DELETE"}
 
 
-def test_what_may_be_done_with_a_topic() -> None:
+def test_operations_of_a_topic() -> None:
     not_of_topics = {"CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
     assert names_in(operations.TOPIC_OPERATIONS) == set(CODES) - not_of_topics
 
 
-def test_what_may_be_done_with_a_group() -> None:
+def test_operations_of_a_group() -> None:
     ours = {"READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"}
     assert names_in(operations.GROUP_OPERATIONS) == ours
 

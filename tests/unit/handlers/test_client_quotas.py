@@ -48,7 +48,7 @@ async def altered(
     client: RawClient, *entries: alter.RequestEntryData, version: int = 1, **fields: Any
 ) -> list[int]:
     request = alter.AlterClientQuotasRequest(entries=list(entries), **fields)
-    return [one.error_code for one in (await client.call(request, version)).entries]
+    return [entry.error_code for entry in (await client.call(request, version)).entries]
 
 
 async def described(
@@ -66,15 +66,15 @@ async def described(
     )
     assert answer.error_code == 0, answer.error_message
     return {
-        tuple((e.entity_type, e.entity_name) for e in one.entity): {
-            value.key: value.value for value in one.values
+        tuple((e.entity_type, e.entity_name) for e in described.entity): {
+            value.key: value.value for value in described.values
         }
-        for one in answer.entries
+        for described in answer.entries
     }
 
 
 @pytest.mark.parametrize("version", [0, 1])
-async def test_Q1_set_show_change_and_remove(
+async def test_set_show_change_and_remove(
     running: InProcessBroker, client: RawClient, version: int
 ) -> None:
     both = {"user": "a b", "client-id": None}
@@ -156,7 +156,7 @@ async def test_quotas_live_through_a_restart(tmp_path: Path) -> None:
 def test_a_failure_of_the_whole_request_names_every_entity() -> None:
     request = alter.AlterClientQuotasRequest(entries=[entry({"user": "u"}), entry({"user": "v"})])
     answer = alter_client_quotas.error_response(request, 1, ErrorCode.UNKNOWN_SERVER_ERROR, "x")
-    assert [one.entity[0].entity_name for one in answer.entries] == ["u", "v"]
+    assert [entry.entity[0].entity_name for entry in answer.entries] == ["u", "v"]
     failed = describe_client_quotas.error_response(
         describe.DescribeClientQuotasRequest(), 1, ErrorCode.UNKNOWN_SERVER_ERROR, "x"
     )

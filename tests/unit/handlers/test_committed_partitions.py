@@ -1,4 +1,4 @@
-"""Which partitions of a request exist, and where their answers go."""
+"""The partitions of a request that exist, and the places of their answers."""
 
 from __future__ import annotations
 
@@ -46,14 +46,17 @@ def test_a_refused_request_is_answered_as_it_came(has_ids: bool) -> None:
     response: list[OffsetCommitResponseTopic] = []
     topics = [asked("t", 2, 0, topic_id=TOPIC_ID), asked("t", 0, topic_id=TOPIC_ID)]
     refuse_all(topics, response, CLASSES, ErrorCode.NOT_COORDINATOR, has_ids=has_ids)
-    found = [[(one.partition_index, one.error_code) for one in t.partitions] for t in response]
+    found = [
+        [(partition.partition_index, partition.error_code) for partition in t.partitions]
+        for t in response
+    ]
     refused = ErrorCode.NOT_COORDINATOR
     assert found == [[(2, refused), (0, refused)], [(0, refused)]]
-    assert {one.topic_id for one in response} == {TOPIC_ID if has_ids else bytes(16)}
+    assert {topic.topic_id for topic in response} == {TOPIC_ID if has_ids else bytes(16)}
 
 
 @pytest.mark.parametrize("has_ids", [False, True])
-def test_what_is_not_there_is_answered_first_and_a_topic_once(
+def test_unknown_topics_are_answered_first_and_each_topic_once(
     image: MetadataImage, has_ids: bool
 ) -> None:
     response: list[OffsetCommitResponseTopic] = []
@@ -64,13 +67,14 @@ def test_what_is_not_there_is_answered_first_and_a_topic_once(
         asked("v", topic_id=b"\3" * 16),
     ]
     known = known_partitions(image, topics, answers, has_ids=has_ids)
-    assert [(one.image.name, [p.partition_index for p in one.partitions]) for one in known] == [
-        ("t", [0, 1])
-    ]
+    assert [
+        (topic.image.name, [p.partition_index for p in topic.partitions]) for topic in known
+    ] == [("t", [0, 1])]
     answers.add_known(known, ErrorCode.ILLEGAL_GENERATION)
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if has_ids else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     found = [
-        [(one.partition_index, one.error_code) for one in topic.partitions] for topic in response
+        [(partition.partition_index, partition.error_code) for partition in topic.partitions]
+        for topic in response
     ]
     missing, late = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.ILLEGAL_GENERATION
     assert found == [[(2, missing), (-1, missing), (0, late), (1, late)], [(0, unknown)], []]

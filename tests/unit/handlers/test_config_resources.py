@@ -1,4 +1,4 @@
-"""What the config handlers share: names in the tree, repeated resources, ids of brokers."""
+"""Shared code of the config handlers: names in the tree, repeated resources, ids of brokers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_only_this_brokers_id_is_taken() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-", "one", "1.0", "2147483648", "-2147483649", "9" * 30_000])
-def test_what_is_no_integer_of_java_is_no_brokers_id(text: str) -> None:
+def test_a_number_that_java_does_not_parse_is_no_broker_id(text: str) -> None:
     with pytest.raises(KafkaError, match="no integer: ") as refused:
         check_broker_id(make_context().services, text, "no integer: ")
     assert refused.value.code == ErrorCode.INVALID_REQUEST

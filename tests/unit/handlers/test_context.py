@@ -1,4 +1,4 @@
-"""What a handler is told about who asks, on a real connection."""
+"""Facts about the client that a handler gets, on a real connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker
 
 
-async def test_a_request_carries_who_asks_and_what(
+async def test_a_request_carries_its_client_and_its_header(
     running: InProcessBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Any] = []
@@ -64,7 +64,7 @@ async def test_settings_are_those_of_now(running: InProcessBroker) -> None:
     assert services.config.message_max_bytes == before + 1
 
 
-async def test_what_is_told_is_what_is_served_unless_a_release_differs(
+async def test_advertised_versions_are_served_versions_unless_a_release_differs(
     running: InProcessBroker,
 ) -> None:
     services = running.broker.services

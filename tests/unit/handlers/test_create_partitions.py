@@ -64,7 +64,7 @@ async def test_validate_only_changes_nothing(running: InProcessBroker, client: R
         (growing(3, brokers=[[0, 0]]), "INVALID_REPLICA_ASSIGNMENT"),
     ],
 )
-async def test_what_is_refused(
+async def test_wrong_requests_are_refused(
     running: InProcessBroker, client: RawClient, request_: CreatePartitionsRequest, expected: str
 ) -> None:
     assert await code(client, request_) == expected

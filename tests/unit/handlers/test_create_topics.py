@@ -14,7 +14,7 @@ from minibroker.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from tests.unit.handlers.test_produce import id_of
+from tests.support.record_requests import id_of
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -49,8 +49,8 @@ async def create(client: RawClient, *topics: CreatableTopic, version: int = 5, *
     return (await client.call(request, version)).topics
 
 
-async def code(client: RawClient, one: CreatableTopic, version: int = 5) -> ErrorCode:
-    (result,) = await create(client, one, version=version)
+async def code(client: RawClient, wanted: CreatableTopic, version: int = 5) -> ErrorCode:
+    (result,) = await create(client, wanted, version=version)
     return ErrorCode(result.error_code)
 
 
@@ -108,7 +108,7 @@ async def test_illegal_names(client: RawClient, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "expected"),
+    ("wanted", "expected"),
     [
         (topic(partitions=0), ErrorCode.INVALID_PARTITIONS),
         (topic(partitions=-2), ErrorCode.INVALID_PARTITIONS),
@@ -121,10 +121,10 @@ async def test_illegal_names(client: RawClient, name: str) -> None:
         (topic("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
     ],
 )
-async def test_what_is_refused(
-    running: InProcessBroker, client: RawClient, one: CreatableTopic, expected: ErrorCode
+async def test_wrong_requests_are_refused(
+    running: InProcessBroker, client: RawClient, wanted: CreatableTopic, expected: ErrorCode
 ) -> None:
-    (result,) = await create(client, one)
+    (result,) = await create(client, wanted)
     assert result.error_code == expected
     assert result.error_message
     assert set(running.broker.cluster.image.topics) == {"t"}
@@ -136,8 +136,8 @@ async def test_what_is_refused(
 async def test_assignments_that_are_refused(
     client: RawClient, assignment: dict[int, list[int]]
 ) -> None:
-    one = topic(partitions=-1, replicas=-1, assignment=assignment)
-    assert await code(client, one) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    wanted = topic(partitions=-1, replicas=-1, assignment=assignment)
+    assert await code(client, wanted) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 async def test_topics_of_a_request_stand_for_themselves(

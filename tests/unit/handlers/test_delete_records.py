@@ -14,12 +14,7 @@ from minibroker.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from minibroker.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from tests.unit.handlers.test_fetch import asking, fill, first, part
+from tests.support.record_requests import asking, earliest, fill, first, part
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, ManualClock, RawClient
@@ -59,13 +54,6 @@ async def delete(
     return answer.topics[0].partitions[0]
 
 
-async def earliest(client: RawClient) -> int:
-    asked = ListOffsetsPartition(partition_index=0, timestamp=-2)
-    topic = ListOffsetsTopic(name="t", partitions=[asked])
-    answer = await client.call(ListOffsetsRequest(replica_id=-1, topics=[topic]), 7)
-    return int(answer.topics[0].partitions[0].offset)
-
-
 @pytest.mark.parametrize("version", range(3))
 async def test_the_partition_starts_there(client: RawClient, version: int) -> None:
     await fill(client, b"a", b"b", b"c")
@@ -99,7 +87,7 @@ async def test_places_that_do_not_exist(client: RawClient, name: str, index: int
     assert (done.error_code, done.low_watermark) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
-async def test_R5_a_topic_that_is_only_compacted_refuses(
+async def test_a_topic_that_is_only_compacted_refuses(
     running: InProcessBroker, client: RawClient
 ) -> None:
     await running.create_topic("compacted", cleanup_policy="compact")
@@ -124,7 +112,7 @@ async def test_a_partition_named_twice_goes_by_the_last(client: RawClient) -> No
     assert result.low_watermark == 2
 
 
-async def test_R4_the_files_below_it_go_with_the_next_check_and_after_the_delay(
+async def test_the_files_below_it_go_with_the_next_check_and_after_the_delay(
     running: InProcessBroker, client: RawClient, clock: ManualClock
 ) -> None:
     log = running.partitions.get("t", 0).log
@@ -140,7 +128,7 @@ async def test_R4_the_files_below_it_go_with_the_next_check_and_after_the_delay(
     assert not any(path.exists() for path in old)
     assert all(path.exists() for path in deleted)
     clock.advance(DELAY_MS)
-    running.broker.worker.close()  # what it was asked to do is done then
+    running.broker.directory_workers.close()  # what it was asked to do is done then
     assert not any(path.exists() for path in deleted)
 
 

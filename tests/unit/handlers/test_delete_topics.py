@@ -10,7 +10,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.support.in_process import InProcessBroker
-from tests.unit.handlers.test_produce import id_of
+from tests.support.record_requests import id_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
+from minibroker.handlers import describe_configs
 from minibroker.handlers.describe_configs import handle
 from minibroker.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -16,7 +20,11 @@ from minibroker.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from minibroker.protocol.primitives import Reader, Writer
+from tests.support.turns import Turns
 from tests.unit.handlers.config_services import make_context
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import Services
 
 
 def ask(
@@ -36,6 +44,7 @@ def ask(
         include_documentation=documentation,
     )
     response = handle(context, request)  # type: ignore[arg-type]
+    assert isinstance(response, DescribeConfigsResponse)
     (result,) = response.results
     assert (result.resource_type, result.resource_name) == (kind, name)
     return result
@@ -72,7 +81,7 @@ def test_null_and_an_empty_list_ask_for_all_keys(keys: list[str] | None) -> None
 
 
 def test_the_broker_answers_for_itself() -> None:
-    """D15: clients look for these keys, and for read-only and sensitive ones."""
+    """Clients look for these keys, and for read-only and sensitive ones."""
     result = ask(make_context(4, {"ssl.key.password": ""}), 4, "0")
     for name in ("min.insync.replicas", "default.replication.factor", "num.partitions"):
         assert found(result, name).value == "1"
@@ -115,7 +124,7 @@ def test_loggers_groups_and_client_metrics() -> None:
         (1, "x", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 1"),
     ],
 )
-def test_what_cannot_be_described(
+def test_unknown_resources_are_refused(
     kind: int, name: str, code: ErrorCode, message: str | None
 ) -> None:
     result = ask(make_context(4), kind, name)
@@ -133,6 +142,45 @@ def test_an_illegal_topic_name_is_told_from_an_unknown_one() -> None:
     assert ask(make_context(4), 2, "a b").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
+def written(response: object, version: int) -> DescribeConfigsResponse:
+    """Return what a client reads."""
+    assert isinstance(response, DescribeConfigsResponse)
+    writer = Writer()
+    response.write(writer, version)
+    return DescribeConfigsResponse.read(Reader(b"".join(writer.parts())), version)
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_many_resources_are_described_once_each_and_in_turns(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is repeated costs its bytes in the answer, as with Kafka, and no more."""
+    context = make_context(version)
+    described = []
+    describe = describe_configs._describe
+
+    def counted(services: Services, *wish: Any) -> DescribeConfigsResult:
+        described.append(wish)
+        return describe(services, *wish)
+
+    monkeypatch.setattr(describe_configs, "_describe", counted)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    wishes = [("t", None), ("nowhere", None), ("t", ["retention.ms"]), ("a b", [])]
+    resources = [
+        DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=keys)
+        for name, keys in wishes * 20
+    ]
+    turns = Turns()
+    many = handle(context, DescribeConfigsRequest(resources=resources))
+    assert isawaitable(many)
+    results = written(await many, version).results
+    assert turns.stop() >= len(resources)
+    assert len(described) == len(wishes)
+    few = written(handle(context, DescribeConfigsRequest(resources=resources[:4])), version).results
+    assert [repr(result) for result in results] == [repr(result) for result in few * 20]
+    assert [result.error_code for result in few] == [0, 3, 0, 17]
+
+
 @pytest.mark.parametrize("version", range(5))
 def test_every_version_carries_the_answer(version: int) -> None:
     context = make_context(version, {"num.partitions": "3"})
@@ -145,9 +193,7 @@ def test_every_version_carries_the_answer(version: int) -> None:
         include_synonyms=version >= 1,
         include_documentation=version >= 3,
     )
-    writer = Writer()
-    handle(context, request).write(writer, version)
-    read = DescribeConfigsResponse.read(Reader(b"".join(writer.parts())), version)
+    read = written(handle(context, request), version)
     topic = found(read.results[0], "retention.ms")
     assert topic.value == "5"
     assert [result.error_code for result in read.results] == [0, 0, 0, 42]

@@ -13,7 +13,7 @@ from minibroker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
 )
 from tests.support.in_process import batch_of
-from tests.unit.handlers.test_produce import produce
+from tests.support.record_requests import produce
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient

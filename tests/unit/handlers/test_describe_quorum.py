@@ -33,7 +33,7 @@ async def test_the_one_voter_is_this_broker_and_counts_changes(tmp_path: Path) -
             assert (partition.leader_id, voter.replica_id, partition.observers) == (0, 0, [])
             assert voter.log_end_offset == partition.high_watermark
             assert voter.last_caught_up_timestamp == clock.now_ms()
-            ((node, (listener,)),) = ((one.node_id, one.listeners) for one in answer.nodes)
+            ((node, (listener,)),) = ((node.node_id, node.listeners) for node in answer.nodes)
             assert (node, listener.host) == (0, "127.0.0.1")
             ends.append(voter.log_end_offset)
         assert 0 < ends[0] < ends[1]

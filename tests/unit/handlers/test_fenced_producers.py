@@ -1,4 +1,4 @@
-"""Which code a fenced producer hears."""
+"""The error code that a fenced producer gets."""
 
 from __future__ import annotations
 

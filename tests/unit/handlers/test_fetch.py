@@ -8,85 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.protocol.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ForgottenTopic,
-)
-from minibroker.records.batch import iterate_headers
+from minibroker.partitions.role import Follower
 from tests.support.in_process import START_MS, batch_of
-from tests.unit.handlers.test_produce import id_of, produce
+from tests.support.record_requests import (
+    asking,
+    fill,
+    first,
+    id_of,
+    offsets_in,
+    part,
+    produce,
+    told,
+)
+from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import Claim
-from tests.unit.server.test_connection import eventually
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
 
 VERSIONS = range(4, 19)
 ONE_BATCH = len(batch_of(b"x"))
-
-
-def part(
-    index: int = 0, offset: int = 0, *, max_bytes: int = 1 << 20, **more: int
-) -> FetchPartition:
-    return FetchPartition(
-        partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, **more
-    )
-
-
-def asking(
-    *parts: FetchPartition,
-    topic: str = "t",
-    topic_id: bytes = bytes(16),
-    max_wait_ms: int = 0,
-    min_bytes: int = 1,
-    max_bytes: int = 1 << 20,
-    session: tuple[int, int] = (0, -1),
-    isolation_level: int = 0,
-    forget: tuple[int, ...] = (),
-) -> FetchRequest:
-    topics = [FetchTopic(topic=topic, topic_id=topic_id, partitions=list(parts))]
-    forgotten = [ForgottenTopic(topic=topic, topic_id=topic_id, partitions=list(forget))]
-    return FetchRequest(
-        max_wait_ms=max_wait_ms,
-        min_bytes=min_bytes,
-        max_bytes=max_bytes,
-        isolation_level=isolation_level,
-        session_id=session[0],
-        session_epoch=session[1],
-        topics=topics if parts else [],
-        forgotten_topics_data=forgotten if forget else [],
-    )
-
-
-async def fill(client: RawClient, *values: bytes, index: int = 0) -> None:
-    """One batch per value."""
-    for value in values:
-        (topic,) = (await client.call(produce(batch_of(value), index=index), 9)).responses
-        assert topic.partition_responses[0].error_code == 0
-
-
-def told(answer: Any) -> dict[int, tuple[int, int, int]]:
-    """Partition → error, high watermark, bytes of records."""
-    return {
-        found.partition_index: (
-            found.error_code,
-            found.high_watermark,
-            len(found.records or b""),
-        )
-        for topic in answer.responses
-        for found in topic.partitions
-    }
-
-
-def offsets_in(records: Any) -> list[int]:
-    """Base offsets of the batches."""
-    return [header.base_offset for _, header in iterate_headers(records)]
-
-
-def first(answer: Any) -> Any:
-    return answer.responses[0].partitions[0]
 
 
 # Reading.
@@ -171,12 +112,32 @@ async def test_leader_epochs_are_checked_and_the_leader_is_told(
 ) -> None:
     newer = first(await client.call(asking(part(current_leader_epoch=5)), 11))
     assert newer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-    running.partitions.get("t", 0).leader_epoch = 3
+    partition = running.partitions.get("t", 0)
+    partition.take_role(partition.role._replace(epoch=3))
     request = asking(part(current_leader_epoch=2), topic_id=id_of(running))
     answer = await client.call(request, 16)
     assert first(answer).error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert first(answer).current_leader.leader_id == 0
     assert [(e.node_id, e.port) for e in answer.node_endpoints] == [(0, running.address[1])]
+
+
+async def test_a_follower_compares_topic_id_then_leader_epoch_then_its_role(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    partition = running.partitions.get("t", 0)
+    partition.take_role(Follower(epoch=3, partition_epoch=-1, leader=5))
+    ours = id_of(running)
+    for epoch, code in (
+        (2, ErrorCode.FENCED_LEADER_EPOCH),
+        (4, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (3, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ):
+        request = asking(part(current_leader_epoch=epoch), topic_id=ours)
+        assert first(await client.call(request, 16)).error_code == code
+    partition.topic_id = b"\7" * 16
+    request = asking(part(current_leader_epoch=2), topic_id=ours)
+    answer = first(await client.call(request, 16))
+    assert answer.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
 
 
 async def test_a_log_that_diverged_says_where(running: InProcessBroker, client: RawClient) -> None:
@@ -246,7 +207,7 @@ async def test_min_bytes_0_needs_no_wait(client: RawClient) -> None:
     assert told(await client.call(request, 11)) == {0: (0, 0, 0)}
 
 
-async def test_what_an_older_segment_has_left_is_answered_at_once(
+async def test_the_rest_of_an_older_segment_is_answered_at_once(
     running: InProcessBroker, client: RawClient
 ) -> None:
     """A consumer behind the newest segment never gets `min_bytes` by waiting: Kafka's

@@ -13,9 +13,8 @@ from minibroker.handlers import fetch_conversion
 from minibroker.records.conversion import down_convert
 from tests.support.in_process import START_MS, batch_of
 from tests.support.message_sets import magics, message, parse, plain
-from tests.unit.handlers.test_fetch import asking, part
-from tests.unit.handlers.test_produce import produce, result
-from tests.unit.server.test_connection import eventually
+from tests.support.record_requests import asking, part, produce, result
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from minibroker.protocol.messages.fetch import FetchRequest
@@ -35,7 +34,7 @@ async def fetched(client: RawClient, version: int, request: FetchRequest | None 
     ("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (9, 2), (12, 2)]
 )
 @pytest.mark.parametrize("sent", [0, 2])
-async def test_T2_O5_the_version_says_which_format_comes(
+async def test_the_version_says_which_format_comes(
     client: RawClient, version: int, magic: int, sent: int
 ) -> None:
     records = plain(b"a", b"b", magic=sent) if sent < 2 else batch_of(b"a", b"b")
@@ -49,7 +48,7 @@ async def test_T2_O5_the_version_says_which_format_comes(
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-async def test_T2_answers_of_produce(running: InProcessBroker, version: int) -> None:
+async def test_answers_of_produce(running: InProcessBroker, version: int) -> None:
     await running.create_topic("timed", message_timestamp_type="LogAppendTime")
     async with await running.connect() as client:
         for topic, append_time in (("t", -1), ("timed", START_MS)):
@@ -99,7 +98,7 @@ async def test_zstd_is_for_version_10(running: InProcessBroker) -> None:
         assert (await fetched(client, 4)).error_code == 0
 
 
-async def test_O5_much_is_converted_beside_the_loop(
+async def test_much_is_converted_beside_the_loop(
     client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = []

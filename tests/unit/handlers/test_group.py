@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.groups.offsets import CommittedOffset
+from minibroker.groups.shard import DELETED_AT_ONCE
+from minibroker.handlers import describe_groups
 from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
 from minibroker.protocol.messages.delete_groups import DeleteGroupsRequest
 from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -16,6 +20,7 @@ from minibroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupR
 from minibroker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from minibroker.protocol.messages.list_groups import ListGroupsRequest
 from minibroker.protocol.messages.sync_group import SyncGroupRequest
+from tests.support.turns import Turns
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -74,13 +79,35 @@ async def test_a_group_that_is_being_loaded(
     assert (await client.call(ListGroupsRequest(), 4)).error_code == LOADING
 
 
-async def test_what_may_be_done_with_a_group_is_told_when_asked(
+async def test_authorized_operations_of_a_group_are_answered_when_asked(
     running: InProcessBroker, client: RawClient
 ) -> None:
     await running.broker.services.groups.journal.ensure_topic()
     request = DescribeGroupsRequest(groups=["g", ""], include_authorized_operations=True)
     answer = await client.call(request, 5)
     assert [group.authorized_operations for group in answer.groups] == [GROUP_OPERATIONS] * 2
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_many_groups_are_described_as_few_are_and_repeated_ones_alike(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    await running.broker.services.groups.journal.ensure_topic()
+    await client.call(join(), 2)
+    names = ["g", "missing", "", "g"]
+    few = (await client.call(DescribeGroupsRequest(groups=names), version)).groups
+    asked: list[str] = []
+    find = describe_groups._describe_group
+
+    def describe(context: Any, group_id: str) -> Any:
+        asked.append(group_id)
+        return find(context, group_id)
+
+    monkeypatch.setattr(describe_groups, "_describe_group", describe)
+    many = (await client.call(DescribeGroupsRequest(groups=names * 10), version)).groups
+    assert many == few * 10
+    assert asked == ["g", "missing", ""]
 
 
 async def test_a_group_stays_when_its_tombstones_are_refused(
@@ -95,7 +122,7 @@ async def test_a_group_stays_when_its_tombstones_are_refused(
         raise KafkaError(NOT_COORDINATOR)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(groups.journal), "append", refuse)
+        patch.setattr(type(groups.journal), "stage", refuse)
         deleted = await client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
         assert deleted.results[0].error_code == NOT_COORDINATOR
     assert (await client.call(ListGroupsRequest(), 4)).groups[0].group_state == "Empty"
@@ -103,3 +130,24 @@ async def test_a_group_stays_when_its_tombstones_are_refused(
     assert deleted.results[0].error_code == 0
     again = await client.call(join(invited.member_id), 4)
     assert again.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_others_have_the_loop_while_a_group_is_deleted(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = running.broker.services.groups
+    await groups.journal.ensure_topic()
+    shard = groups.shard("g")
+    count = 10 * DELETED_AT_ONCE
+    offsets = [(("g", "t", index), CommittedOffset(5, -1, "", 0)) for index in range(count)]
+    shard.commit_offsets(offsets, lambda _code: None)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    deleted = await client.call(DeleteGroupsRequest(groups_names=["g", "h", "g"]), 2)
+    assert turns.stop() >= 10
+    assert [(result.group_id, result.error_code) for result in deleted.results] == [
+        ("g", ErrorCode.NONE),
+        ("h", ErrorCode.GROUP_ID_NOT_FOUND),
+    ]
+    assert shard.groups == {}
+    assert shard.offsets.committed_count == 0

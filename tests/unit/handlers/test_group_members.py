@@ -1,20 +1,18 @@
-"""What the handlers of group membership share."""
+"""Shared code of the handlers of group membership."""
 
 from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.groups.classic.group import ClassicGroup
+from minibroker.groups.consumer.group import ConsumerGroup
+from minibroker.groups.consumer.member import Member
 from minibroker.groups.group import CLASSIC, CONSUMER
-from minibroker.handlers.group_members import Waiter, client_host, manager_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from minibroker.handlers.group_members import AnswerWaiter, client_host, manager_of
 
 
 @pytest.mark.parametrize(
@@ -31,72 +29,38 @@ def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> Non
     assert client_host(context) == shown
 
 
-class Partitions:
-    """Whoever asks when everything is synced is called when the test says so."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Callable[[bool], None]] = []
-
-    def when_synced(self, then: Callable[[bool], None]) -> None:
-        self.waiting.append(then)
-
-
-SYNCED: Any = SimpleNamespace(when_synced=lambda then: then(True))
-
-
 async def test_an_answer_at_once_makes_no_future() -> None:
-    waiter = Waiter(str.upper, SYNCED)
+    waiter = AnswerWaiter(str.upper)
     waiter("answer")
     assert waiter.outcome() == "ANSWER"
 
 
 async def test_a_later_answer_is_waited_for() -> None:
-    waiter = Waiter(str.upper, SYNCED)
+    waiter = AnswerWaiter(str.upper)
     outcome = waiter.outcome()
     assert isinstance(outcome, asyncio.Future)
     waiter("answer")
     assert await outcome == "ANSWER"
 
 
-async def test_a_later_answer_leaves_after_the_fsync_of_what_led_to_it() -> None:
-    partitions: Any = Partitions()
-    waiter = Waiter(str.upper, partitions)
-    outcome = waiter.outcome()
-    waiter("answer")
-    assert not outcome.done()
-    partitions.waiting.pop()(True)
-    assert await outcome == "ANSWER"
-
-
-async def test_a_later_answer_is_an_error_where_the_fsync_failed() -> None:
-    partitions: Any = Partitions()
-    waiter = Waiter(str.upper, partitions)
-    outcome = waiter.outcome()
-    waiter("answer")
-    partitions.waiting.pop()(False)
-    with pytest.raises(KafkaError) as caught:
-        await outcome
-    assert caught.value.code == ErrorCode.NOT_COORDINATOR
-
-
-async def test_who_has_gone_hears_nothing() -> None:
+async def test_a_client_that_has_gone_gets_no_answer() -> None:
     """The connection cancels what it waits for when it is closed."""
-    waiter = Waiter(str.upper, SYNCED)
+    waiter = AnswerWaiter(str.upper)
     waiter.outcome().cancel()
     waiter("answer")
 
 
-@pytest.mark.parametrize(
-    ("type_name", "is_empty", "manager"),
-    [
-        (CLASSIC, False, "classic"),
-        (CONSUMER, False, "consumer"),
-        (CONSUMER, True, "classic"),
-        (None, True, "classic"),
-    ],
-)
-def test_who_answers_for_a_group(type_name: str | None, is_empty: bool, manager: str) -> None:
-    groups: Any = SimpleNamespace(classic="classic", consumer="consumer")
-    there = {"g": SimpleNamespace(type_name=type_name, is_empty=is_empty)} if type_name else {}
-    shard: Any = SimpleNamespace(groups=there)
-    assert manager_of(groups, shard, "g") == manager
+def test_coordinators_that_answer_for_a_group() -> None:
+    """A consumer group with members looks after its classic ones; an empty one becomes classic."""
+    groups: Any = SimpleNamespace(members=lambda kind: kind)
+    with_members = ConsumerGroup("members")
+    with_members.put_member(Member("m"))
+    found = [ClassicGroup("classic", 0), ConsumerGroup("empty"), with_members]
+    shard: Any = SimpleNamespace(groups={group.group_id: group for group in found})
+    answering = {name: manager_of(groups, shard, name) for name in (*shard.groups, "nobody")}
+    assert answering == {
+        "classic": CLASSIC,
+        "empty": CLASSIC,
+        "members": CONSUMER,
+        "nobody": CLASSIC,
+    }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +16,11 @@ from minibroker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tests.support.in_process import TIMEOUT_S, InProcessBroker
 from tests.unit.handlers.config_services import make_context
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
@@ -37,7 +44,7 @@ async def alter(
     return [(ErrorCode(r.error_code), r.error_message) for r in response.responses]
 
 
-async def test_what_is_not_named_stays() -> None:
+async def test_keys_that_are_not_named_stay() -> None:
     context = make_context()
     cluster = context.services.cluster
     await cluster.alter_config(
@@ -83,6 +90,30 @@ async def test_values_are_checked_together_with_those_there_are() -> None:
     assert "conflict topic config setting" in message
 
 
+async def test_appends_that_come_at_once_are_all_kept(tmp_path: Path) -> None:
+    """They wait for the cluster's lock together, so none of them knows of the others."""
+    key = "follower.replication.throttled.replicas"
+    async with InProcessBroker(tmp_path) as running, AsyncExitStack() as clients:
+        cluster = running.broker.cluster
+        await cluster.create_topic("t")
+        connections = [await clients.enter_async_context(await running.connect()) for _ in "ab"]
+        async with cluster._context.lock:
+            appends = [
+                asyncio.ensure_future(client.call(append(key, f"{number}:0"), 1))
+                for number, client in enumerate(connections)
+            ]
+            async with asyncio.timeout(TIMEOUT_S):
+                while len(cluster._context.lock._waiters or ()) < len(appends):  # noqa: ASYNC110  nobody is told
+                    await asyncio.sleep(0)
+        for answer in await asyncio.gather(*appends):
+            assert [response.error_code for response in answer.responses] == [0]
+        assert sorted(cluster.config_of("topics", "t")[key].split(",")) == ["0:0", "1:0"]
+
+
+def append(key: str, value: str) -> IncrementalAlterConfigsRequest:
+    return IncrementalAlterConfigsRequest(resources=[resource(2, "t", (key, APPEND, value))])
+
+
 @pytest.mark.parametrize(
     ("bad", "code", "message"),
     [
@@ -125,7 +156,7 @@ async def test_values_are_checked_together_with_those_there_are() -> None:
         ),
     ],
 )
-async def test_what_is_refused_changes_nothing(
+async def test_a_refused_request_changes_nothing(
     bad: AlterConfigsResource, code: ErrorCode, message: str | None
 ) -> None:
     context = make_context()

@@ -17,7 +17,7 @@ ASKING = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=100
 
 
 @pytest.mark.parametrize("version", range(6))
-async def test_P1_a_fresh_id_with_epoch_0(client: RawClient, version: int) -> None:
+async def test_a_fresh_id_with_epoch_0(client: RawClient, version: int) -> None:
     answers = [await client.call(ASKING, version) for _ in range(3)]
     assert [answer.error_code for answer in answers] == [0] * 3
     assert [answer.producer_epoch for answer in answers] == [0] * 3
@@ -25,13 +25,13 @@ async def test_P1_a_fresh_id_with_epoch_0(client: RawClient, version: int) -> No
     assert all(answer.producer_id >= 0 for answer in answers)
 
 
-async def test_P1_ids_go_on_over_the_end_of_a_block(client: RawClient) -> None:
+async def test_ids_go_on_over_the_end_of_a_block(client: RawClient) -> None:
     ids = [(await client.call(ASKING, 4)).producer_id for _ in range(2500)]
     assert len(set(ids)) == 2500
     assert ids == sorted(ids)
 
 
-async def test_M5_several_clients_at_once_get_different_ids(running: InProcessBroker) -> None:
+async def test_several_clients_at_once_get_different_ids(running: InProcessBroker) -> None:
     clients = [await running.connect() for _ in range(5)]
     for _ in range(300):
         for client in clients:

@@ -15,7 +15,7 @@ from minibroker.protocol.messages.list_offsets import (
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
 from tests.support.in_process import START_MS, batch_of
-from tests.unit.handlers.test_produce import produce
+from tests.support.record_requests import produce
 from tests.unit.partitions.conftest import Claim
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ async def fill(client: RawClient, *times: int, codec: str = "none", topic: str =
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_T8_latest_and_earliest(client: RawClient, version: int) -> None:
+async def test_latest_and_earliest(client: RawClient, version: int) -> None:
     assert await found(client, LATEST, version) == (-1, 0)
     assert await found(client, EARLIEST, version) == (-1, 0)
     await fill(client, 0, 10)
@@ -81,7 +81,7 @@ async def test_T8_latest_and_earliest(client: RawClient, version: int) -> None:
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
 @pytest.mark.parametrize("version", [1, 4, 6, 11])
-async def test_T7_the_first_record_at_or_after_a_time(
+async def test_the_first_record_at_or_after_a_time(
     client: RawClient, version: int, codec: str
 ) -> None:
     await fill(client, 0, 10, codec=codec)
@@ -95,7 +95,7 @@ async def test_T7_the_first_record_at_or_after_a_time(
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
-async def test_T9_times_out_of_order_lose_no_record(client: RawClient, codec: str) -> None:
+async def test_times_out_of_order_lose_no_record(client: RawClient, codec: str) -> None:
     await fill(client, 50, 10, 70, codec=codec)
     await fill(client, 20, 60, codec=codec)
     assert await found(client, START_MS + 15, 7) == (START_MS + 50, 0)
@@ -103,7 +103,7 @@ async def test_T9_times_out_of_order_lose_no_record(client: RawClient, codec: st
     assert await found(client, START_MS + 71, 7) == (-1, -1)
 
 
-async def test_T7_over_several_segments(running: InProcessBroker, client: RawClient) -> None:
+async def test_over_several_segments(running: InProcessBroker, client: RawClient) -> None:
     await running.create_topic("rolled", segment_bytes="1048576")
     for time in (0, 10, 20):
         await fill(client, time, topic="rolled")
@@ -113,7 +113,7 @@ async def test_T7_over_several_segments(running: InProcessBroker, client: RawCli
 
 
 @pytest.mark.parametrize("version", [7, 8, 11])
-async def test_T8_the_largest_timestamp(client: RawClient, version: int) -> None:
+async def test_the_largest_timestamp(client: RawClient, version: int) -> None:
     assert await found(client, MAX_TIMESTAMP, version) == (-1, -1)
     await fill(client, 0, 30, 10)
     await fill(client, 20)
@@ -124,7 +124,7 @@ async def test_T8_the_largest_timestamp(client: RawClient, version: int) -> None
     ("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 99), (-100, 99)]
 )
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_T8_special_times_before_their_version(
+async def test_special_times_before_their_version(
     client: RawClient, timestamp: int, since: int, version: int
 ) -> None:
     part = await ask(client, timestamp, version)
@@ -149,7 +149,8 @@ async def test_places_that_do_not_exist(
 async def test_leader_epochs_are_checked(running: InProcessBroker, client: RawClient) -> None:
     part = await ask(client, LATEST, 4, leader_epoch=1)
     assert part.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-    running.partitions.get("t", 0).leader_epoch = 2
+    partition = running.partitions.get("t", 0)
+    partition.take_role(partition.role._replace(epoch=2))
     part = await ask(client, LATEST, 4, leader_epoch=1)
     assert part.error_code == ErrorCode.FENCED_LEADER_EPOCH
 
@@ -177,7 +178,7 @@ async def test_a_partition_asked_twice_is_refused(client: RawClient) -> None:
 # Version 0.
 
 
-async def test_T8_version_0_gives_segment_starts_newest_first(
+async def test_version_0_gives_segment_starts_newest_first(
     running: InProcessBroker, client: RawClient, clock: Any
 ) -> None:
     for time in (0, 10, 20):
@@ -197,7 +198,7 @@ async def test_T8_version_0_gives_segment_starts_newest_first(
     assert await starts(EARLIEST, 1) == [0]
 
 
-async def test_T8_version_0_of_an_unknown_partition(client: RawClient) -> None:
+async def test_version_0_of_an_unknown_partition(client: RawClient) -> None:
     part = await ask(client, LATEST, 0, topic="nowhere")
     assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert list(part.old_style_offsets) == []

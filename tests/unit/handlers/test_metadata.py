@@ -10,8 +10,8 @@ from minibroker.error_codes import ErrorCode
 from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.support.in_process import InProcessBroker
-from tests.unit.handlers.test_produce import id_of
+from tests.support.in_process import TIMEOUT_S, InProcessBroker
+from tests.support.record_requests import id_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ def named(*names: str, create: bool = True, **more: Any) -> MetadataRequest:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_M1_brokers_topics_and_partitions(
+async def test_brokers_topics_and_partitions(
     running: InProcessBroker, client: RawClient, version: int
 ) -> None:
     answer = await client.call(named("t"), version)
@@ -53,7 +53,7 @@ async def test_M1_brokers_topics_and_partitions(
         assert topic.topic_id == id_of(running)
 
 
-async def test_M1_the_rack_is_told(tmp_path: Any) -> None:
+async def test_the_rack_is_told(tmp_path: Any) -> None:
     async with (
         InProcessBroker(tmp_path, {"broker.rack": "r1"}) as running,
         await running.connect() as client,
@@ -87,6 +87,25 @@ async def test_a_missing_topic_is_made_if_the_request_lets_it(
     assert answer.topics[0].error_code == 0
     assert [part.leader_id for part in answer.topics[0].partitions] == [0]
     running.partitions.get("new", 0)
+
+
+@pytest.mark.parametrize("version", [0, 4, 13])
+async def test_a_broker_that_is_not_the_controller_does_not_wait_for_topics(
+    deposed: InProcessBroker, client: RawClient, version: int
+) -> None:
+    """It answers while it cannot write yet; then it writes all of them."""
+    cluster = deposed.broker.cluster
+    names = [f"new-{number}" for number in range(3)]
+    async with cluster._context.lock:
+        answer = await client.call(named("t", *names), version)
+        codes = {topic.name: topic.error_code for topic in answer.topics}
+        assert codes == {"t": 0, **dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}
+    for name in names:
+        await cluster._updater.wait_for_topic(name, lambda topic: topic is not None, TIMEOUT_S)
+    answer = await client.call(named(*names), version)
+    assert {partition.error_code for topic in answer.topics for partition in topic.partitions} == {
+        ErrorCode.LEADER_NOT_AVAILABLE
+    }
 
 
 @pytest.mark.parametrize("version", [0, 3, 4, 9, 12])
@@ -204,5 +223,5 @@ async def test_a_topic_that_cannot_be_created_is_an_error_and_a_line_in_the_log(
     ):
         (topic,) = (await client.call(named("new"), 9)).topics
     assert topic.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
-    (record,) = [one for one in caplog.records if "new is not created" in one.getMessage()]
+    (record,) = [record for record in caplog.records if "new is not created" in record.getMessage()]
     assert "Replication factor: 3 larger than available brokers: 1." in record.getMessage()

@@ -1,4 +1,4 @@
-"""OffsetCommit: what a client is told when the disk refuses, and who is named in the log (G2)."""
+"""OffsetCommit: what a client is told when the disk refuses, and who is named in the log."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ async def committed(client: RawClient, group_id: str = "g") -> dict[tuple[str, i
     answer = await client.call(OffsetFetchRequest(group_id=group_id, topics=None), 7)
     assert answer.error_code == 0
     return {
-        (topic.name, one.partition_index): one.committed_offset
+        (topic.name, partition.partition_index): partition.committed_offset
         for topic in answer.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     }
 
 
@@ -66,7 +66,7 @@ async def coordinated(client: RawClient) -> RawClient:
     return client
 
 
-async def test_G3_the_topic_comes_with_the_first_question_and_stays_internal(
+async def test_the_topic_comes_with_the_first_question_and_stays_internal(
     running: InProcessBroker, client: RawClient
 ) -> None:
     assert "__consumer_offsets" not in running.broker.cluster.image.topics
@@ -80,7 +80,7 @@ async def test_G3_the_topic_comes_with_the_first_question_and_stays_internal(
     assert config["cleanup.policy"] == "compact"
 
 
-async def test_G3_a_coordinator_that_cannot_be_made_is_one_to_ask_again(
+async def test_a_coordinator_that_cannot_be_made_is_one_to_ask_again(
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = running.broker.services.groups.journal._config
@@ -93,7 +93,7 @@ async def test_G3_a_coordinator_that_cannot_be_made_is_one_to_ask_again(
 
 async def test_before_there_is_a_coordinator_nobody_commits(client: RawClient) -> None:
     answer = await client.call(commit(5, 6), 7)
-    codes = [one.error_code for one in answer.topics[0].partitions]
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
     assert codes == [ErrorCode.NOT_COORDINATOR] * 2
     fetched = await client.call(OffsetFetchRequest(group_id="g", topics=None), 7)
     assert fetched.error_code == ErrorCode.NOT_COORDINATOR
@@ -136,12 +136,12 @@ async def test_a_disk_that_refuses_is_in_the_answer(
     with monkeypatch.context() as patch:
         patch.setattr(Files, "pwritev", refuse)
         answer = await coordinated.call(commit(7, 8), 7)
-    codes = [one.error_code for one in answer.topics[0].partitions]
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
     assert codes == [ErrorCode.NOT_COORDINATOR] * 2
     assert await committed(coordinated) == {("t", 0): 5, ("t", 1): 6}
 
 
-async def test_G2_a_stranger_is_refused_and_named(
+async def test_a_stranger_is_refused_and_named(
     coordinated: RawClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A consumer that uses assign() with the group id of others: at once, and the log says who."""
@@ -162,13 +162,15 @@ async def test_G2_a_stranger_is_refused_and_named(
     assert "assign()" in caplog.text
 
 
-async def test_G5_who_reads_a_topic_can_be_found(coordinated: RawClient) -> None:
+async def test_groups_that_read_a_topic_can_be_found(coordinated: RawClient) -> None:
     for group_id in ("a", "b"):
         await coordinated.call(commit(5, group_id=group_id), 7)
     listed = await coordinated.call(ListGroupsRequest(), 4)
     found = {group.group_id for group in listed.groups}
     assert found == {"a", "b"}
-    readers = [one for one in sorted(found) if ("t", 0) in await committed(coordinated, one)]
+    readers = [
+        group_id for group_id in sorted(found) if ("t", 0) in await committed(coordinated, group_id)
+    ]
     assert readers == ["a", "b"]
 
 

@@ -78,7 +78,7 @@ def test_another_shape_is_nothing(version: int, message: OffsetCommitRequest) ->
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_cut_or_goes_on_is_nothing(version: int) -> None:
+def test_a_truncated_or_longer_request_is_not_parsed(version: int) -> None:
     frame = frame_of(request(2), version)
     for size in range(len(_IN_FRONT), len(frame)):
         assert split(frame[:size], len(_IN_FRONT), version) is None

@@ -26,8 +26,8 @@ from minibroker.protocol.messages.offset_fetch import OffsetFetchRequest
 from minibroker.protocol.messages.sync_group import SyncGroupRequest
 from minibroker.protocol.primitives import Reader, Writer
 from minibroker.storage.files import Files
+from tests.support.record_requests import id_of
 from tests.unit.handlers.short_way import ShortWay, answer_to
-from tests.unit.handlers.test_produce import id_of
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, ManualClock, RawClient
@@ -59,7 +59,7 @@ def commit(
 
 
 def codes(answer: Any) -> list[int]:
-    return [one.error_code for topic in answer.topics for one in topic.partitions]
+    return [partition.error_code for topic in answer.topics for partition in topic.partitions]
 
 
 async def join(client: RawClient, group_id: str) -> tuple[str, int]:
@@ -170,7 +170,7 @@ async def test_the_usual_commits_take_the_short_way(
     assert (fast.taken, fast.passed) == (4, 1)
     fetched = await client.call(OffsetFetchRequest(group_id=SHORT, topics=None), 7)
     (topic,) = fetched.topics
-    assert [one.committed_offset for one in topic.partitions] == list(range(65))
+    assert [partition.committed_offset for partition in topic.partitions] == list(range(65))
 
 
 async def test_every_group_and_generation_is_its_own(
@@ -255,20 +255,20 @@ async def test_a_disk_that_refuses_is_in_the_answer(
         lost = commit(7, 8, topic_id=id_of(running, "t"))
         assert codes(await client.call(lost, version)) == [ErrorCode.NOT_COORDINATOR] * 2
     fetched = await client.call(OffsetFetchRequest(group_id=SHORT, topics=None), 7)
-    assert [one.committed_offset for one in fetched.topics[0].partitions] == [5, 6]
+    assert [partition.committed_offset for partition in fetched.topics[0].partitions] == [5, 6]
     assert codes(await client.call(request, version)) == [0, 0]
     assert (fast.taken, fast.passed) == (3, 0)
 
 
-async def test_under_quotas_the_general_way_tells_the_throttle(
-    running: InProcessBroker, client: RawClient, fast: ShortWay
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_commit_over_a_quota_is_answered_with_its_throttle(
+    running: InProcessBroker, client: RawClient, fast: ShortWay, version: int
 ) -> None:
-    quotas = running.broker.services.quotas
-    assert not quotas.is_active
-    await running.broker.cluster.alter_config("clients", "raw", {"request_percentage": "200"})
-    assert quotas.is_active
-    assert codes(await client.call(commit(5), 8)) == [0]
-    assert (fast.taken, fast.passed) == (0, 1)
+    alter = running.broker.cluster.alter_config
+    await alter("clients", "raw", {"request_percentage": "0.000001"})
+    answer = await client.call(commit(5, 6, topic_id=id_of(running, "t")), version)
+    assert (answer.throttle_time_ms, codes(answer)) == (1000, [0, 0])
+    assert (fast.taken, fast.passed) == (1, 0)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -284,7 +284,7 @@ async def test_every_truncation_of_a_request_is_survived(
     for size in range(len(body)):
         view = memoryview(bytearray(body[:size]))
         assert offset_commit_fast.handle_fast(connection._context, handler, view, 0) is None
-    assert not any(running.broker.services.groups.commit_routes)
+    assert not running.broker.services.commit_routes
     assert stored(running, SHORT) == []
 
 
@@ -309,8 +309,9 @@ async def test_lengths_that_lie_are_left_to_the_general_way(
             if answer is not None:
                 read = handler.request.read(Reader(view, 0), version)
                 assert answer.route.group_id == read.group_id
-                assert [(one[0], one[1]) for one in answer.offsets] == [
-                    (one.partition_index, one.committed_offset) for one in read.topics[0].partitions
+                assert [(offset[0], offset[1]) for offset in answer.offsets] == [
+                    (partition.partition_index, partition.committed_offset)
+                    for partition in read.topics[0].partitions
                 ]
     running.partitions.commit()
 

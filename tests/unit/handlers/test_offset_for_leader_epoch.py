@@ -12,7 +12,7 @@ from minibroker.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tests.unit.handlers.test_fetch import fill
+from tests.support.record_requests import fill
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -62,6 +62,7 @@ async def test_places_that_do_not_exist(client: RawClient, name: str, index: int
 
 async def test_the_current_epoch_is_checked(running: InProcessBroker, client: RawClient) -> None:
     assert (await ask(client, 0, current=4)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-    running.partitions.get("t", 0).leader_epoch = 5
+    partition = running.partitions.get("t", 0)
+    partition.take_role(partition.role._replace(epoch=5))
     assert (await ask(client, 0, current=4)).error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert (await ask(client, 0, current=5)).error_code == 0

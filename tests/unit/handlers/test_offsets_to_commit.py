@@ -1,4 +1,4 @@
-"""What both commits of offsets do alike: a code per partition, and answers that fail later."""
+"""Common code of both commits of offsets: a code per partition, and answers that fail later."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     ((_, producer),) = shard.staged
     assert producer == {"producer_id": 3, "producer_epoch": 4}
     too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
-    codes = [one.error_code for one in response.topics[0].partitions]
+    codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NONE]
     shard.fail(ErrorCode.NOT_COORDINATOR)
-    codes = [one.error_code for one in response.topics[0].partitions]
+    codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
 
 

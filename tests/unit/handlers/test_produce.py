@@ -8,55 +8,23 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.partitions.partition import Partition
+from minibroker.partitions.role import Leader
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from minibroker.records.batch import ATTRIBUTES_AT, read_header
+from minibroker.records.batch import ATTRIBUTES_AT, BatchHeader, read_header
 from minibroker.records.record import decode_records
 from minibroker.storage.partition_log import PartitionLog
 from tests.support.in_process import START_MS, batch_of
+from tests.support.record_requests import id_of, produce, result, stored
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, ManualClock, RawClient
 
 DAY_MS = 24 * 3600 * 1000
 V2_VERSIONS = range(3, 14)
-
-
-def produce(
-    records: Any,
-    *,
-    topic: str = "t",
-    topic_id: bytes = bytes(16),
-    index: int = 0,
-    acks: int = -1,
-    transactional_id: str | None = None,
-) -> ProduceRequest:
-    data = PartitionProduceData(index=index, records=records)
-    named = TopicProduceData(name=topic, topic_id=topic_id, partition_data=[data])
-    return ProduceRequest(
-        transactional_id=transactional_id, acks=acks, timeout_ms=1000, topic_data=[named]
-    )
-
-
-async def result(client: RawClient, request: ProduceRequest, version: int = 9) -> Any:
-    """The answer for the only partition."""
-    (topic,) = (await client.call(request, version)).responses
-    (part,) = topic.partition_responses
-    return part
-
-
-def id_of(running: InProcessBroker, topic: str = "t") -> bytes:
-    """The id of a topic; zeros where there is none."""
-    known = running.broker.cluster.image.topics.get(topic)
-    return bytes(16) if known is None else known.topic_id
-
-
-def stored(running: InProcessBroker, topic: str = "t", index: int = 0) -> bytes:
-    partition = running.partitions.get(topic, index)
-    return bytes(partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True).records)
 
 
 # What is kept.
@@ -77,6 +45,44 @@ async def test_offsets_go_on_from_request_to_request(
     batches = stored(running)
     records = decode_records(batches) + decode_records(batches, read_header(batches).size_bytes)
     assert [(r.offset, r.value) for r in records] == [(0, b"a"), (1, b"b"), (2, b"c")]
+
+
+@pytest.mark.parametrize(
+    ("version", "transactional_id", "batch"),
+    [
+        (2, None, batch_of(b"a")),
+        (6, "no records of a transaction", batch_of(b"a")),
+        (9, None, batch_of(b"a")),
+        (9, "no records of a transaction", batch_of(b"a")),
+        (9, "no records of a transaction", batch_of(*[b"checked beside the loop"] * 2000)),
+        (13, None, batch_of(b"a" * 300, codec="lz4")),
+    ],
+)
+async def test_a_header_is_read_once(  # noqa: PLR0917
+    running: InProcessBroker,
+    client: RawClient,
+    monkeypatch: pytest.MonkeyPatch,
+    version: int,
+    transactional_id: str | None,
+    batch: bytearray,
+) -> None:
+    """From the request to the log, on the short way and on the general one."""
+    first = produce(batch_of(b"first"), topic_id=id_of(running))
+    assert (await result(client, first, version)).error_code == 0
+    read: list[tuple[int, ...]] = []
+    init = BatchHeader.__init__
+
+    def count(header: BatchHeader, *fields: int) -> None:
+        read.append(fields)
+        init(header, *fields)
+
+    request = produce(batch, topic_id=id_of(running), transactional_id=transactional_id)
+    request.topic_data[0].partition_data.append(PartitionProduceData(index=1, records=batch))
+    monkeypatch.setattr(BatchHeader, "__init__", count)
+    (topic,) = (await client.call(request, version)).responses
+    monkeypatch.undo()
+    assert [part.error_code for part in topic.partition_responses] == [0, 0]
+    assert len(read) == 2
 
 
 async def test_several_topics_and_partitions_are_answered_in_order(
@@ -110,7 +116,7 @@ async def test_several_topics_and_partitions_are_answered_in_order(
 
 
 @pytest.mark.parametrize("version", V2_VERSIONS)
-async def test_T3_log_append_time_is_the_brokers(
+async def test_log_append_time_is_the_brokers(
     running: InProcessBroker, client: RawClient, clock: ManualClock, version: int
 ) -> None:
     await running.create_topic("stamped", message_timestamp_type="LogAppendTime")
@@ -123,7 +129,7 @@ async def test_T3_log_append_time_is_the_brokers(
     assert decode_records(batch)[0].timestamp == START_MS + 1234
 
 
-async def test_T3_create_time_is_the_producers(running: InProcessBroker, client: RawClient) -> None:
+async def test_create_time_is_the_producers(running: InProcessBroker, client: RawClient) -> None:
     part = await result(client, produce(batch_of(b"a", timestamp=START_MS - 5)))
     assert part.log_append_time_ms == -1
     assert decode_records(stored(running))[0].timestamp == START_MS - 5
@@ -131,7 +137,7 @@ async def test_T3_create_time_is_the_producers(running: InProcessBroker, client:
 
 @pytest.mark.parametrize("version", [3, 7, 8, 9, 12])
 @pytest.mark.parametrize("offset_ms", [-DAY_MS - 1, DAY_MS + 1])
-async def test_T4_a_time_too_far_away_is_refused_and_nothing_is_kept(
+async def test_a_time_too_far_away_is_refused_and_nothing_is_kept(
     running: InProcessBroker, client: RawClient, version: int, offset_ms: int
 ) -> None:
     limits = {
@@ -183,6 +189,9 @@ async def test_acks_all_without_enough_replicas(
     running: InProcessBroker, client: RawClient
 ) -> None:
     await running.create_topic("safe", min_insync_replicas="2")
+    partition = running.partitions.get("safe", 0)
+    assert isinstance(partition.role, Leader)
+    partition.take_role(partition.role._replace(replicas=[0, 1]))
     part = await result(client, produce(batch_of(b"a"), topic="safe"))
     assert part.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     part = await result(client, produce(batch_of(b"a"), topic="safe", acks=1))
@@ -315,7 +324,7 @@ async def test_a_bug_in_writing_one_partition_leaves_the_others(
     write_staged = PartitionLog.write_staged
 
     def fail_at_0(self: PartitionLog) -> None:
-        if self.name.partition == 0 and self._staged:
+        if self.name.partition == 0 and self._tail.buffers:
             raise ZeroDivisionError("a bug")
         write_staged(self)
 

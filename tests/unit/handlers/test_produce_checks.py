@@ -14,7 +14,7 @@ from minibroker.records.message_set import build_message_set
 from minibroker.records.record import Record, decode_records
 from tests.support.batches import with_crc
 from tests.support.in_process import START_MS, batch_of
-from tests.unit.handlers.test_produce import id_of, produce, result, stored
+from tests.support.record_requests import id_of, produce, result, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class Held:
 
     @property
     def count(self) -> int:
-        """How many batches it was given."""
+        """Return the number of batches that it got."""
         return len(self._held or ())
 
     def let_go(self) -> None:
@@ -100,7 +100,7 @@ async def test_nobody_waits_for_a_batch_that_is_checked(
     [{"compression.type": "zstd"}, {"message.timestamp.type": "LogAppendTime"}],
     ids=str,
 )
-async def test_what_is_stored_is_what_the_topic_asks_for(
+async def test_a_batch_is_stored_as_the_topic_asks(
     running: InProcessBroker, client: RawClient, clock: ManualClock, settings: dict[str, str]
 ) -> None:
     await running.broker.cluster.create_topic("own", 1, 1, configs=settings)

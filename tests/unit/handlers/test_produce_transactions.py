@@ -62,9 +62,9 @@ async def test_one_partition_is_refused_and_the_other_is_not(world: World) -> No
 
 
 async def test_batches_of_two_producers_are_no_request(world: World) -> None:
-    one, two = await world.begin(), await world.begin("y")
-    answers = await produce(world, transactional(one), transactional(two))
-    codes = [one.error_code for one in answers]
+    first, second = await world.begin(), await world.begin("y")
+    answers = await produce(world, transactional(first), transactional(second))
+    codes = [answer.error_code for answer in answers]
     assert codes == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
 
 
@@ -90,5 +90,5 @@ async def test_a_repeated_batch_is_answered_as_before(world: World) -> None:
     await world.add(producer, 0)
     first = await produce(world, transactional(producer))
     again = await produce(world, transactional(producer))
-    assert [one.base_offset for one in first + again] == [0, 0]
+    assert [answer.base_offset for answer in first + again] == [0, 0]
     assert (await world.fetch(isolation=0)).high_watermark == 1

@@ -1,22 +1,27 @@
-"""Whether partitions are in a transaction, asked by the broker itself."""
+"""Verification of partitions of a transaction, by the broker itself."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.transaction_verification import RETRY_MS, Protocol, Question, verify
+from minibroker.handlers import transaction_verification
+from minibroker.handlers.transaction_verification import Protocol, Question, verify
 from minibroker.ids import TopicPartition
+from minibroker.partitions import verification
+from minibroker.partitions.markers import EndOfTransaction
 from minibroker.transactions.state import TransactionState
-from tests.support.transactions import World, names, transactional_world
+from tests.support.transactions import DeafSender, World, names, transactional_world
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+RETRY_MS, PATIENCE_MS = 20, 100
+"""Kafka's defaults."""
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
@@ -39,7 +44,7 @@ def question(
         (Protocol.VERIFIED, ErrorCode.TRANSACTION_ABORTABLE),
     ],
 )
-async def test_what_was_not_added_is_named(
+async def test_partitions_that_were_not_added_are_named(
     world: World, protocol: Protocol, code: ErrorCode
 ) -> None:
     producer = await world.begin()
@@ -89,13 +94,61 @@ async def test_the_wake_of_an_end_is_waited_for(world: World) -> None:
     assert isinstance(ended, tuple)
     asked = question(ended, Protocol.ADDING, T0)
     assert verify(services, asked) == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
-    waiting = verify(services, asked, retries=5)
+    waiting = verify(services, asked, is_retried=True)
     assert not isinstance(waiting, dict)
     task = asyncio.ensure_future(waiting)
     await world.fetch()  # the task waits, and the markers are written meanwhile
     world.clock.advance(RETRY_MS)
     assert await task == {}
     assert world.state().partitions == names(0)
+
+
+async def test_an_answer_about_an_ended_transaction_lets_nothing_in(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another broker coordinates. Before it answers, a marker ends the transaction in both
+    partitions, and a later batch of the producer asks about the next one."""
+    producer = await world.begin()
+    await world.add(producer, 1)
+    await world.produce(producer, b"open", index=1)
+    services = world.running.broker.services
+    marker = EndOfTransaction(*producer, 0, is_commit=False)
+
+    class Elsewhere:
+        async def add_partitions(
+            self, _broker: int, _id: str, *_: Any, **__: Any
+        ) -> dict[TopicPartition, ErrorCode]:
+            partition = services.partitions.get("t", 0)
+            services.transactions.markers.write(marker, [T0, T1], lambda _codes: None)
+            verification.begin(partition, *producer, 0, has_epoch_bump=False)
+            return {T0: ErrorCode.NONE}
+
+    monkeypatch.setattr(transaction_verification, "_coordinator_elsewhere", lambda *_: 7)
+    services.transactions.peers = Elsewhere()  # type: ignore[assignment]
+    waiting = verify(services, question(producer, Protocol.VERIFIED, T0, T1))
+    assert not isinstance(waiting, dict)
+    assert await waiting == dict.fromkeys((T0, T1), ErrorCode.INVALID_TXN_STATE)
+
+
+async def test_the_wait_is_as_long_as_the_broker_is_told(tmp_path: Path) -> None:
+    settings = {
+        "add.partitions.to.txn.retry.backoff.ms": "7",
+        "add.partitions.to.txn.retry.backoff.max.ms": "14",
+    }
+    async with transactional_world(tmp_path, **settings) as world:
+        producer = await world.begin()
+        services = world.running.broker.services
+        services.transactions._sender = DeafSender()  # type: ignore[assignment]
+        await world.add(producer, 0)
+        await world.end(producer)
+        waiting = verify(services, question(producer, Protocol.ADDING, T0), is_retried=True)
+        assert not isinstance(waiting, dict)
+        task = asyncio.ensure_future(waiting)
+        for _ in range(2):
+            await world.fetch()
+            assert not task.done()
+            world.clock.advance(7)
+        assert await task == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
 async def test_the_wait_has_an_end(world: World) -> None:
@@ -105,11 +158,12 @@ async def test_the_wait_has_an_end(world: World) -> None:
     store = services.transactions._store
     index, found = store.get("x")
     stuck = found._replace(state=TransactionState.PREPARE_COMMIT)
-    store._apply(index, "x", stuck)
-    waiting = verify(services, question(producer, Protocol.ADDING, T0), retries=2)
+    store._runtime.get(index).replay("x", stuck)
+    waiting = verify(services, question(producer, Protocol.ADDING, T0), is_retried=True)
     assert not isinstance(waiting, dict)
     task = asyncio.ensure_future(waiting)
-    for _ in range(3):
+    for _ in range(PATIENCE_MS // RETRY_MS):
         await world.fetch()
+        assert not task.done()
         world.clock.advance(RETRY_MS)
     assert await task == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}

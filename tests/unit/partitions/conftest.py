@@ -35,18 +35,22 @@ class Claim:
 
 
 def partition_image(
-    leader: int = BROKER_ID, epoch: int = 0, isr: tuple[int, ...] = (0,)
+    leader: int = BROKER_ID,
+    epoch: int = 0,
+    isr: tuple[int, ...] = (0,),
+    replicas: tuple[int, ...] = (0,),
+    partition_epoch: int = 0,
 ) -> PartitionImage:
     return PartitionImage(
         leader=leader,
         leader_epoch=epoch,
-        replicas=[0],
+        replicas=list(replicas),
         isr=list(isr),
         adding=[],
         removing=[],
         offline=[],
         controller_epoch=1,
-        partition_epoch=0,
+        partition_epoch=partition_epoch,
     )
 
 
@@ -66,7 +70,11 @@ class World:
             [str(data), *more_directories],
             clock=self.clock,
             config_of=self.dynamic.topic,
-            disk=Disk(files=self.files, run_later=lambda task: task()),
+            disk=Disk(
+                files=self.files,
+                run_later=lambda task: task(),
+                after=lambda delay_ms, task: self.later.append((delay_ms, task)),
+            ),
         )
         self.logs.open()
         self.logs.claim(BROKER_ID, "a-cluster")
@@ -77,7 +85,6 @@ class World:
             logs=self.logs,
             dynamic=self.dynamic,
             on_change=self._on_change,
-            run_later=lambda delay_ms, task: self.later.append((delay_ms, task)),
         )
         self.dynamic.subscribe(self.manager)
 

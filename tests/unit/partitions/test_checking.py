@@ -1,4 +1,4 @@
-"""Which batches are checked before the append, and which of them beside the loop."""
+"""The batches that are checked before the append, and those that a worker checks."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.partitions import checking
-from minibroker.partitions.checking import Checker, Checks
+from minibroker.partitions.checking import Checker, ReceivedBatch
+from minibroker.records.batch import read_produced_header
 from tests.support.in_process import START_MS, batch_of
 from tests.unit.partitions.conftest import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minibroker.partitions.partition import Partition
     from tests.unit.partitions.conftest import World
 
 
 def at_once(task: Callable[[], None], done: Any) -> None:
     task()
     done(None)
+
+
+def received(partition: Partition, records: bytearray) -> ReceivedBatch:
+    view = memoryview(records)
+    return ReceivedBatch(partition, view, read_produced_header(view))
 
 
 @pytest.mark.parametrize(
@@ -42,14 +49,12 @@ async def test_which_batches_are_large(
 ) -> None:
     world.create("t")
     partition = world.manager.get("t", 0)
-    checks, view = Checks(), memoryview(records)
-    checks.look(partition, view, START_MS)
-    assert (checks.of(partition, view) is not None) == (is_looked_at and not is_large)
-    rest = checks.rest(Checker(at_once), START_MS)
-    assert (rest is not None) == is_large
-    if rest is not None:
-        await rest
-        assert checks.of(partition, view) is not None
+    batch = received(partition, records)
+    assert batch.check(START_MS) == is_large
+    assert (batch.checked_for(partition) is not None) == (is_looked_at and not is_large)
+    if is_large:
+        await Checker(at_once).check_large([batch], START_MS)
+        assert batch.checked_for(partition) is not None
 
 
 async def test_a_topic_with_a_codec_of_its_own(world: World) -> None:
@@ -57,16 +62,14 @@ async def test_a_topic_with_a_codec_of_its_own(world: World) -> None:
     world.dynamic.set_topic("t", {"compression.type": "gzip"})
     world.create("t")
     partition = world.manager.get("t", 0)
-    small, larger = memoryview(batch_of(*[b"v"] * 200)), memoryview(batch_of(*[b"v"] * 201))
-    checks = Checks()
-    checks.look(partition, small, START_MS)
-    checks.look(partition, larger, START_MS)
-    assert checks.of(partition, small) is not None
-    assert checks.of(partition, larger) is None
-    rest = checks.rest(Checker(at_once), START_MS)
-    assert rest is not None
-    await rest
-    checked = checks.of(partition, larger)
+    small = received(partition, batch_of(*[b"v"] * 200))
+    larger = received(partition, batch_of(*[b"v"] * 201))
+    assert not small.check(START_MS)
+    assert larger.check(START_MS)
+    assert small.checked_for(partition) is not None
+    assert larger.checked_for(partition) is None
+    await Checker(at_once).check_large([larger], START_MS)
+    checked = larger.checked_for(partition)
     assert checked is not None
     assert checked.number(7, 0)[1].codec == 1
 
@@ -76,24 +79,23 @@ async def test_a_refusal_is_told_with_the_append(world: World) -> None:
     partition = world.manager.get("t", 0)
     records = batch_of(*[b"v"] * 2000)
     records[70] ^= 1  # the CRC is wrong now
-    view = memoryview(records)
-    checks = Checks()
-    checks.look(partition, view, START_MS)
-    checked = checks.of(partition, view)
+    batch = received(partition, records)
+    batch.check(START_MS)
+    checked = batch.checked_for(partition)
     assert checked is not None
     with pytest.raises(KafkaError) as raised:
-        partition.append(view, 1, START_MS, Claim(), checked=checked)
+        partition.append(batch.records, 1, START_MS, Claim(), checked=checked)
     assert raised.value.code == ErrorCode.CORRUPT_MESSAGE
 
 
-async def test_a_bug_in_the_check_is_told_to_who_waits(
+async def test_a_bug_in_the_check_reaches_the_waiting_caller(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_fields: object) -> None:
         raise RuntimeError("a bug")
 
     world.create("t")
     monkeypatch.setattr(checking, "check", fail)
     rules = world.manager.get("t", 0).log.rules
     with pytest.raises(RuntimeError, match="a bug"):
-        await Checker(at_once).check(memoryview(b""), rules, START_MS, "t-0")
+        await Checker(at_once).check(memoryview(b""), rules, START_MS, "t-0", None)

@@ -46,7 +46,7 @@ class Rig(World):
         """The next write of this partition is refused."""
         error = StorageError("refused", log_directory=self.directory_of(index))
         error.__cause__ = OSError(code, "refused")
-        self.manager.log_failed(self.partition("t", index), error)
+        self.manager.appends.log_failed(self.partition("t", index), error)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_disk_that_is_full_stays(rig: Rig) -> None:
     assert rig.append(b"v", index=1).base_offset == 0
 
 
-def test_answers_that_claim_what_was_not_written_fail(rig: Rig) -> None:
+def test_answers_about_unwritten_records_fail(rig: Rig) -> None:
     claim = rig.append(b"v", index=1)
     kept = rig.append(b"v", index=0)
     rig.break_disk(1)
@@ -84,7 +84,7 @@ def test_answers_that_claim_what_was_not_written_fail(rig: Rig) -> None:
     assert (kept.error_code, kept.base_offset) == (ErrorCode.NONE, 0)
 
 
-async def test_who_waits_for_a_lost_partition_is_answered(rig: Rig) -> None:
+async def test_a_wait_for_a_lost_partition_is_answered(rig: Rig) -> None:
     position = FetchPosition(rig.partition("t", 1), 0, 1000, READ_UNCOMMITTED)
     waiter = DelayedFetch(asyncio.get_running_loop(), [position], 1, 60_000, lambda: "answered")
     rig.break_disk(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +23,9 @@ from minibroker.partitions.fetch_session import (
     next_epoch,
 )
 from tests.support.in_process import ManualClock
+
+if TYPE_CHECKING:
+    from minibroker.partitions.partition import Waiter
 
 KEYS = [("t", index) for index in range(8)]
 
@@ -71,9 +75,15 @@ def ask(
     offset: int = 0,
     forget: tuple[PartitionKey, ...] = (),
     ids: bool = False,
+    isolation_level: int = 0,
 ) -> FetchContext:
     return cache.context(
-        session_id, epoch, asking(*keys, offset=offset), forget, uses_topic_ids=ids
+        session_id,
+        epoch,
+        asking(*keys, offset=offset),
+        forget,
+        uses_topic_ids=ids,
+        isolation_level=isolation_level,
     )
 
 
@@ -216,7 +226,9 @@ def test_an_error_is_sent_each_time_and_so_is_its_end(cache: FetchSessionCache) 
     assert answer(ask(cache, session_id, 4)) == []
 
 
-def test_who_gave_records_goes_to_the_end_of_the_queue(cache: FetchSessionCache) -> None:
+def test_a_partition_that_gave_records_goes_to_the_end_of_the_queue(
+    cache: FetchSessionCache,
+) -> None:
     session_id = begin(cache, *KEYS[:3])
     answer(ask(cache, session_id, 1), p0=result(size=10), p1=result(high_watermark=12))
     assert [key for key, _ in ask(cache, session_id, 2)] == [KEYS[1], KEYS[2], KEYS[0]]
@@ -293,3 +305,116 @@ def test_a_session_that_was_not_used_since_it_is_old_is_not_weighed_by_size(
         ask(cache, session_id, 1)
     clock.advance(20)
     assert ask(cache, 0, INITIAL_EPOCH, *KEYS).session_id() == NO_SESSION
+
+
+# Partitions without news.
+
+
+class Watched:
+    """A partition that was read to its end, as far as sessions see it."""
+
+    def __init__(self) -> None:
+        self.watchers: set[Waiter] = set()
+
+    def change(self) -> None:
+        for watcher in list(self.watchers):
+            watcher.on_progress()
+        self.watchers.clear()
+
+    def watch(self, watcher: Waiter) -> None:
+        self.watchers.add(watcher)
+
+    def unwatch(self, watcher: Waiter) -> None:
+        self.watchers.discard(watcher)
+
+
+class Counting:
+    """A fetch that waits, and counts how often it is told."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on_progress(self) -> None:
+        self.count += 1
+
+    def complete(self) -> None:
+        """Not called here."""
+
+
+def settle(context: FetchContext) -> dict[PartitionKey, Any]:
+    """Answer with nothing, all partitions read to their ends; what they watch now."""
+    watched: dict[PartitionKey, Any] = {}
+    for key, asked in context:
+        watched[key] = asked.read_to_end_of = Watched()  # type: ignore[assignment]
+    answer(context)
+    return watched
+
+
+def test_a_partition_read_to_the_end_has_no_turn_before_it_changes(
+    cache: FetchSessionCache,
+) -> None:
+    session_id = begin(cache, *KEYS[:4])
+    watched = settle(ask(cache, session_id, 1))
+    context = ask(cache, session_id, 2)
+    assert (list(context), context.has_settled) == ([], True)
+    for index in (3, 0, 2):
+        watched[KEYS[index]].change()
+    context = ask(cache, session_id, 3)
+    assert [key for key, _ in context] == [KEYS[0], KEYS[2], KEYS[3]]
+    answer(context, p0=result(size=5))
+    context = ask(cache, session_id, 4)
+    assert [key for key, _ in context][-1] == KEYS[0]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [result(error=5), result(size=3), result(diverges=True)],
+    ids=["error", "records", "diverges"],
+)
+def test_a_partition_with_more_records_keeps_its_turn(
+    cache: FetchSessionCache, outcome: PartitionResult
+) -> None:
+    session_id = begin(cache, KEYS[0])
+    context = ask(cache, session_id, 1)
+    for _, asked in context:
+        asked.read_to_end_of = Watched()  # type: ignore[assignment]
+    answer(context, p0=outcome)
+    context = ask(cache, session_id, 2)
+    assert ([key for key, _ in context], context.has_settled) == ([KEYS[0]], False)
+
+
+def test_a_partition_that_the_request_names_is_read(cache: FetchSessionCache) -> None:
+    session_id = begin(cache, *KEYS[:2])
+    watched = settle(ask(cache, session_id, 1))
+    assert [key for key, _ in ask(cache, session_id, 2, KEYS[1], offset=7)] == [KEYS[1]]
+    assert not watched[KEYS[1]].watchers
+    assert watched[KEYS[0]].watchers
+
+
+def test_another_isolation_level_looks_at_everything(cache: FetchSessionCache) -> None:
+    session_id = begin(cache, *KEYS[:2])
+    settle(ask(cache, session_id, 1))
+    assert len(list(ask(cache, session_id, 2, isolation_level=1))) == 2
+
+
+def test_a_session_that_ends_watches_nothing(cache: FetchSessionCache) -> None:
+    session_id = begin(cache, *KEYS[:2])
+    watched = settle(ask(cache, session_id, 1))
+    ask(cache, session_id, FINAL_EPOCH)
+    assert not any(partition.watchers for partition in watched.values())
+
+
+def test_a_fetch_that_waits_hears_of_news_once(cache: FetchSessionCache) -> None:
+    session_id = begin(cache, *KEYS[:2])
+    watched = settle(ask(cache, session_id, 1))
+    context = ask(cache, session_id, 2)
+    assert list(context) == []
+    waiter = Counting()
+    context.hang(waiter)
+    watched[KEYS[1]].change()
+    assert waiter.count == 1
+    assert [asked.index for asked in context.more()] == [1]
+    assert context.more() == []
+    context.leave(waiter)
+    watched[KEYS[0]].change()
+    assert waiter.count == 1

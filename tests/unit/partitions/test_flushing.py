@@ -13,8 +13,8 @@ from minibroker.config.dynamic import DynamicConfig
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import SyncError
 from minibroker.partitions import flushing
+from minibroker.partitions.append_queue import fail_answer
 from minibroker.partitions.flushing import Flusher, Flushing, FlushSchedule
-from minibroker.partitions.manager import fail_answer
 from minibroker.partitions.waiters import FetchPosition
 from minibroker.timers import Timers
 from tests.support.in_process import ManualClock
@@ -51,18 +51,18 @@ class Worker:
 
 @pytest.fixture
 async def worker(world: World) -> Worker:
-    """Of a world in which every record is synced before it is answered."""
+    """Return the worker of a world in which every record is synced before its answer."""
     worker = Worker()
-    world.manager.flusher = Flusher(worker.run_then, fail_answer)
+    world.manager.appends.flusher = Flusher(lambda _path: worker.run_then, fail_answer)
     world.dynamic.set_topic("t", {"flush.messages": "1"})
     world.create("t")
     return worker
 
 
 def _taken(world: World) -> Flushing:
-    taken = world.manager.flushing
+    taken = world.manager.appends.flushing
     assert taken is not None
-    world.manager.flushing = None
+    world.manager.appends.flushing = None
     return taken
 
 
@@ -81,20 +81,20 @@ async def test_answers_and_readers_wait_for_the_sync(world: World, worker: Worke
 
 async def test_answers_of_other_connections_wait_for_the_sync(world: World, worker: Worker) -> None:
     told: list[bool] = []
-    world.manager.when_synced(told.append)
+    world.manager.appends.when_synced(told.append)
     assert told.pop()  # nothing to sync
     world.append(b"a")
     world.manager.commit()
-    world.manager.when_synced(told.append)
+    world.manager.appends.when_synced(told.append)
     assert told == []
     worker.run_one()
     await asyncio.sleep(0)
     assert told == [True]
-    world.manager.when_synced(told.append)
+    world.manager.appends.when_synced(told.append)
     assert told == [True, True]
 
 
-async def test_who_comes_meanwhile_shares_the_next_sync(world: World, worker: Worker) -> None:
+async def test_appends_during_a_sync_share_the_next_one(world: World, worker: Worker) -> None:
     waits = []
     for value in (b"a", b"b", b"c"):
         world.append(value)
@@ -102,16 +102,16 @@ async def test_who_comes_meanwhile_shares_the_next_sync(world: World, worker: Wo
         waits.append(_taken(world))
     assert len(worker.work) == 1
     worker.run_one()
-    assert [one.future.done() for one in waits] == [True, False, False]
+    assert [wait.future.done() for wait in waits] == [True, False, False]
     assert world.partition().high_watermark == 1  # while the next sync is under way
     assert len(worker.work) == 1
     worker.run_one()
-    assert all(one.future.done() for one in waits)
+    assert all(wait.future.done() for wait in waits)
     assert world.partition().high_watermark == 3
     assert worker.work == []
 
 
-async def test_readers_see_what_was_acknowledged_however_busy_the_producers_are(
+async def test_readers_see_acknowledged_records_however_busy_the_producers_are(
     world: World, worker: Worker
 ) -> None:
     """Two producers keep one sync behind another, so that a next one always waits."""
@@ -151,7 +151,9 @@ async def test_a_disk_that_refuses_fails_the_answers_that_claimed_it(
     assert world.partition().high_watermark == 2
 
 
-async def test_readers_do_not_see_what_could_not_be_synced(world: World, worker: Worker) -> None:
+async def test_readers_do_not_see_records_that_could_not_be_synced(
+    world: World, worker: Worker
+) -> None:
     told: list[StorageError] = []
     world.manager.on_storage_error = told.append
     world.append(b"a")
@@ -173,7 +175,7 @@ async def test_readers_do_not_see_what_could_not_be_synced(world: World, worker:
 async def test_a_sync_that_was_passed_by_is_none(
     world: World, worker: Worker, is_offline: bool
 ) -> None:
-    """What waited in the queue while the directory failed says nothing of the disk."""
+    """Syncs that waited in the queue while the directory failed say nothing about the disk."""
     partition = world.partition()
     answer = world.append(b"a")
     world.manager.commit()
@@ -206,7 +208,7 @@ async def test_a_sync_that_was_to_follow_finds_the_topic_deleted(
         worker.run_one()
     assert waiting.future.done()
     assert told == []
-    assert [one.error_code for one in answers] == [STORAGE_ERROR] * 3
+    assert [answer.error_code for answer in answers] == [STORAGE_ERROR] * 3
 
 
 async def test_a_log_that_moved_meanwhile_is_synced_where_it_is(
@@ -249,25 +251,25 @@ async def test_fewer_records_than_the_setting_wait_for_nothing(
     for value in (b"a", b"b"):
         world.append(value)
         world.manager.commit()
-        assert world.manager.flushing is None
+        assert world.manager.appends.flushing is None
     world.append(b"c")
     world.manager.commit()
     assert not _taken(world).future.done()
     worker.run_one()
     world.append(b"d")
     world.manager.commit()
-    assert world.manager.flushing is None
+    assert world.manager.appends.flushing is None
 
 
-async def test_what_nobody_has_taken_yet_is_waited_for_as_well(
+async def test_a_sync_whose_result_is_not_applied_yet_is_waited_for_too(
     world: World, worker: Worker
 ) -> None:
     world.append(b"a")
     world.manager.commit()
-    first = world.manager.flushing
+    first = world.manager.appends.flushing
     world.append(b"b")
     world.manager.commit()
-    assert world.manager.flushing is first
+    assert world.manager.appends.flushing is first
     worker.run_one()
     assert not _taken(world).future.done()
     worker.run_one()
@@ -315,7 +317,6 @@ class Rig:
             dynamic=DynamicConfig(BrokerConfig(settings)),
             clock=self.clock,
             timers=self.timers,
-            run_later=lambda task: task(),
             on_error=self.errors.append,
         )
 
@@ -329,7 +330,7 @@ async def rig(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[R
 
 
 @pytest.mark.parametrize("rig", [100], indirect=True)
-async def test_flush_ms_syncs_what_was_appended_that_long_ago(
+async def test_flush_ms_syncs_records_of_that_age(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flushing, "LOGS_AT_ONCE", 1)
@@ -340,7 +341,7 @@ async def test_flush_ms_syncs_what_was_appended_that_long_ago(
     rig.schedule.note_change()
     rig.clock.advance(100)
     assert (soon.recovery_point, late.recovery_point) == (1, 0)
-    assert soon.last_flush_ms == NOW_MS + 100
+    assert soon.durability.last_flush_ms == NOW_MS + 100
     rig.clock.advance(100)
     assert late.recovery_point == 0
     rig.clock.advance(100)

@@ -2,109 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker import slices
 from minibroker.cluster.image import TopicImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
-from minibroker.partitions.journal import Journal, JournalState
-from minibroker.partitions.journal_partition import coordinator_error
+from minibroker.partitions.journal import JournalState
+from minibroker.partitions.journal_partition import RECORDS_AT_ONCE, coordinator_error
 from minibroker.records.batch import read_header
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
 from tests.support.message_sets import message
+from tests.support.turns import Turns
+from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import Claim, partition_image
+from tests.unit.partitions.journal_bench import TOPIC, Bench
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from minibroker.records.batch import BatchHeader
     from tests.unit.partitions.conftest import World
-
-TOPIC = "__consumer_offsets"
-
-
-class Coordinator:
-    """A listener that writes down what it is told."""
-
-    def __init__(self) -> None:
-        self.batches: list[tuple[int, int, list[Any]]] = []
-        self.events: list[str] = []
-        self.fails_on: bytes | None = None
-
-    def on_batch(self, index: int, header: BatchHeader, records: Sequence[Any]) -> None:
-        if self.fails_on is not None and any(one.key == self.fails_on for one in records):
-            raise ValueError("cannot apply this")
-        self.batches.append((index, header.base_offset, list(records)))
-
-    def on_loaded(self, index: int) -> None:
-        self.events.append(f"loaded {index}")
-
-    def on_unloaded(self, index: int) -> None:
-        self.events.append(f"unloaded {index}")
-
-    def keys(self) -> list[bytes | None]:
-        return [record.key for _, _, records in self.batches for record in records]
-
-
-class FakeCluster:
-    """As much of `Cluster` as a journal asks for."""
-
-    def __init__(self, world: World) -> None:
-        self.image = world.image
-        self.listeners: list[Any] = []
-        self.created: list[tuple[str, int, int, dict[str, str]]] = []
-        self.refusal: Exception | None = None
-        self._world = world
-
-    def subscribe(self, listener: Any) -> None:
-        self.listeners.append(listener)
-
-    async def create_topic(
-        self, name: str, count: int, factor: int, *, configs: dict[str, str]
-    ) -> TopicImage:
-        if self.refusal is not None:
-            raise self.refusal
-        self.created.append((name, count, factor, configs))
-        topic = self._world.create(name, *(partition_image() for _ in range(count)))
-        for listener in self.listeners:
-            listener.on_topic_created(topic)
-        return topic
-
-
-class Bench:
-    """One journal over a `World`; `later` holds what it gave to the worker."""
-
-    def __init__(self, world: World, **options: Any) -> None:
-        self.world = world
-        self.cluster = FakeCluster(world)
-        self.listener = Coordinator()
-        self.later: list[Callable[[], None]] = []
-        self.journal = Journal(
-            TOPIC,
-            cluster=self.cluster,  # type: ignore[arg-type]
-            partitions=world.manager,
-            clock=world.clock,
-            config=world.dynamic.broker,
-            run_later=self.later.append,
-            listener=self.listener,
-            **options,
-        )
-
-    def run_worker(self) -> None:
-        for task in [*self.later]:
-            self.later.remove(task)
-            task()
-
-    async def load(self) -> None:
-        """Let the worker and the loop take turns until nothing is left to do."""
-        await asyncio.sleep(0)
-        while self.later:
-            self.run_worker()
-            await asyncio.sleep(0)
 
 
 def error_of(call: Callable[[], object]) -> ErrorCode:
@@ -123,7 +44,7 @@ def error_of(call: Callable[[], object]) -> ErrorCode:
         ("\N{GRINNING FACE}", 1772899 % 50),  # two code units: 0xd83d * 31 + 0xde00
     ],
 )
-def test_G3_the_hash_of_the_id_picks_the_partition(world: World, key: str, index: int) -> None:
+def test_the_hash_of_the_id_picks_the_partition(world: World, key: str, index: int) -> None:
     """50 partitions, as the topic would be created with, and as many as it has once it is there."""
     bench = Bench(world)
     assert bench.journal.partition_of(key) == index
@@ -131,7 +52,7 @@ def test_G3_the_hash_of_the_id_picks_the_partition(world: World, key: str, index
     assert bench.journal.partition_of(key) == 0
 
 
-async def test_G3_the_topic_is_created_as_kafka_does_and_once(world: World) -> None:
+async def test_the_topic_is_created_as_kafka_does_and_once(world: World) -> None:
     bench = Bench(world)
     bench.journal.start()
     topic = await bench.journal.ensure_topic()
@@ -175,7 +96,7 @@ def test_a_partition_led_elsewhere_is_not_served(world: World) -> None:
     bench.journal.start()
     assert bench.journal.state_of(0) is None
     assert error_of(lambda: bench.journal.check_active(0)) == ErrorCode.NOT_COORDINATOR
-    assert error_of(lambda: bench.journal.append(0, [(b"k", b"v")])) == ErrorCode.NOT_COORDINATOR
+    assert error_of(lambda: bench.append(0, [(b"k", b"v")])) == ErrorCode.NOT_COORDINATOR
 
 
 def test_an_empty_partition_is_active_at_once(world: World) -> None:
@@ -191,8 +112,8 @@ def test_an_append_is_in_the_log_when_it_returns(world: World) -> None:
     bench = Bench(world, codec=1)
     world.create(TOPIC, partition_image(epoch=4))
     bench.journal.start()
-    assert bench.journal.append(0, [(b"a", b"1"), (b"b", None)]) == 0
-    assert bench.journal.append(0, [(b"c", b"3")]) == 2
+    assert bench.append(0, [(b"a", b"1"), (b"b", None)]) == 0
+    assert bench.append(0, [(b"c", b"3")]) == 2
     partition = world.partition(TOPIC)
     assert partition.high_watermark == 3
     read = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
@@ -209,7 +130,7 @@ def test_a_transactional_append_belongs_to_its_producer(world: World) -> None:
     bench = Bench(world)
     world.create(TOPIC)
     bench.journal.start()
-    bench.journal.append(0, [(b"a", b"1")], producer_id=9, producer_epoch=3, is_transactional=True)
+    bench.append(0, [(b"a", b"1")], producer_id=9, producer_epoch=3, is_transactional=True)
     partition = world.partition(TOPIC)
     read = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
     header = read_header(read.records)
@@ -236,37 +157,37 @@ def test_staged_appends_are_told_in_order_once_they_are_written(world: World) ->
     assert told.index((0, 0)) < told.index((0, 1))
 
 
-def test_a_disk_that_refuses_fails_what_was_staged_and_nothing_else(world: World) -> None:
+def test_a_disk_that_refuses_fails_the_staged_appends_alone(world: World) -> None:
     bench = Bench(world)
     world.create(TOPIC)
     bench.journal.start()
-    bench.journal.append(0, [(b"a", b"1")])
+    bench.append(0, [(b"a", b"1")])
     told: list[object] = []
     bench.journal.stage(0, [(b"b", b"2")], on_written=told.append, on_failed=told.append)
     world.fail_next_write()
     world.manager.commit()
     assert told == [ErrorCode.NOT_COORDINATOR]
     world.fail_next_write()
-    assert error_of(lambda: bench.journal.append(0, [(b"b", b"2")])) == ErrorCode.NOT_COORDINATOR
+    assert error_of(lambda: bench.append(0, [(b"b", b"2")])) == ErrorCode.NOT_COORDINATOR
     world.files.fail_at = -1
-    assert bench.journal.append(0, [(b"c", b"3")]) == 1
+    assert bench.append(0, [(b"c", b"3")]) == 1
     assert told == [ErrorCode.NOT_COORDINATOR]
 
 
 def test_errors_of_the_log_are_told_as_the_coordinator_does(world: World) -> None:
     bench = Bench(world)
-    world.create(TOPIC)
+    world.create(TOPIC, partition_image(replicas=(0, 1)))
     world.dynamic.set_topic(TOPIC, {"min.insync.replicas": "2", "max.message.bytes": "500"})
     bench.journal.start()
     small, large = [(b"a", b"1")], [(b"a", bytes(1000))]
-    assert error_of(lambda: bench.journal.append(0, small)) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert bench.journal.append(0, small, required_acks=0) == 0
-    code = error_of(lambda: bench.journal.append(0, large, required_acks=0))
+    assert error_of(lambda: bench.append(0, small)) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert bench.append(0, small, required_acks=0) == 0
+    code = error_of(lambda: bench.append(0, large, required_acks=0))
     assert code == ErrorCode.MESSAGE_TOO_LARGE
     assert coordinator_error(ErrorCode.REQUEST_TIMED_OUT) == ErrorCode.REQUEST_TIMED_OUT
 
 
-async def test_what_is_there_is_replayed_in_order_off_the_loop(
+async def test_records_are_replayed_in_order_off_the_loop(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several parts, a marker, and what is appended by others while the load runs."""
@@ -275,9 +196,9 @@ async def test_what_is_there_is_replayed_in_order_off_the_loop(
     world.create(TOPIC)
     writer.journal.start()
     for number in range(10):
-        writer.journal.append(0, [(b"k%d" % number, b"v")])
-    writer.journal.append(0, [(b"t", b"v")], producer_id=9, producer_epoch=0, is_transactional=True)
-    bench = Bench(world, decode=lambda _header, records: [one.key for one in records])
+        writer.append(0, [(b"k%d" % number, b"v")])
+    writer.append(0, [(b"t", b"v")], producer_id=9, producer_epoch=0, is_transactional=True)
+    bench = Bench(world, decode=lambda _header, records: [record.key for record in records])
     bench.listener.on_batch = (  # type: ignore[method-assign]
         lambda index, header, records: bench.listener.batches.append(
             (index, header.base_offset, [(header.is_control, key) for key in records])
@@ -304,7 +225,7 @@ async def test_what_is_there_is_replayed_in_order_off_the_loop(
     assert flags == [False] * 11 + [True]
 
 
-async def test_it_is_loaded_to_the_end_of_the_log_not_of_what_readers_see(
+async def test_it_is_loaded_to_the_end_of_the_log_not_to_the_high_watermark(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records that wait for their fsync were decided, and a part in the middle may be one."""
@@ -313,8 +234,8 @@ async def test_it_is_loaded_to_the_end_of_the_log_not_of_what_readers_see(
     world.create(TOPIC)
     writer.journal.start()
     for key in (b"a", b"b", b"c"):
-        writer.journal.append(0, [(key, b"v")])
-    world.partition(TOPIC).high_watermark = 1
+        writer.append(0, [(key, b"v")])
+    world.partition(TOPIC).log.update_high_watermark(1)
     bench = Bench(world)
     bench.journal.start()
     await bench.load()
@@ -322,7 +243,7 @@ async def test_it_is_loaded_to_the_end_of_the_log_not_of_what_readers_see(
     assert bench.journal.is_active(0)
 
 
-async def test_what_is_staged_is_loaded_too(world: World) -> None:
+async def test_staged_records_are_loaded_too(world: World) -> None:
     world.create(TOPIC)
     world.append(b"x", name=TOPIC)
     bench = Bench(world)
@@ -331,18 +252,17 @@ async def test_what_is_staged_is_loaded_too(world: World) -> None:
     assert [offset for _, offset, _ in bench.listener.batches] == [0]
 
 
-async def test_a_gap_at_the_end_is_what_compaction_left_or_damage(world: World) -> None:
+async def test_a_gap_at_the_end_comes_from_compaction_or_damage(world: World) -> None:
     writer = Bench(world)
     world.create(TOPIC, partition_image(), partition_image())
     writer.journal.start()
     for index in (0, 1):
         for _ in range(2):
-            writer.journal.append(index, [(b"k", b"v")])
-        world.partition(TOPIC, index).log.log_end_offset = 5
-    log = world.partition(TOPIC, 0).log
-    log.log_end_offset = 2
-    log.roll()
-    log.log_end_offset = 5  # as if the closed segment had ended there before it was compacted
+            writer.append(index, [(b"k", b"v")])
+    compacted, damaged = (world.partition(TOPIC, index).log for index in (0, 1))
+    compacted.roll()
+    for log in (compacted, damaged):  # as if the first segment had ended there
+        log.log_end_offset = log._tail.next_offset = 5
     bench = Bench(world)
     bench.journal.start()
     await bench.load()
@@ -351,14 +271,12 @@ async def test_a_gap_at_the_end_is_what_compaction_left_or_damage(world: World) 
 
 
 @pytest.mark.parametrize("where", ["on_batch", "on_loaded", "decode"])
-async def test_what_could_not_be_loaded_is_loaded_anew_with_the_next_epoch(
-    world: World, where: str
-) -> None:
-    """As in Kafka 4: the same epoch again changes nothing."""
+async def test_a_failed_load_is_repeated_with_the_next_epoch(world: World, where: str) -> None:
+    """As in Kafka 4, the same epoch again changes nothing."""
     writer = Bench(world)
     world.create(TOPIC)
     writer.journal.start()
-    writer.journal.append(0, [(b"k", b"v")])
+    writer.append(0, [(b"k", b"v")])
     broken = True
 
     def fail_at(here: str) -> None:
@@ -389,7 +307,7 @@ async def test_what_could_not_be_loaded_is_loaded_anew_with_the_next_epoch(
     await bench.load()
     assert listener.events == ["unloaded 0", "loaded 0"]
     assert listener.keys() == [b"k"]
-    assert bench.journal.append(0, [(b"k", b"v")]) == 1
+    assert bench.append(0, [(b"k", b"v")]) == 1
 
 
 async def test_messages_of_old_formats_are_replayed(world: World) -> None:
@@ -405,11 +323,56 @@ async def test_messages_of_old_formats_are_replayed(world: World) -> None:
     assert bench.listener.events == ["loaded 0"]
 
 
+async def test_others_have_the_loop_while_a_partition_loads(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two batches, and within a large one."""
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    writer = Bench(world)
+    world.create(TOPIC)
+    writer.journal.start()
+    keys = [b"%d" % number for number in range(2 * RECORDS_AT_ONCE + 1)]
+    writer.append(0, [(key, b"v") for key in keys])
+    writer.append(0, [(b"last", b"v")])
+    bench = Bench(world)
+    bench.journal.start()
+    bench.run_worker()
+    turns = Turns()
+    await eventually(lambda: bench.journal.is_active(0))
+    assert turns.stop() >= 3
+    assert bench.listener.keys() == [*keys, b"last"]
+    sizes = [len(records) for _, _, records in bench.listener.batches]
+    assert sizes == [RECORDS_AT_ONCE, RECORDS_AT_ONCE, 1, 1]
+
+
+async def test_a_partition_that_goes_between_two_steps_of_its_load_is_dropped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    writer = Bench(world)
+    topic = world.create(TOPIC)
+    writer.journal.start()
+    for _ in range(3):
+        writer.append(0, [(b"k", b"v")])
+    bench = Bench(world)
+    bench.journal.start()
+    bench.run_worker()
+    await eventually(lambda: bool(bench.listener.batches))
+    replayed = len(bench.listener.batches)
+    assert replayed < 3
+    bench.journal.on_topic_deleted(topic)
+    turns = Turns()
+    await eventually(lambda: turns.taken >= 3)
+    turns.stop()
+    assert len(bench.listener.batches) == replayed
+    assert bench.listener.events == ["unloaded 0"]
+
+
 async def test_a_partition_that_goes_while_it_loads_is_dropped(world: World) -> None:
     writer = Bench(world)
     world.create(TOPIC)
     writer.journal.start()
-    writer.journal.append(0, [(b"k", b"v")])
+    writer.append(0, [(b"k", b"v")])
     bench = Bench(world)
     bench.journal.start()
     world.change(TOPIC, 0, partition_image(leader=7, epoch=1))
@@ -442,13 +405,13 @@ def test_a_deleted_topic_is_unloaded_and_comes_back_empty(world: World) -> None:
     bench = Bench(world)
     topic = world.create(TOPIC)
     bench.journal.start()
-    bench.journal.append(0, [(b"k", b"v")])
+    bench.append(0, [(b"k", b"v")])
     world.delete(TOPIC)
     bench.journal.on_topic_deleted(topic)
     assert bench.listener.events == ["loaded 0", "unloaded 0"]
     assert bench.journal.state_of(0) is None
     bench.journal.on_topic_created(world.create(TOPIC))
-    assert bench.journal.append(0, [(b"k", b"v")]) == 0
+    assert bench.append(0, [(b"k", b"v")]) == 0
 
 
 async def test_a_partition_that_cannot_be_applied_is_not_served(
@@ -458,7 +421,7 @@ async def test_a_partition_that_cannot_be_applied_is_not_served(
     world.create(TOPIC, partition_image(), partition_image())
     writer.journal.start()
     for index in (0, 1):
-        writer.journal.append(index, [(b"k%d" % index, b"v")])
+        writer.append(index, [(b"k%d" % index, b"v")])
     bench = Bench(world)
     bench.listener.fails_on = b"k0"
     bench.journal.start()
@@ -487,11 +450,11 @@ def test_added_partitions_are_served_and_other_topics_do_not_matter(world: World
 
 
 async def test_a_journal_that_is_closed_while_it_loads_tells_nothing(world: World) -> None:
-    """What a coordinator does when it is loaded would be done to logs that are closed."""
+    """A coordinator's work after a load would reach logs that are closed."""
     world.create(TOPIC)
     bench = Bench(world)
     bench.journal.start()
-    bench.journal.append(0, [(b"k", b"v")])
+    bench.append(0, [(b"k", b"v")])
     again = Bench(world)
     again.journal.start()
     again.run_worker()

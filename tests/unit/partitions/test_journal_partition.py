@@ -1,4 +1,4 @@
-"""What is staged in one partition of a journal, and how its bytes are taken apart."""
+"""Staged entries in one partition of a journal, and the parsing of their bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_append_is_told_once_whether_it_was_written() -> None:
     assert told == [ErrorCode.NOT_COORDINATOR, 6]
 
 
-def test_who_left_a_partition_is_told_no_more(world: World) -> None:
+def test_callbacks_end_when_leadership_ends(world: World) -> None:
     world.create("t")
     partition = JournalPartition(world.partition())
     told: list[int] = []
@@ -98,3 +98,21 @@ def test_entries_are_told_below_the_high_watermark_and_followers_behind_them(wor
     assert told == ["at once", 0]
     world.partition().advance_high_watermark(2)
     assert told == ["at once", 0, 1, "behind both"]
+
+
+def test_entries_behind_a_refused_entry_are_refused_with_it(world: World) -> None:
+    """Unless it waits for its turn only."""
+    world.create("t")
+    partition = JournalPartition(world.partition())
+    refused = StagedAppend(None, None)
+    refused.last_offset = 0
+    partition.staged.append(refused)
+    told: list[object] = []
+    partition.when_told(lambda: told.append("visible"), told.append)
+    partition.when_told(lambda: told.append("its turn"))
+    assert told == []
+    refused.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
+    partition.complete()
+    assert told == [ErrorCode.NOT_COORDINATOR, "its turn"]
+    partition.when_told(lambda: told.append("at once"))
+    assert told[2:] == ["at once"]

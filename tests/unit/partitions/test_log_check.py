@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
+from minibroker.partitions.compaction import CompactionCheck
 from minibroker.partitions.flushing import FlushSchedule
 from minibroker.partitions.log_check import LogCheck
 from minibroker.partitions.retention import RetentionCheck
 
 
-@pytest.mark.parametrize("kind", [FlushSchedule, RetentionCheck])
+@pytest.mark.parametrize("kind", [CompactionCheck, FlushSchedule, RetentionCheck])
 def test_a_new_check_arms_nothing(kind: type[LogCheck]) -> None:
     """Timers are asked for by `note_change` only: an idle broker has none."""
     part: Any = SimpleNamespace()
-    check = kind(logs=part, dynamic=part, clock=part, timers=part, run_later=part, on_error=part)
+    check = kind(logs=part, dynamic=part, clock=part, timers=part, on_error=part)
     assert (check._timer, check._left, check._has_checked) == (None, None, False)
     assert not check._is_needed_again

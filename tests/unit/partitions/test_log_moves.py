@@ -37,7 +37,7 @@ class Rig(World):
         self.moves = LogMoves(
             logs=self.logs,
             partitions=self.manager,
-            worker=self.worker,
+            worker_of=lambda _path: self.worker,
             timers=self.timers,
             bytes_per_s=lambda: self.rate,
         )
@@ -146,7 +146,7 @@ async def test_a_disk_that_refuses_keeps_the_partition_where_it_is(
     assert rig.directory == rig.paths[1]
 
 
-async def test_what_cannot_be_moved_is_refused_as_kafka_does(rig: Rig) -> None:
+async def test_impossible_moves_are_refused_as_by_kafka(rig: Rig) -> None:
     other = rig.paths[1]
     assert rig.refusal(NAME, other + "/nowhere") == ErrorCode.LOG_DIR_NOT_FOUND
     long = TopicPartition("n" * 214, 0)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker import slices
 from minibroker.cluster.image import TopicImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
-from minibroker.ids import TopicId
-from tests.unit.partitions.conftest import partition_image
+from minibroker.ids import TopicId, TopicPartition
+from minibroker.partitions.log_deletion import REMOVED_AT_ONCE
+from minibroker.partitions.role import Follower, Leader
+from tests.support.in_process import START_MS, batch_of
+from tests.support.turns import Turns
+from tests.unit.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.unit.partitions.conftest import World
 
 
@@ -51,6 +54,32 @@ def test_a_partition_led_elsewhere_is_not_ours(world: World) -> None:
     world.manager.get("t", 1)
 
 
+@pytest.mark.parametrize(
+    ("believed", "expected"),
+    [
+        (-1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (1, ErrorCode.FENCED_LEADER_EPOCH),
+        (2, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (3, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_a_follower_compares_the_leader_epoch_first(
+    world: World, believed: int, expected: ErrorCode
+) -> None:
+    world.create("t", partition_image(epoch=1))
+    world.change("t", 0, partition_image(leader=5, epoch=2))
+    with pytest.raises(KafkaError) as caught:
+        world.manager.get("t", 0, believed)
+    assert caught.value.code == expected
+
+
+def test_a_broker_without_the_partition_compares_no_leader_epoch(world: World) -> None:
+    world.create("t", partition_image(leader=5, epoch=2, replicas=(5,)))
+    with pytest.raises(KafkaError) as caught:
+        world.manager.get("t", 0, 1)
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 # Following the cluster.
 
 
@@ -71,7 +100,8 @@ def test_a_new_epoch_of_the_same_leader_keeps_the_partition(world: World) -> Non
     before = world.partition()
     world.change("t", 0, partition_image(epoch=4, isr=(0, 1)))
     assert world.partition() is before
-    assert (before.leader_epoch, before.isr_size) == (4, 2)
+    assert isinstance(before.role, Leader)
+    assert (before.leader_epoch, before.role.metadata_isr) == (4, [0, 1])
 
 
 def test_added_partitions_are_made(world: World) -> None:
@@ -101,17 +131,68 @@ def test_a_deleted_topic_is_gone_at_once_and_its_files_later(world: World) -> No
 async def test_the_logs_of_a_topic_go_durably_before_it_does(world: World) -> None:
     topic = world.create("t", partition_image(), partition_image(), partition_image())
     world.append(b"x")
-    world.logs.sync_names([one.path for one in world.logs.directories])
+    for directory in world.logs.directories:
+        world.logs.settle_deletion(directory.path, [])
     await world.manager.delete_logs(topic)
     assert "t" in world.image.topics
     world.change("t", 0, partition_image(epoch=1))
     assert code_of(world, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert [delay_ms for delay_ms, _ in world.later] == [60_000] * 3
+    ((delay_ms, remove),) = world.later
+    assert delay_ms == 60_000
     world.files.power_cut()
     left = world.files.list_directories(world.logs.directories[0].path)
     assert [name.endswith("-delete") for name in left] == [True] * 3
     world.delete("t")
-    assert len(world.later) == 3
+    assert len(world.later) == 1
+    remove()
+    assert world.files.list_directories(world.logs.directories[0].path) == []
+
+
+async def test_others_have_their_turn_while_the_logs_of_a_large_topic_go(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With slices of no length, everybody else has a turn after each log."""
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    topic = world.create("t", *[partition_image()] * 100)
+    turns = Turns()
+    await world.manager.delete_logs(topic)
+    assert turns.stop() >= 100
+    assert world.logs.logs == {}
+
+
+async def test_a_large_topic_that_another_broker_deleted_goes_in_slices(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic of the same name that comes before the end finds nothing of it."""
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    count = 3 * REMOVED_AT_ONCE + 1
+    world.create("t", *[partition_image()] * count)
+    world.append(b"x")
+    world.manager.commit()
+    world.delete("t")
+    assert code_of(world, "t", count - 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert len(world.logs.logs) == count - 1
+    world.create("t", partition_image())
+    assert list(world.logs.logs) == [("t", 0)]
+    assert world.partition().log_end_offset == 0
+    assert len(world.later) == 4
+    for _, remove in world.later:
+        remove()
+    assert world.files.list_directories(world.logs.directories[0].path) == ["t-0"]
+
+
+@pytest.mark.parametrize(("are_finished", "left_count"), [(True, 0), (False, 19)])
+async def test_no_log_goes_after_the_logs_are_closed(
+    world: World, monkeypatch: pytest.MonkeyPatch, are_finished: bool, left_count: int
+) -> None:
+    """A stop finishes a deletion that is under way; a process that dies leaves the rest."""
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    world.create("t", *[partition_image()] * 20)
+    world.delete("t")
+    world.manager.end_deletions(are_finished=are_finished)
+    for _ in range(25):  # more turns than logs
+        await asyncio.sleep(0)
+    assert len(world.logs.logs) == left_count
 
 
 @pytest.mark.parametrize("call", [1, 3])
@@ -160,7 +241,7 @@ def test_appends_before_a_deletion_are_still_answered(world: World) -> None:
     claim = world.append(b"x")
     world.delete("t")
     assert claim.error_code == 0
-    assert world.manager.staged == []
+    assert world.manager.appends.staged == []
 
 
 def test_a_log_that_cannot_be_made_is_offline_and_others_are_not(
@@ -205,113 +286,99 @@ def test_a_brokers_default_reaches_every_log(world: World) -> None:
             world.append(b"x" * 200, name=name)
 
 
-def test_log_directories_are_shown_with_their_logs(world: World, tmp_path: Path) -> None:
-    world.create("t", partition_image(), partition_image())
-    (directory,) = world.manager.log_directories()
-    assert directory.path == str(tmp_path / "data")
-    assert sorted(log.partition for log in directory.logs()) == [0, 1]
-    total, usable = directory.space()
-    assert total >= usable > 0
+# Roles.
 
 
-# Appends.
-
-
-def test_an_append_is_seen_after_the_commit(world: World) -> None:
+def test_a_partition_led_elsewhere_follows_with_the_log_that_it_has(world: World) -> None:
     world.create("t")
-    claim = world.append(b"a", b"b")
-    assert world.partition().high_watermark == 0
+    world.append(b"x")
     world.manager.commit()
-    assert world.partition().high_watermark == 2
-    assert (claim.error_code, claim.base_offset) == (0, 0)
-    assert world.change_count == 1
+    led = world.partition()
+    world.change("t", 0, partition_image(leader=5, epoch=1))
+    assert world.manager.replica("t", 0) is led
+    assert led.role == Follower(1, 0, 5)
+    assert (led.high_watermark, led.log_end_offset) == (1, 1)
+    assert world.manager.high_watermark_of(TopicPartition("t", 0)) == 1
+    assert world.manager.of_topic("t") == {}
 
 
-def test_a_commit_of_nothing_does_nothing(world: World) -> None:
+def test_a_follower_without_a_log_makes_one(world: World) -> None:
+    world.create("t", partition_image(leader=5))
+    follower = world.manager.replica("t", 0)
+    assert follower is not None
+    assert follower.role == Follower(0, 0, 5)
+    assert list(world.logs.logs) == [("t", 0)]
+
+
+def test_a_log_goes_when_the_broker_has_no_replica_any_more(world: World) -> None:
+    world.create("t", partition_image(leader=5, epoch=1))
+    world.change("t", 0, partition_image(leader=5, epoch=2, replicas=(5,)))
+    assert world.manager.replica("t", 0) is None
+    assert world.logs.logs == {}
+
+
+def test_a_follower_takes_no_append_and_shows_readers_nothing_new(world: World) -> None:
     world.create("t")
-    world.manager.commit()
-    assert world.change_count == 0
-
-
-def test_a_failed_write_fails_what_it_held_and_nothing_else(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    world.create("t", partition_image(), partition_image())
-    lost = [world.append(b"a"), world.append(b"b")]
-    kept = world.append(b"c", index=1)
-    world.fail_next_write()
-    world.manager.commit()
-    for claim in lost:
-        assert claim.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        assert (claim.base_offset, claim.log_start_offset) == (-1, -1)
-    assert (kept.error_code, kept.base_offset) == (0, 0)
-    assert world.partition(index=0).high_watermark == 0
-    assert world.partition(index=1).high_watermark == 1
-    errors = [r for r in caplog.records if r.levelno == logging.ERROR]
-    assert len(errors) == 1
-    assert "t-0" in errors[0].getMessage()
-    again = world.append(b"a")
-    world.manager.commit()
-    assert (again.error_code, again.base_offset) == (0, 0)
-
-
-def test_what_was_written_before_the_failure_is_not_called_lost(world: World) -> None:
-    world.create("t")
-    written = world.append(b"a")
-    world.partition().log.write_staged()
-    lost = world.append(b"b")
-    world.fail_next_write()
-    world.manager.commit()
-    assert (written.error_code, written.base_offset) == (0, 0)
-    assert lost.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert world.partition().high_watermark == 1
-
-
-def test_an_append_that_fails_inside_the_log_takes_the_staged_ones_with_it(world: World) -> None:
-    world.create("t")
-    first = world.append(b"a")
-    world.fail_next_write()
-    world.append(b"x" * 600_000)
+    led = world.partition()
+    world.change("t", 0, partition_image(leader=5, epoch=1))
     with pytest.raises(KafkaError) as caught:
-        world.append(b"x" * 600_000)  # more than is staged without writing
-    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    second = world.append(b"b")
-    world.manager.commit()
-    assert (second.error_code, second.base_offset) == (0, 0)
-    assert first.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert world.partition().high_watermark == 1
+        led.append(memoryview(batch_of(b"x")), 1, START_MS, Claim())
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    led.log.append_as_leader(memoryview(batch_of(b"x")), 1, START_MS)
+    led.log.write_staged()
+    led.advance_high_watermark(led.log_end_offset)
+    assert led.high_watermark == 0
+    world.change("t", 0, partition_image(epoch=2))
+    assert (world.partition().high_watermark, led.high_watermark) == (1, 1)
 
 
-def test_an_append_that_somebody_else_failed_to_write_is_lost_although_its_offset_is_taken(
-    world: World,
+def test_an_older_leader_epoch_is_refused(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.create("t", partition_image(epoch=4))
+    world.change("t", 0, partition_image(leader=5, epoch=3))
+    assert world.partition().leader_epoch == 4
+    world.change("t", 0, partition_image(leader=5, epoch=5))
+    world.change("t", 0, partition_image(epoch=4))
+    assert code_of(world, "t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert caplog.text.count("is older than") == 2
+
+
+def test_an_older_state_of_the_same_epoch_is_refused(world: World) -> None:
+    world.create("t", partition_image(partition_epoch=3))
+    world.change("t", 0, partition_image(isr=(0, 1), partition_epoch=2))
+    role = world.partition().role
+    assert isinstance(role, Leader)
+    assert role.metadata_isr == [0]
+
+
+def test_a_replica_that_was_moved_away_is_forgotten(world: World) -> None:
+    world.create("t")
+    world.change("t", 0, partition_image(leader=5, epoch=1, replicas=(5,)))
+    assert world.manager.replica("t", 0) is None
+    assert code_of(world, "t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(("checkpointed", "expected"), [(1, 1), (9, 2), (None, 0)])
+def test_a_follower_begins_with_the_checkpointed_high_watermark(
+    world: World, checkpointed: int | None, expected: int
 ) -> None:
-    """Retention, the cleaner and moves write what is staged, too; a later append then gets the
-    offset of the one that was lost."""
+    """It is capped at the log's end; a leader of one replica goes on to the end."""
     world.create("t")
-    lost = world.append(b"a")
-    world.fail_next_write()
-    with pytest.raises(StorageError):
-        world.partition().log.write_staged()
-    written = world.append(b"b")
+    world.append(b"x", b"y")
     world.manager.commit()
-    assert lost.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert (written.error_code, written.base_offset) == (0, 0)
-    assert world.partition().high_watermark == 1
+    world.manager._topics.clear()  # as after a start
+    if checkpointed is not None:
+        world.logs.high_watermarks[TopicPartition("t", 0)] = checkpointed
+    world.change("t", 0, partition_image(leader=5, epoch=2))
+    replica = world.manager.replica("t", 0)
+    assert replica is not None
+    assert replica.high_watermark == expected
+    world.change("t", 0, partition_image(epoch=3))
+    assert replica.high_watermark == 2
 
 
-def test_a_repetition_of_a_lost_batch_is_lost_too(world: World) -> None:
+def test_a_follower_learns_its_topics_configuration(world: World) -> None:
     world.create("t")
-    first = world.append(b"a")
-    second = world.append(b"a")
-    world.fail_next_write()
-    world.manager.commit()
-    assert {first.error_code, second.error_code} == {ErrorCode.KAFKA_STORAGE_ERROR}
-
-
-def test_reading_writes_what_is_staged_first(world: World) -> None:
-    world.create("t")
-    claim = world.append(b"a")
-    read = world.partition().read(0, 1000, isolation_level=0, min_one_batch=True)
-    assert len(read.records) > 0
-    assert claim.error_code == 0
-    assert world.manager.staged == []
+    led = world.partition()
+    world.change("t", 0, partition_image(leader=5, epoch=1))
+    world.dynamic.set_topic("t", {"max.message.bytes": "100"})
+    assert led.log.config.max_message_bytes == 100

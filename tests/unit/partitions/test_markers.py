@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import StorageError
 from minibroker.ids import TopicPartition
 from minibroker.partitions.markers import EndOfTransaction, MarkerWriter
+from tests.support.held_disk import HeldDisk
 from tests.support.transactions import World, names, transactional_world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
+
+    from minibroker.partitions.markers import Codes
 
 T0 = TopicPartition("t", 0)
 NONE = ErrorCode.NONE
@@ -29,8 +33,21 @@ def writer_of(world: World) -> MarkerWriter:
     return world.coordinator.markers
 
 
+def write(
+    world: World,
+    ending: EndOfTransaction,
+    names: Iterable[TopicPartition],
+    writer: MarkerWriter | None = None,
+) -> Codes:
+    """Markers that need no sync are visible at once."""
+    told: list[Codes] = []
+    (writer or writer_of(world)).write(ending, names, told.append)
+    (codes,) = told
+    return codes
+
+
 async def open_transaction(world: World) -> tuple[int, int]:
-    """Of epoch 1 (0 is older), with a record in both partitions."""
+    """Return a producer of epoch 1 (0 is older), with a record in both partitions."""
     await world.begin()
     producer = await world.begin()
     await world.add(producer, 0, 1)
@@ -39,11 +56,11 @@ async def open_transaction(world: World) -> tuple[int, int]:
     return producer
 
 
-async def test_P6_a_marker_ends_the_transaction_in_each_partition(world: World) -> None:
+async def test_a_marker_ends_the_transaction_in_each_partition(world: World) -> None:
     producer_id, epoch = await open_transaction(world)
     ending = EndOfTransaction(producer_id, epoch, 0, is_commit=False)
     missing = TopicPartition("t", 9)
-    codes = writer_of(world).write(ending, [*names(0, 1), missing])
+    codes = write(world, ending, [*names(0, 1), missing])
     assert codes == {
         **dict.fromkeys(names(0, 1), NONE),
         missing: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -63,7 +80,7 @@ async def test_waiting_readers_are_woken(world: World) -> None:
     async with await world.running.connect() as other:
         ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
         await world.fetch(client=other)  # the long poll, sent before, waits by now
-        assert writer_of(world).write(ending, [T0]) == {T0: NONE}
+        assert write(world, ending, [T0]) == {T0: NONE}
     answer = await world.client.receive()
     assert len(answer.responses[0].partitions[0].records) > 0
 
@@ -81,20 +98,18 @@ async def test_older_producers_and_coordinators_are_refused(
     world: World, epoch: int, coordinator_epoch: int, code: ErrorCode
 ) -> None:
     producer_id, _ = await open_transaction(world)
-    writer = writer_of(world)
-    assert writer.write(EndOfTransaction(producer_id, 1, 5, is_commit=True), [T0]) == {T0: NONE}
+    assert write(world, EndOfTransaction(producer_id, 1, 5, is_commit=True), [T0]) == {T0: NONE}
     again = EndOfTransaction(producer_id, epoch, coordinator_epoch, is_commit=False)
-    assert writer.write(again, [T0]) == {T0: code}
+    assert write(world, again, [T0]) == {T0: code}
 
 
 async def test_kip_890_a_late_marker_of_the_second_protocol_is_refused(world: World) -> None:
     """The epoch of a marker is new; the same again only where nothing is open."""
     producer_id, _ = await open_transaction(world)
-    writer = writer_of(world)
 
     def end(epoch: int) -> ErrorCode:
         ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True, transaction_version=2)
-        return writer.write(ending, [T0])[T0]
+        return write(world, ending, [T0])[T0]
 
     assert end(1) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert (await world.fetch()).last_stable_offset == 0
@@ -114,7 +129,7 @@ async def test_the_group_coordinator_hears_of_its_partitions(world: World) -> No
     writer = MarkerWriter(world.running.partitions, world.clock, offsets=Offsets)
     ending = EndOfTransaction(5, 0, 0, is_commit=True)
     offsets = TopicPartition("__consumer_offsets", 3)
-    assert writer.write(ending, [offsets, T0]) == {offsets: NONE, T0: NONE}
+    assert write(world, ending, [offsets, T0], writer) == {offsets: NONE, T0: NONE}
     assert heard == [(3, 5, True)]
 
 
@@ -128,5 +143,40 @@ async def test_a_disk_that_refuses_is_said(world: World, monkeypatch: pytest.Mon
     ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
     with monkeypatch.context() as broken:
         broken.setattr(type(files), "pwritev", refuse)
-        codes = writer_of(world).write(ending, [T0])
+        codes = write(world, ending, [T0])
     assert codes == {T0: ErrorCode.KAFKA_STORAGE_ERROR}
+
+
+async def test_a_marker_counts_when_it_is_synced(world: World) -> None:
+    """Its code is given then, and not before; the disk may still refuse it."""
+    for is_refused in (False, True):
+        producer_id, epoch = await open_transaction(world)
+        disk = HeldDisk()
+        world.running.partitions.appends.flusher = disk.flusher()
+        world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
+        world.running.partitions.on_topic_config("t")
+        disk.hold()
+        told: list[Codes] = []
+        ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
+        writer_of(world).write(ending, [T0], told.append)
+        assert told == []
+        if is_refused:
+            disk.error = StorageError("fsync: no")
+        disk.go_on()
+        assert told == [{T0: ErrorCode.KAFKA_STORAGE_ERROR if is_refused else NONE}]
+
+
+async def test_a_leader_that_goes_leaves_the_marker_to_the_next_one(world: World) -> None:
+    producer_id, epoch = await open_transaction(world)
+    disk = HeldDisk()
+    world.running.partitions.appends.flusher = disk.flusher()
+    world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
+    world.running.partitions.on_topic_config("t")
+    disk.hold()
+    told: list[Codes] = []
+    ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
+    writer_of(world).write(ending, [T0], told.append)
+    world.running.partitions.wake_all()
+    assert told == [{T0: ErrorCode.NOT_LEADER_OR_FOLLOWER}]
+    disk.go_on()
+    assert len(told) == 1

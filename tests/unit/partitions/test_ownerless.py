@@ -10,7 +10,7 @@ from minibroker.app import Broker
 from minibroker.cluster.codecs import encode_topic
 from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.embedded import EmbeddedTree
-from minibroker.cluster.tree import Delete, subtree
+from minibroker.cluster.tree import Delete
 from tests.support.in_process import InProcessBroker, ManualClock, batch_of
 from tests.support.logs import values_of
 
@@ -45,7 +45,7 @@ async def open_tree(path: Path) -> EmbeddedTree:
 async def forget_topic(path: Path, name: str) -> None:
     """Let the tree know nothing of a topic, as when it was deleted by somebody else."""
     tree = await open_tree(path)
-    gone = [*reversed(await subtree(tree, f"/brokers/topics/{name}")), f"/config/topics/{name}"]
+    gone = [*reversed(await tree.subtree(f"/brokers/topics/{name}")), f"/config/topics/{name}"]
     await tree.multi([Delete(node) for node in gone])
     await tree.close()
 

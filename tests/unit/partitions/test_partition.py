@@ -31,7 +31,7 @@ def test_leader_epochs_are_compared(world: World) -> None:
 
 
 def test_acks_all_needs_enough_replicas_in_sync(world: World) -> None:
-    world.create("t")
+    world.create("t", partition_image(replicas=(0, 1)))
     world.dynamic.set_topic("t", {"min.insync.replicas": "2"})
     with pytest.raises(KafkaError) as caught:
         world.append(b"x")
@@ -39,18 +39,43 @@ def test_acks_all_needs_enough_replicas_in_sync(world: World) -> None:
     assert world.append(b"x", acks=1).base_offset == 0
 
 
-def test_acks_all_is_not_acknowledged_for_replicas_that_get_nothing(world: World) -> None:
-    """Kafka's controller left two in sync, and elects the other one when this broker goes."""
-    world.create("t", partition_image(isr=(0, 1)))
-    with pytest.raises(KafkaError, match="minibroker does not replicate yet") as caught:
-        world.append(b"x")
-    assert caught.value.code == ErrorCode.NOT_ENOUGH_REPLICAS
-    assert world.append(b"x", acks=1).base_offset == 0
-    world.change("t", 0, partition_image(isr=(0,), epoch=1))
-    assert world.append(b"y").base_offset == 1
+def test_acks_all_never_needs_more_replicas_than_there_are(world: World) -> None:
+    world.create("t")
+    world.dynamic.set_topic("t", {"min.insync.replicas": "2"})
+    assert world.append(b"x").base_offset == 0
 
 
-def test_an_open_transaction_ends_what_read_committed_sees(world: World) -> None:
+def test_readers_see_what_all_replicas_in_sync_have(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
+    partition = world.partition()
+    world.append(b"x")
+    world.append(b"y")
+    world.manager.commit()
+    assert (partition.log_end_offset, partition.high_watermark) == (2, 0)
+    partition.follower_fetched(1, 1, 0)
+    assert partition.high_watermark == 1
+    partition.follower_fetched(1, 2, 0)
+    assert partition.high_watermark == 2
+
+
+def test_a_broker_without_a_replica_is_no_follower(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
+    with pytest.raises(KafkaError) as caught:
+        world.partition().follower_fetched(2, 0, 0)
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_without_the_slow_follower_in_the_isr_readers_see_everything(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
+    world.append(b"x")
+    world.manager.commit()
+    assert world.partition().high_watermark == 0
+    world.clock.advance(30_001)
+    world.change("t", 0, partition_image(replicas=(0, 1), isr=(0,), partition_epoch=1))
+    assert world.partition().high_watermark == 1
+
+
+def test_read_committed_ends_at_an_open_transaction(world: World) -> None:
     world.create("t")
     world.append(b"a")
     partition = world.partition()
@@ -77,7 +102,7 @@ def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: W
         producer_epoch=0,
         timestamp_ms=START_MS,
     )
-    partition.log.append(memoryview(marker), 0, START_MS, origin="coordinator")
+    partition.log.append_as_leader(memoryview(marker), 0, START_MS, origin="coordinator")
     assert partition.last_stable_offset == 0
     partition.advance_high_watermark(partition.log_end_offset)
     assert partition.last_stable_offset == partition.high_watermark == 2
@@ -104,7 +129,7 @@ def test_epochs_and_the_offsets_where_they_ended(world: World) -> None:
     assert partition.end_offset_for_epoch(3) == (3, 2)
 
 
-def test_lookups_see_what_is_staged(world: World) -> None:
+def test_lookups_see_staged_records(world: World) -> None:
     world.create("t")
     world.append(b"a")
     found = world.partition().offset_for_timestamp(START_MS)
@@ -136,7 +161,7 @@ def test_a_disk_that_cannot_be_read_is_a_storage_error(
     world.create("t")
     partition = world.partition()
 
-    def failing(*_: object) -> None:
+    def failing(*_: object, **_named: object) -> None:
         raise StorageError("gone")
 
     monkeypatch.setattr(type(partition.log), method, failing)

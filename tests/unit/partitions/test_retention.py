@@ -54,13 +54,19 @@ class Rig:
             clock=self.clock,  # type: ignore[arg-type]
             topic=self.dynamic.topic_default,
         )
+        disk = self.logs.disk.of(str(self.directory))
+
+        def run_then(task: Callable[[], None], then: Callable[[], None]) -> None:
+            self.work += [task, then]
+
+        self.work.clear()
+        disk.run_then = run_then
         self.configure()
         self.check = RetentionCheck(
             logs=self.logs,
             dynamic=self.dynamic,
             clock=self.clock,
             timers=self.timers,
-            run_later=self.work.append,
             on_error=self.errors.append,
         )
 
@@ -74,7 +80,7 @@ class Rig:
         return self.logs.create_log(name, 0, TOPIC_ID, self.dynamic.topic(name))
 
     async def do_work(self) -> None:
-        """What the worker does, until it has nothing more to do."""
+        """Run the worker until it has nothing more to do."""
         while self.work:
             self.work.pop(0)()
             await asyncio.sleep(0)
@@ -90,13 +96,13 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 
 
 def fill(log: PartitionLog, count: int = 3) -> None:
-    """That many closed segments of one record, and an empty active one."""
+    """Fill a log with closed segments of one record and an empty active one."""
     for number in range(count):
         append(log, b"%d" % number)
         log.roll()
 
 
-async def test_R1_the_check_runs_at_its_interval(rig: Rig) -> None:
+async def test_the_check_runs_at_its_interval(rig: Rig) -> None:
     log = rig.log()
     fill(log)
     rig.check.note_change()
@@ -132,7 +138,7 @@ async def test_it_is_repeated_while_something_is_left_and_ends_then(rig: Rig) ->
     assert not rig.check.is_armed
 
 
-async def test_R5_a_compacted_log_is_left_to_the_cleaner(rig: Rig) -> None:
+async def test_a_compacted_log_is_left_to_the_cleaner(rig: Rig) -> None:
     log = rig.log("c")
     fill(log, 1)
     append(rig.log("other"), b"x")
@@ -155,7 +161,7 @@ async def test_more_than_one_step_of_logs_and_of_segments(
     assert {log.log_start_offset for log in logs} == {20}
 
 
-async def test_R7_cold_files_are_read_by_the_worker(rig: Rig) -> None:
+async def test_cold_files_are_read_by_the_worker(rig: Rig) -> None:
     fill(rig.log())
     rig.log("deleted meanwhile")
     rig.logs.close()
@@ -163,7 +169,7 @@ async def test_R7_cold_files_are_read_by_the_worker(rig: Rig) -> None:
     log = rig.logs.logs[TopicPartition("t", 0)]
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + 1)
-    assert len(rig.work) == 1
+    assert len(rig.work) == 2  # the read, and what follows it on the loop
     assert log.log_start_offset == 0
     assert not any(segment.is_surveyed for segment in log.segments)
     rig.logs.delete("deleted meanwhile", 0)
@@ -172,7 +178,7 @@ async def test_R7_cold_files_are_read_by_the_worker(rig: Rig) -> None:
     assert rig.errors == []
 
 
-async def test_what_the_worker_read_is_not_used_after_the_end(rig: Rig) -> None:
+async def test_results_of_the_worker_are_not_used_after_the_end(rig: Rig) -> None:
     fill(rig.log())
     rig.logs.close()
     rig.open()

@@ -11,7 +11,7 @@ import pytest
 from minibroker.errors import StorageError
 from minibroker.partitions import syncing
 from minibroker.partitions.syncing import SyncSchedule
-from minibroker.storage import durable_log
+from minibroker.storage import durability
 from minibroker.timers import Timers
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock
@@ -47,7 +47,7 @@ class Rig:
             run_then=lambda task, done: self.work.append((task, done)),
             on_error=self.errors.append,
         )
-        self.logs.disk.on_unsynced = self.schedule.note
+        self.logs.on_unsynced = self.schedule.note
 
     def create(self, topic: str) -> PartitionLog:
         return self.logs.create_log(topic, 0, TOPIC_ID, config())
@@ -161,7 +161,7 @@ async def test_appends_during_a_round_are_for_the_next(rig: Rig) -> None:
 async def test_a_log_that_grows_much_does_not_wait(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_log, "SYNC_BYTES", 2_000)
+    monkeypatch.setattr(durability, "SYNC_BYTES", 2_000)
     slow, fast = rig.create("slow"), rig.create("fast")
     append(slow, b"a")
     append(fast, b"a")
@@ -217,7 +217,7 @@ async def test_a_log_that_was_rolled_and_flushed_asks_again(rig: Rig) -> None:
     assert log.recovery_point == 2
 
 
-async def test_what_was_truncated_meanwhile_leaves_no_trace(rig: Rig) -> None:
+async def test_a_truncated_append_leaves_no_trace(rig: Rig) -> None:
     log = rig.create("t")
     for value in (b"a", b"b", b"c"):
         append(log, value)

@@ -10,7 +10,8 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.partitions import verification
-from minibroker.partitions.verification import PENDING_MAX, Pending
+from minibroker.partitions.partition import VerificationGuard
+from minibroker.partitions.verification import PENDING_MAX
 from minibroker.storage.producer_state import ProducerEntry, RecentBatch
 
 ID = 5
@@ -25,8 +26,8 @@ def entry(epoch: int, start: int = -1, *batches: RecentBatch) -> ProducerEntry:
     return ProducerEntry(epoch, 0, 0, start, batches)
 
 
-def begin(partition: Any, epoch: int, sequence: int, *, bump: bool = False) -> None:
-    verification.begin(partition, ID, epoch, sequence, has_epoch_bump=bump)
+def begin(partition: Any, epoch: int, sequence: int, *, bump: bool = False) -> VerificationGuard:
+    return verification.begin(partition, ID, epoch, sequence, has_epoch_bump=bump)
 
 
 def test_the_log_tells_whether_a_transaction_is_open() -> None:
@@ -53,12 +54,12 @@ def test_a_later_batch_does_not_overtake_a_refused_one() -> None:
 
 def test_the_lowest_sequence_of_the_newest_epoch_counts() -> None:
     partition = partition_with()
-    begin(partition, 1, 5)
+    guard = begin(partition, 1, 5)
     begin(partition, 1, 3)
     begin(partition, 0, 0)
-    assert partition.unverified[ID] == Pending(1, 3, False)
+    assert (guard.epoch, guard.lowest_sequence) == (1, 3)
     begin(partition, 2, 8)
-    assert partition.unverified[ID] == Pending(2, 8, False)
+    assert (guard.epoch, guard.lowest_sequence) == (2, 8)
 
 
 def test_kip_890_a_producer_that_the_log_does_not_know_begins_with_0() -> None:
@@ -82,6 +83,27 @@ def test_a_marker_forgets_all_but_the_next_transaction() -> None:
     assert ID in partition.unverified
     verification.on_marker(partition, ID, 2)
     assert partition.unverified == {}
+
+
+def test_only_the_guard_of_the_own_question_lets_a_batch_in() -> None:
+    """A marker and a new question in between: the first one's answer is about the past (ABA)."""
+    partition = partition_with()
+    before = begin(partition, 0, 0)
+    verification.check_guard(partition, ID, 0, before)
+    verification.on_marker(partition, ID, 0)
+    after = begin(partition, 0, 0)
+    for guard in (before, None):
+        with pytest.raises(KafkaError) as caught:
+            verification.check_guard(partition, ID, 0, guard)
+        assert caught.value.code == ErrorCode.INVALID_TXN_STATE
+    verification.check_guard(partition, ID, 0, after)
+
+
+def test_an_open_transaction_needs_no_guard() -> None:
+    verification.check_guard(partition_with(entry(3, 7)), ID, 3, None)
+    with pytest.raises(KafkaError) as caught:
+        verification.check_guard(partition_with(entry(3)), ID, 3, None)
+    assert caught.value.code == ErrorCode.INVALID_TXN_STATE
 
 
 def test_memory_is_bounded() -> None:

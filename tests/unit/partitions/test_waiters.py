@@ -23,7 +23,7 @@ BATCH_BYTES = len(batch_of(b"x"))
 
 
 class Timer:
-    """What `call_later` gives back."""
+    """The result of `call_later`."""
 
     def __init__(self, delay_s: float, callback: Callable[[], None]) -> None:
         self.delay_s = delay_s
@@ -35,10 +35,19 @@ class Timer:
 
 
 class Loop:
-    """A loop of which DelayedFetch needs two methods; time passes by `timer.callback()`."""
+    """A loop as DelayedFetch needs it; time passes by `timer.callback()`, turns by `turn`."""
 
     def __init__(self) -> None:
         self.timers: list[Timer] = []
+        self.ready: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self.ready.append(callback)
+
+    def turn(self) -> None:
+        ready, self.ready = self.ready, []
+        for callback in ready:
+            callback()
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.get_running_loop().create_future()
@@ -88,6 +97,8 @@ class Wait:
 
     @property
     def is_over(self) -> bool:
+        """Is it over with the loop's next turn?"""
+        self.loop.turn()
         return self.fetch.future.done()
 
 
@@ -107,7 +118,29 @@ async def test_one_byte_is_enough_when_one_is_wanted(two: World) -> None:
     two.append(b"x")
     assert not wait.is_over
     two.manager.commit()
+    assert wait.is_over
     assert await wait.fetch.future == "answer"
+    assert wait.read_count == 1
+
+
+async def test_a_commit_reads_nothing_for_those_that_wait(two: World) -> None:
+    """Waiters look at a commit of several partitions once, in the loop's next turn."""
+    wait = Wait(two, 0, 1)
+    two.append(b"x", index=0)
+    two.append(b"x", index=1)
+    two.manager.commit()
+    assert (wait.read_count, wait.fetch.future.done()) == (0, False)
+    assert len(wait.loop.ready) == 1
+    wait.loop.turn()
+    assert (wait.read_count, wait.fetch.future.done()) == (1, True)
+
+
+async def test_an_end_before_the_turn_is_the_only_one(two: World) -> None:
+    wait = Wait(two, 0)
+    two.append(b"x")
+    two.manager.commit()
+    wait.fetch.complete()
+    assert wait.is_over
     assert wait.read_count == 1
 
 
@@ -163,6 +196,7 @@ async def test_the_end_of_the_wait_cancels_its_timer_and_forgets_it(two: World) 
     assert two.partition(index=0).waiters == two.partition(index=1).waiters == {wait.fetch}
     two.append(b"x")
     two.manager.commit()
+    assert wait.is_over
     await let_callbacks_run()
     assert wait.loop.timers[0].is_cancelled
     assert not two.partition(index=0).waiters
@@ -222,7 +256,7 @@ async def test_the_end_of_a_transaction_shows_all_that_lay_behind_it(two: World)
         producer_epoch=0,
         timestamp_ms=START_MS,
     )
-    partition.log.append(memoryview(marker), 0, START_MS, origin="coordinator")
+    partition.log.append_as_leader(memoryview(marker), 0, START_MS, origin="coordinator")
     partition.advance_high_watermark(partition.log_end_offset)
     assert wait.is_over
 

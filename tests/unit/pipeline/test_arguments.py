@@ -9,10 +9,10 @@ from minibroker.pipeline.plan import (
     ArchivePlan,
     Engine,
     InspectPlan,
+    JobUsageError,
     Kafka,
     ReplayPlan,
     RollupPlan,
-    UsageError,
 )
 
 
@@ -34,7 +34,7 @@ def test_archive() -> None:
     assert (found.engine, found.dry_run) == (Engine(), False)
 
 
-def test_what_all_of_them_take() -> None:
+def test_arguments_of_all_commands() -> None:
     words = (
         "--bootstrap h:1,g:2 --kafka kafka.a=b --kafka c=d=e --source connector --jars x,y "
         "--jars z --packages p:q:1 --master local[2] --conf s.t=u --dry-run --topic a"
@@ -110,6 +110,6 @@ def test_rollup() -> None:
     ],
 )
 def test_wrong_usage(command: str, words: str, sentence: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(JobUsageError) as caught:
         parse(command, words.split())
     assert sentence in str(caught.value)

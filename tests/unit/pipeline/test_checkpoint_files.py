@@ -1,4 +1,4 @@
-"""Which way of writing a checkpoint a query has, by where the checkpoint and its files are."""
+"""The file manager of a query's checkpoint, by the place of the checkpoint and its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minibroker.pipeline.checkpoint_files import FOR_THIS_MACHINE, SETTING, star
 
 
 class Spark:
-    """As much of a session as is looked at: its settings."""
+    """The part of a session that is used: its settings."""
 
     def __init__(self, **told: str) -> None:
         self.settings = dict(told)
@@ -49,7 +49,7 @@ class Writer:
 def started(
     checkpoint: str, directory: str | None = None, **told: str
 ) -> tuple[str | None, dict[str, str]]:
-    """What the query saw, and the settings after it."""
+    """Return the setting that the query saw, and the settings after it."""
     spark: Any = Spark(**told)
     writer: Any = Writer(spark)
     assert start_query(spark, writer, checkpoint, directory) == "the query"
@@ -68,7 +68,7 @@ def test_elsewhere_it_is_sparks_own_choice() -> None:
     assert started("/checkpoint", "hdfs://lake/out") == (None, {})
 
 
-def test_what_the_session_was_told_stays() -> None:
+def test_settings_of_the_session_stay() -> None:
     assert started("/checkpoint", None, **{SETTING: "Theirs"}) == ("Theirs", {SETTING: "Theirs"})
 
 

@@ -1,4 +1,4 @@
-"""What is copied of a rollup's checkpoint, and what the copy has more."""
+"""The copied files of a rollup's checkpoint, and the additional ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fill(checkpoint: Path, *names: str) -> None:
 
 
 def files_in(directory: Path) -> set[str]:
-    return {str(one.relative_to(directory)) for one in directory.rglob("*") if one.is_file()}
+    return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
 
 
 def test_its_next_batch_reads_nothing_and_is_behind_every_window(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_our_own_sentence_is_found_in_whatever_wraps_it() -> None:
     assert explained(ours) is ours
 
 
-def test_what_a_transform_raised_has_no_state_behind_it() -> None:
+def test_an_error_of_a_transform_has_no_sqlstate() -> None:
     text = "[USER_RAISED_EXCEPTION] record t-0 offset 5 is bad SQLSTATE: P0001"
     assert sentence_of(RuntimeError(text)) == "record t-0 offset 5 is bad"
 
@@ -46,7 +46,7 @@ def test_what_a_transform_raised_has_no_state_behind_it() -> None:
         ("", "Spark stopped: RuntimeError"),
     ],
 )
-def test_what_everybody_meets(text: str, sentence: str) -> None:
+def test_common_errors(text: str, sentence: str) -> None:
     found = sentence_of(RuntimeError(text))
     assert sentence in found
     assert "\n" not in found

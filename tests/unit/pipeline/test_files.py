@@ -20,7 +20,7 @@ def test_a_path_is_asked_at_once_and_a_url_when_spark_is_there() -> None:
     assert files_of("s3a://bucket/a", None) is None
 
 
-def test_what_is_written_is_there_whole(tmp_path: Path) -> None:
+def test_a_written_file_is_complete(tmp_path: Path) -> None:
     files, path = LocalFiles(), tmp_path / "a" / "b.json"
     assert files.read(str(path)) is None
     assert files.names(str(path.parent)) == []
@@ -30,7 +30,7 @@ def test_what_is_written_is_there_whole(tmp_path: Path) -> None:
     assert local("file:/a%20b").as_posix() == "/a b"
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PipelineError, match=r"cannot be written: .*; give another directory"):
         LocalFiles().write(str(tmp_path / "file" / "below"), "")

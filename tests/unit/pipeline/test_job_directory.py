@@ -1,4 +1,4 @@
-"""What a job finds in a directory before it writes there."""
+"""Checks of a directory before a job writes there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOB = {"job": "archive", "format": "csv"}
 
 
 def begin_batch(checkpoint: Path, number: int, offset: int) -> None:
-    """What Spark writes before it runs a batch."""
+    """Write the files that Spark writes before it runs a batch."""
     (checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
     lines = ["v1", json.dumps({"conf": {}}), json.dumps({"t": {"0": offset}})]
     (checkpoint / "offsets" / str(number)).write_text("\n".join(lines))

@@ -72,8 +72,8 @@ def test_min_partitions_cuts_the_large_without_a_gap(pieces: int) -> None:
 
     assert abs(len(split) - pieces) <= 1
     assert offsets.split_ranges(split) == split
-    assert [one for one in split if one.partition == 1] == [OffsetRange("a", 1, 0, 1)]
-    large = [one for one in split if one.partition == 0]
+    assert [span for span in split if span.partition == 1] == [OffsetRange("a", 1, 0, 1)]
+    large = [span for span in split if span.partition == 0]
     assert (large[0].start, large[-1].end) == (10, 1010)
     assert all(left.end == right.start for left, right in itertools.pairwise(large))
 
@@ -81,7 +81,7 @@ def test_min_partitions_cuts_the_large_without_a_gap(pieces: int) -> None:
 def test_no_range_is_longer_than_its_limit() -> None:
     split = offsets.split_ranges([OffsetRange("a", 0, 0, 10)], rows_max=4)
 
-    assert [one.size for one in split] == [3, 3, 4]
+    assert [span.size for span in split] == [3, 3, 4]
 
 
 def test_an_end_before_its_start_is_data_lost() -> None:

@@ -20,7 +20,7 @@ def stream(**more: str) -> options.SourceOptions:
     return options.parse({**TOPIC, **more}, streaming=True)
 
 
-def test_a_batch_is_everything_and_a_stream_what_comes() -> None:
+def test_a_batch_reads_everything_and_a_stream_new_records() -> None:
     assert batch().start.everywhere == EARLIEST
     assert batch().end.everywhere == LATEST
     assert stream().start.everywhere == LATEST
@@ -33,9 +33,9 @@ def test_names_are_case_insensitive_as_sparks_are() -> None:
 def test_a_timestamp_for_all_wins_over_one_each_and_that_over_offsets() -> None:
     offsets = {"startingOffsets": '{"orders": {"0": 3}}'}
     each = {"startingOffsetsByTimestamp": '{"orders": {"0": 1000}}'}
-    one = {"startingTimestamp": "2000"}
+    bound = {"startingTimestamp": "2000"}
 
-    assert batch(**offsets, **each, **one).start == options.Bound(timestamp_ms=2000)
+    assert batch(**offsets, **each, **bound).start == options.Bound(timestamp_ms=2000)
     assert batch(**offsets, **each).start.timestamps_ms == {TopicPartition("orders", 0): 1000}
     assert batch(**offsets).start.offsets == {TopicPartition("orders", 0): 3}
 
@@ -46,7 +46,7 @@ def test_topics_are_split_and_partitions_sorted() -> None:
     assert assigned == (TopicPartition("a", 0), TopicPartition("a", 2))
 
 
-def test_what_begins_with_kafka_is_the_clients() -> None:
+def test_options_with_the_prefix_kafka_are_the_clients() -> None:
     wanted = batch(**{"kafka.isolation.level": "read_committed", "kafka.client.id": "x"})
 
     assert wanted.client == {
@@ -105,7 +105,7 @@ def test_a_mistake_is_named_with_what_was_expected(
         ({"assign": '{"a": []}'}, "expected topics and their partitions"),
     ],
 )
-def test_what_is_read_must_be_said_once_and_well(given: dict[str, str], sentence: str) -> None:
+def test_topics_must_be_named_once_and_correctly(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(PipelineError, match=sentence):
         options.parse({**BROKER, **given}, streaming=True)
 
@@ -130,7 +130,7 @@ def test_a_stream_has_no_end(name: str) -> None:
         stream(**{name: "latest"})
 
 
-def test_what_is_read_is_told_as_the_user_named_it() -> None:
+def test_topics_are_named_as_the_user_named_them() -> None:
     assert batch().what == "topic 'orders'"
     assert options.parse({**BROKER, "subscribe": "a,b"}, streaming=True).what == "topics a, b"
     assert options.parse({**BROKER, "subscribePattern": "a.*"}, streaming=True).what == (

@@ -1,4 +1,4 @@
-"""What a job is told, as values, and what of it cannot be."""
+"""Plans of jobs, as values, and invalid ones."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import (
     ArchivePlan,
+    JobUsageError,
     Kafka,
     ReplayPlan,
     RollupPlan,
-    UsageError,
     absolute,
     check_choice,
     check_topic,
@@ -41,7 +41,7 @@ def rollup(**given: object) -> RollupPlan:
     return plan._replace(**given)
 
 
-def test_what_is_read_is_committed_unless_told_otherwise() -> None:
+def test_committed_records_are_read_by_default() -> None:
     assert Kafka().options() == {
         "kafka.bootstrap.servers": "127.0.0.1:9092",
         "kafka.isolation.level": "read_committed",
@@ -61,7 +61,7 @@ def test_durations(text: str, wanted_ms: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "m", "1x", "-1m", "0s", "1m later", "1 minute"])
 def test_no_durations(text: str) -> None:
-    with pytest.raises(UsageError, match="is no duration"):
+    with pytest.raises(JobUsageError, match="is no duration"):
         duration_ms(text)
 
 
@@ -74,14 +74,14 @@ def test_speeds() -> None:
         100.0,
     ]
     for text in ("", "fast", "0x", "-1x", "nanx", "infx"):
-        with pytest.raises(UsageError, match="expected 1x"):
+        with pytest.raises(JobUsageError, match="expected 1x"):
             speed_of(text)
 
 
 def test_names_of_topics() -> None:
     assert check_topic("a.B_c-9") == "a.B_c-9"
     for name in ("", ".", "..", "a/b", "a b", "a" * 250, "ä"):
-        with pytest.raises(UsageError, match="cannot be a topic"):
+        with pytest.raises(JobUsageError, match="cannot be a topic"):
             check_topic(name)
 
 
@@ -107,7 +107,7 @@ def test_paths_urls_and_topics_are_told_apart() -> None:
     assert join("s3a://b/", "c") == "s3a://b/c"
 
 
-def test_a_job_keeps_its_progress_beside_what_it_writes() -> None:
+def test_a_job_keeps_its_progress_beside_its_output() -> None:
     assert ArchivePlan(Kafka(), "d").checkpoint == "d/_minibroker/checkpoint"
     assert ReplayPlan(Kafka(), "d", "t").checkpoint == "d/_minibroker/replays/t"
     assert ReplayPlan(Kafka(), "d", "t", checkpoint_directory="c").checkpoint == "c"
@@ -131,7 +131,7 @@ def test_parts_that_do_not_go_together() -> None:
     }
     for sentence, plans in wrong.items():
         for plan in plans:
-            with pytest.raises(UsageError, match=sentence):
+            with pytest.raises(JobUsageError, match=sentence):
                 checked(plan)
     for plan in (archive._replace(topics=("a",)), rollup(), ReplayPlan(Kafka(), "d", "t")):
         assert checked(plan) is plan

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import ArchivePlan, Kafka, ReplayPlan, RollupPlan
 from minibroker.pipeline.progress import (
     Batch,
@@ -17,7 +18,6 @@ from minibroker.pipeline.progress import (
     last_sentence,
     windows_note,
 )
-from minibroker.pipeline.running import Outcome
 
 BATCH = Batch(number=3, rows=500, total_rows=2000, seconds=4.0, batch_seconds=1.25, lag=1000)
 
@@ -87,7 +87,7 @@ def test_the_last_sentence() -> None:
     assert last_sentence(replay, stopped).endswith("the same command goes on from there")
 
 
-def test_what_became_of_the_windows() -> None:
+def test_windows_are_reported() -> None:
     files = RollupPlan(Kafka(), "t", 60_000, ("count(*)",), "./d")
     topic = files._replace(to="d", checkpoint_directory="c")
     open_still = Outcome(rows=5, batches=1, final_windows=1, open_windows=2)

@@ -24,7 +24,7 @@ CHANGES = ("write", "remove", "rename", "copy_tree")
 
 
 class Killed(BaseException):
-    """As kill -9: nobody catches it."""
+    """An exception like kill -9: no code catches it."""
 
 
 def rollup_in(directory: Path) -> RollupPlan:
@@ -51,7 +51,7 @@ def listed(plan: RollupPlan) -> list[str]:
 
 
 def there(plan: RollupPlan) -> list[str]:
-    """What everybody else reads."""
+    """Return the files that other readers see."""
     files = LocalFiles()
     found = [name for name in files.names(plan.to) if not name.startswith("_")]
     return [name for date in found for name in files.names(f"{plan.to}/{date}")]

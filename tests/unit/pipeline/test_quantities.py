@@ -40,7 +40,10 @@ def test_numbers_as_people_read_them() -> None:
         "2 min 5 s",
         "1 d 1 h",
     ]
-    assert [rate(one) for one in (12_345.6, 0.25)] == ["12,346 records/s", "0.25 records/s"]
+    assert [rate(per_second) for per_second in (12_345.6, 0.25)] == [
+        "12,346 records/s",
+        "0.25 records/s",
+    ]
     assert [moment(ms) for ms in (0, 1, 10**18)] == [
         "1970-01-01 00:00:00",
         "1970-01-01 00:00:00.001",

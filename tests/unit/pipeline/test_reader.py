@@ -78,7 +78,7 @@ def test_an_end_of_the_partition_before_that_of_the_range_is_no_end(
     assert read(monkeypatch, client, 3, 6) == [3, 4, 5]
 
 
-def test_what_passes_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passing_errors_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     client = SaidClient(
         [event(KafkaError._ALL_BROKERS_DOWN)], [event(KafkaError._TRANSPORT)], [record(0)]
     )

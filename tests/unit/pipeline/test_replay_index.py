@@ -1,4 +1,4 @@
-"""Which records of an archive come next, and when they are due."""
+"""The next records of an archive, and the times when they are due."""
 
 from __future__ import annotations
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex
 from minibroker.pipeline.replay_source import ReplayReader, ReplaySource
 from tests.support.in_process import ManualClock
-from tests.unit.pipeline.test_replay_index import A, B
 
 FILES = [ArchivedFile("f", "t", 0, 0, 99, 100), ArchivedFile("f", "t", 1, 0, 99, 100)]
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 KNOTS = {A: [Knot(1000, 0), Knot(2000, 50)], B: [Knot(61_000, 0)]}
 START = {"t": {"0": 0, "1": 0}}
 

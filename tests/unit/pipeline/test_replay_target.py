@@ -1,4 +1,4 @@
-"""How many partitions a replay's new topic gets, by what the archive's checkpoint says."""
+"""The number of partitions of a replay's new topic, from the archive's checkpoint."""
 
 from __future__ import annotations
 

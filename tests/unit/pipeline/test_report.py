@@ -43,7 +43,7 @@ VOID = {"meta", "rect", "line"}
 
 
 class Outline(HTMLParser):
-    """What a page is made of; fails where a tag is closed that is not open."""
+    """The tags of a page; fails for a closing tag that is not open."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -95,12 +95,12 @@ def test_nothing_is_loaded_from_anywhere(made: str) -> None:
     assert not re.search(r"\b(src|href)=", made.replace("src=&quot;", ""))
 
 
-def test_what_topics_hold_is_text(made: str) -> None:
+def test_contents_of_topics_are_escaped(made: str) -> None:
     assert "<script" not in made
     assert any(HOSTILE in text for text in Outline(made).texts)
 
 
-def test_it_says_what_stands_out(made: str) -> None:
+def test_it_names_remarkable_facts(made: str) -> None:
     assert '<li class="warn">Skewed: partition 0 holds 90 % of the records' in made
     assert "fair share 500" in made
     assert "Idempotent producers (50 of 60)" in made
@@ -139,8 +139,8 @@ def test_many_partitions_are_numbered_in_part() -> None:
 
 
 def test_moments_in_a_table_have_no_milliseconds() -> None:
-    one = PartitionFacts(0, 900, 9_000, 0, 899, NOON_MS + 7, NOON_MS + 60_007)
-    made = page(Inspection("dir", 0, False, (FULL._replace(partitions=(one,)),)))
+    facts = PartitionFacts(0, 900, 9_000, 0, 899, NOON_MS + 7, NOON_MS + 60_007)
+    made = page(Inspection("dir", 0, False, (FULL._replace(partitions=(facts,)),)))
     assert "<td>2026-09-21 14:13:20</td><td>2026-09-21 14:14:20</td>" in made
 
 

@@ -18,7 +18,7 @@ def test_a_topic_sums_up_its_partitions() -> None:
     assert (topic.records, topic.size_bytes, topic.out_of_order) == (11, 1010, 2)
     assert (topic.first_ms, topic.last_ms) == (3, 90)
     assert (topic.stored_bytes, topic.unfolded_bytes) == (100, 200)
-    assert [one.offsets_without_record for one in topic.partitions] == [6, 0, 0]
+    assert [partition.offsets_without_record for partition in topic.partitions] == [6, 0, 0]
 
 
 def test_a_topic_without_times_has_none() -> None:

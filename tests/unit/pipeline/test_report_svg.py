@@ -22,23 +22,23 @@ def test_columns_are_in_proportion_and_stay_inside() -> None:
             show=str,
         )
     )
-    heights = [float(one.get("height", "")) for one in drawn.iter("rect")]
+    heights = [float(column.get("height", "")) for column in drawn.iter("rect")]
     assert heights == [140.0, 70.0, 0.0]
-    assert [one.get("class") for one in drawn.iter("rect")] == [None, "mark", None]
+    assert [column.get("class") for column in drawn.iter("rect")] == [None, "mark", None]
     ends = [
-        float(one.get("x", "").rstrip("%")) + float(one.get("width", "").rstrip("%"))
-        for one in drawn.iter("rect")
+        float(column.get("x", "").rstrip("%")) + float(column.get("width", "").rstrip("%"))
+        for column in drawn.iter("rect")
     ]
     assert max(ends) < 100
-    labels = [(one.text, one.get("text-anchor")) for one in drawn.iter("text")]
+    labels = [(text.text, text.get("text-anchor")) for text in drawn.iter("text")]
     assert labels[-3:] == [("begin", "start"), ("middle", "middle"), ("end", "end")]
     assert labels[:2] == [("5.0", "end"), ("10.0", "end")]
-    scale = [one for one in drawn.iter("text") if one.get("class") == "scale"]
-    assert [float(one.get("x", "")) < 0 for one in scale] == [True, True], "beside the columns"
+    scale = [text for text in drawn.iter("text") if text.get("class") == "scale"]
+    assert [float(text.get("x", "")) < 0 for text in scale] == [True, True], "beside the columns"
     assert drawn.get("aria-label") == "what it is"
 
 
-def test_what_is_small_is_seen_and_a_line_lies_where_it_belongs() -> None:
+def test_a_small_column_is_visible_and_a_line_is_in_its_place() -> None:
     drawn = parsed(
         columns(
             [Column(1_000_000, "all"), Column(1, "one")],
@@ -48,15 +48,15 @@ def test_what_is_small_is_seen_and_a_line_lies_where_it_belongs() -> None:
             line=(500_000, "half"),
         )
     )
-    assert [one.get("height") for one in drawn.iter("rect")] == ["140.0", "1.5"]
-    [line] = [one for one in drawn.iter("line") if one.get("class") == "fair"]
+    assert [column.get("height") for column in drawn.iter("rect")] == ["140.0", "1.5"]
+    [line] = [drawn_line for drawn_line in drawn.iter("line") if drawn_line.get("class") == "fair"]
     assert line.get("y1") == "92.0"
 
 
 def test_bars_are_in_proportion_to_the_longest() -> None:
     drawn = parsed(bars([Bar(4, "a", "4"), Bar(1, "b", "1", True)], description="d"))
-    drawn_bars = [one for one in drawn.iter("rect") if one.get("class") != "track"]
-    assert [one.get("width") for one in drawn_bars] == ["100.00%", "25.00%"]
+    drawn_bars = [bar for bar in drawn.iter("rect") if bar.get("class") != "track"]
+    assert [bar.get("width") for bar in drawn_bars] == ["100.00%", "25.00%"]
     assert drawn.get("height") == "88"
 
 

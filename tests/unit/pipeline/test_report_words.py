@@ -14,7 +14,7 @@ from minibroker.pipeline.report_facts import (
     Slice,
     TopicFacts,
 )
-from minibroker.pipeline.report_words import Finding, findings, share
+from minibroker.pipeline.report_words import ReportSentence, findings, share
 
 NOON_MS = 1_790_000_000_000
 
@@ -29,8 +29,8 @@ def topic(*records: int, **fields: Any) -> TopicFacts:
     return TopicFacts("t", partitions, **fields)
 
 
-def said(one: TopicFacts) -> str:
-    return "\n".join(("! " if each.is_warning else "") + each.text for each in findings(one))
+def said(facts: TopicFacts) -> str:
+    return "\n".join(("! " if each.is_warning else "") + each.text for each in findings(facts))
 
 
 def test_a_skewed_topic_is_told_with_its_key() -> None:
@@ -49,9 +49,11 @@ def test_a_key_in_other_partitions_is_not_blamed() -> None:
 
 
 def test_skew_without_keys_is_not_blamed_on_keys() -> None:
-    one = topic(100, 900)
-    one = one._replace(partitions=(one.partitions[0], one.partitions[1]._replace(without_key=800)))
-    assert "have no key, so it was not the key that chose the partition" in said(one)
+    facts = topic(100, 900)
+    facts = facts._replace(
+        partitions=(facts.partitions[0], facts.partitions[1]._replace(without_key=800))
+    )
+    assert "have no key, so it was not the key that chose the partition" in said(facts)
 
 
 def test_an_even_topic_is_told_so_and_empty_partitions_are_not_passed_over() -> None:
@@ -63,25 +65,25 @@ def test_an_even_topic_is_told_so_and_empty_partitions_are_not_passed_over() -> 
 
 
 def test_few_records_or_one_partition_are_no_skew() -> None:
-    for one in (topic(9, 1), topic(5000)):
-        assert "Skewed" not in said(one)
-        assert "evenly" not in said(one)
-    assert findings(topic(0, 0)) == [Finding("It holds no records.")]
+    for facts in (topic(9, 1), topic(5000)):
+        assert "Skewed" not in said(facts)
+        assert "evenly" not in said(facts)
+    assert findings(topic(0, 0)) == [ReportSentence("It holds no records.")]
 
 
 def test_order_and_rates_are_told() -> None:
-    one = topic(
+    facts = topic(
         1000, slice_ms=2000, slices=(Slice(NOON_MS, 600, 1), Slice(NOON_MS + 98_000, 400, 1))
     )
-    assert "Timestamps never go back within a partition." in said(one)
+    assert "Timestamps never go back within a partition." in said(facts)
     assert (
         "On average 10 records/s; the busiest 2 s, from 2026-09-21 14:13:20, had 300 records/s."
-    ) in said(one)
-    late = one.partitions[0]._replace(out_of_order=5, most_behind_ms=61_000)
+    ) in said(facts)
+    late = facts.partitions[0]._replace(out_of_order=5, most_behind_ms=61_000)
     assert (
         "5 records (0.5 %) have an earlier timestamp than one before them in their partition, "
         "1 min 1 s at most."
-    ) in said(one._replace(partitions=(late,)))
+    ) in said(facts._replace(partitions=(late,)))
 
 
 def test_records_without_time_say_nothing_of_time() -> None:
@@ -89,13 +91,13 @@ def test_records_without_time_say_nothing_of_time() -> None:
 
 
 def test_keys_tombstones_and_gaps() -> None:
-    one = PartitionFacts(0, 200, 1, 0, 399, without_key=50, tombstones=2)
-    found = said(TopicFacts("t", (one,)))
+    facts = PartitionFacts(0, 200, 1, 0, 399, without_key=50, tombstones=2)
+    found = said(TopicFacts("t", (facts,)))
     assert "25 % of the records have no key." in found
     assert "2 records (1.0 %) are tombstones." in found
     assert "50 % of the offsets hold no record" in found
-    assert "No record has a key." in said(TopicFacts("t", (one._replace(without_key=200),)))
-    once = TopicFacts("t", (one,), keys=150, frequent_keys=(FrequentKey("a", 1, 0),))
+    assert "No record has a key." in said(TopicFacts("t", (facts._replace(without_key=200),)))
+    once = TopicFacts("t", (facts,), keys=150, frequent_keys=(FrequentKey("a", 1, 0),))
     assert "No key is in more than one record." in said(once)
     few = said(TopicFacts("t", (PartitionFacts(0, 20_000, 1, 0, 20_001, without_key=3),)))
     assert "Less than 0.1 % of the records have no key." in few
@@ -150,6 +152,6 @@ def test_groups_are_told() -> None:
 
 
 def test_share_is_times_the_fair_one() -> None:
-    one = topic(30, 10)
-    assert [share(each, one) for each in one.partitions] == [1.5, 0.5]
+    facts = topic(30, 10)
+    assert [share(each, facts) for each in facts.partitions] == [1.5, 0.5]
     assert share(PartitionFacts(0), topic(0)) == 0.0

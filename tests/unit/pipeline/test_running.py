@@ -63,7 +63,7 @@ def test_every_batch_is_told_once_and_summed_up() -> None:
     batches: list[Any] = []
     query = Query(told(0, 10), idle, last)
     outcome = Watch(query, batches.append).run(threading.Event())
-    assert [(one.number, one.rows, one.total_rows, one.lag) for one in batches] == [
+    assert [(batch.number, batch.rows, batch.total_rows, batch.lag) for batch in batches] == [
         (0, 10, 10, 5),
         (2, 20, 30, 5),
     ]

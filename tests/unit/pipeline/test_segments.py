@@ -52,14 +52,14 @@ def expected(directory: Path, *, committed_only: bool) -> list[tuple[Any, ...]]:
         waiting: dict[int, list[tuple[Any, ...]]] = {}
         for path in sorted((directory / f"made-{partition}").glob("*.log")):
             with LogFile(str(path)) as file:
-                for one in file.batches():
-                    header = one.header
+                for stored in file.batches():
+                    header = stored.header
                     if header.magic == 2 and header.is_control:
                         ended = waiting.pop(header.producer_id, [])
-                        is_commit = control_of(next(records_of(one))).name == "COMMIT"
+                        is_commit = control_of(next(records_of(stored))).name == "COMMIT"
                         rows += ended if is_commit or not committed_only else []
                         continue
-                    some = [row(record, partition, header) for record in records_of(one)]
+                    some = [row(record, partition, header) for record in records_of(stored)]
                     if header.magic == 2 and header.is_transactional:
                         waiting.setdefault(header.producer_id, []).extend(some)
                     else:
@@ -205,7 +205,7 @@ def test_topics_are_chosen_by_name_or_pattern(tmp_path: Path) -> None:
         topics(subscribe="one,zero,four")
 
 
-def test_what_is_appended_after_planning_is_not_taken_for_committed(tmp_path: Path) -> None:
+def test_records_appended_after_planning_are_not_taken_for_committed(tmp_path: Path) -> None:
     """A running broker: whether a transaction is open behind the planned end nobody looked at."""
     log = tmp_path / "a-0" / names.segment_file(0, names.LOG)
     log.parent.mkdir()

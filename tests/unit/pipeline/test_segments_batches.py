@@ -91,7 +91,7 @@ def test_a_torn_tail_has_a_row(tmp_path: Path) -> None:
     assert found[1]["records"] is None
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_part_is_named(tmp_path: Path) -> None:
     wrong = batch(payload=b"no gzip", attributes=1, count=1, last_offset_delta=0)
     with pytest.raises(PipelineError, match=r"\.log: gzip"):
         rows(tmp_path, wrong, unfold="true")

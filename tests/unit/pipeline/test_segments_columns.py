@@ -29,9 +29,9 @@ def decoded(path: Path, *parts: bytes | bytearray, include_headers: bool = True)
     path.write_bytes(b"".join(parts))
     file = SegmentFile(str(path))
     chunk: Chunk | LegacyChunk | None = None
-    for one in file.batches():
-        chunk = chunk or (Chunk() if one.header.magic == 2 else LegacyChunk())
-        chunk.add(one)
+    for stored in file.batches():
+        chunk = chunk or (Chunk() if stored.header.magic == 2 else LegacyChunk())
+        chunk.add(stored)
     assert file.defect is None
     assert chunk is not None
     columns = chunk.take_columns(include_headers=include_headers)
@@ -48,14 +48,14 @@ def rows(columns: Columns) -> list[tuple[Any, ...]]:
 def expected(records: list[Record], kind: int = 0) -> list[tuple[Any, ...]]:
     return [
         (
-            one.key,
-            one.value,
-            one.offset,
-            one.timestamp * 1000,
+            record.key,
+            record.value,
+            record.offset,
+            record.timestamp * 1000,
             kind,
-            [{"key": key, "value": value} for key, value in one.headers] or None,
+            [{"key": key, "value": value} for key, value in record.headers] or None,
         )
-        for one in records
+        for record in records
     ]
 
 
@@ -132,7 +132,7 @@ def test_messages_of_the_old_formats(tmp_path: Path, magic: int, codec: int) -> 
     data = build_message_set(records, magic=magic, codec=codec)
     found = rows(decoded(tmp_path / "a.log", data))
     if magic == 0:
-        assert found == expected([one._replace(timestamp=-1) for one in records], -1)
+        assert found == expected([record._replace(timestamp=-1) for record in records], -1)
     else:
         assert found == expected(records)
 
@@ -188,7 +188,7 @@ def test_random_bytes_in_a_sound_batch_are_columns_or_refused(tmp_path: Path) ->
         pa.table(found).validate(full=True)
 
 
-def test_what_does_not_unfold_is_refused(tmp_path: Path) -> None:
+def test_a_batch_that_does_not_decompress_is_refused(tmp_path: Path) -> None:
     data = batch(payload=b"no gzip", attributes=1 | APPEND_TIME, count=1, last_offset_delta=0)
     with pytest.raises(CorruptionError, match="gzip"):
         decoded(tmp_path / "a.log", data)

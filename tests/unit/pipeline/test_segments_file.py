@@ -27,7 +27,9 @@ def written(path: Path, *parts: bytes) -> SegmentFile:
 
 def test_every_batch_is_found_whatever_the_window_cuts(tmp_path: Path) -> None:
     file = written(tmp_path / "a.log", *BATCHES)
-    found = [(one.position, one.header.base_offset, bytes(one.content)) for one in file.batches()]
+    found = [
+        (batch.position, batch.header.base_offset, bytes(batch.content)) for batch in file.batches()
+    ]
     assert [content for _, _, content in found] == BATCHES
     assert [offset for _, offset, _ in found] == [0, 2, 7]
     assert [position for position, _, _ in found] == [
@@ -42,7 +44,7 @@ def test_every_batch_is_found_whatever_the_window_cuts(tmp_path: Path) -> None:
 def test_messages_of_the_oldest_format_are_found(tmp_path: Path) -> None:
     data = plain(b"x", None, b"", magic=0)
     file = written(tmp_path / "a.log", data)
-    assert [one.header.base_offset for one in file.batches()] == [0, 1, 2]
+    assert [batch.header.base_offset for batch in file.batches()] == [0, 1, 2]
     assert file.defect is None
 
 
@@ -73,11 +75,11 @@ def test_a_cut_batch_at_the_end_is_told(tmp_path: Path, left: int) -> None:
         (b"\x00" * 8 + b"\x7f\xff\xff\xff" + b"\x00" * 4 + b"\x02" + b"\x00" * 90, "is cut"),
     ],
 )
-def test_what_is_no_batch_ends_the_walk_and_is_told(
+def test_bytes_that_are_no_batch_end_the_walk_and_are_reported(
     tmp_path: Path, tail: bytes, reason: str
 ) -> None:
     file = written(tmp_path / "a.log", BATCHES[0], tail, BATCHES[2])
-    assert [one.header.base_offset for one in file.batches()] == [0]
+    assert [batch.header.base_offset for batch in file.batches()] == [0]
     assert file.defect is not None
     assert reason in file.defect.reason
     assert file.defect.position == len(BATCHES[0])

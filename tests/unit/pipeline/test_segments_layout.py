@@ -1,4 +1,4 @@
-"""Which segments are read, and from where to where: names, checkpoints, interrupted compaction."""
+"""The segments to read, and their ranges: names, checkpoints, interrupted compaction."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def plan(*paths: Path, end: bool = False) -> list[tuple[str, int, int, int, bool
         find_partitions([str(path) for path in paths]), tell_aborted=False, leave_out_open=end
     )
     return [
-        (one.topic, one.partition, one.base_offset, one.start_offset, one.is_newest)
-        for one in tasks
+        (task.topic, task.partition, task.base_offset, task.start_offset, task.is_newest)
+        for task in tasks
     ]
 
 
@@ -46,16 +46,16 @@ def test_one_task_for_each_segment_in_order(tmp_path: Path) -> None:
 
 
 def test_a_partition_without_a_record_is_one(tmp_path: Path) -> None:
-    """As it is from when it was made until its first record."""
+    """A partition is like this from its creation until its first record."""
     segment(tmp_path, "a-0", 0)
     (tmp_path / "a-1").mkdir()
     (tmp_path / "a-1" / names.PARTITION_METADATA).touch()
     for path, numbers in ((tmp_path, [0, 1]), (tmp_path / "a-1", [1])):
-        assert [one.partition for one in find_partitions([str(path)])] == numbers
+        assert [partition.partition for partition in find_partitions([str(path)])] == numbers
     assert plan(tmp_path, end=True) == [("a", 0, 0, 0, True)]
 
 
-def test_what_is_no_partition_or_on_its_way_is_left(tmp_path: Path) -> None:
+def test_other_directories_and_moving_partitions_are_left_out(tmp_path: Path) -> None:
     segment(tmp_path, "a-0", 0)
     segment(tmp_path, f"a-1.{'0' * 32}-delete", 0)
     segment(tmp_path, f"a-2.{'0' * 32}-future", 0)

@@ -1,4 +1,4 @@
-"""What is committed, found from files: indexes, snapshots, and the batches behind them."""
+"""Committed records, found from files: indexes, snapshots, and the batches behind them."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def segment(directory: Path, base_offset: int, *batches: bytearray) -> tuple[int
 
 def snapshot(directory: Path, offset: int, *batches: bytearray) -> Path:
     state = ProducerState("a-0")
-    for one in batches:
-        state.append(read_header(one), "replication")
+    for batch in batches:
+        state.append(read_header(batch), "replication")
     path = directory / names.segment_file(offset, names.SNAPSHOT)
     path.write_bytes(state.to_snapshot())
     return path
@@ -91,7 +91,7 @@ def test_a_damaged_snapshot_and_one_beyond_the_newest_segment_are_passed_by(
     damaged.write_bytes(damaged.read_bytes()[:-1])
     found = read_transactions(str(tmp_path), [first, newest])
     assert found == ((), None, 2)
-    assert "is passed by" in caplog.text
+    assert "is ignored" in caplog.text
 
 
 def test_the_index_tells_of_segments_that_are_not_walked(tmp_path: Path) -> None:

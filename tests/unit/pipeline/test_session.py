@@ -1,4 +1,4 @@
-"""What happens before Spark starts: Java is looked for, the package is made ready to travel."""
+"""Work before Spark starts: the search for Java, and the zip file of the package."""
 
 from __future__ import annotations
 

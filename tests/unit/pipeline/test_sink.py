@@ -32,11 +32,11 @@ def test_options_and_columns_are_checked_in_the_driver() -> None:
 
 
 def test_two_jobs_have_two_names_and_every_task_of_one_has_the_same() -> None:
-    one, other = (sink.batch_writer(OPTIONS, VALUE, overwrite=False) for _ in range(2))
-    copy = pickle.loads(pickle.dumps(one))
+    writer, other = (sink.batch_writer(OPTIONS, VALUE, overwrite=False) for _ in range(2))
+    copy = pickle.loads(pickle.dumps(writer))
 
-    assert vars(copy) == vars(one)
-    assert vars(one) != vars(other)
+    assert vars(copy) == vars(writer)
+    assert vars(writer) != vars(other)
 
 
 def test_rows_are_written_by_tasks() -> None:

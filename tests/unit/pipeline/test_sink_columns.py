@@ -93,7 +93,7 @@ def test_rows_that_cannot_be_written_are_told(column: dict[str, Any], sentence: 
 
 
 @pytest.mark.parametrize("schema", [RECORD, RECORD_WITH_HEADERS, ARCHIVE])
-def test_what_the_sources_read_can_be_written(schema: StructType) -> None:
+def test_rows_of_the_sources_can_be_written(schema: StructType) -> None:
     check_columns(schema, None)
 
 

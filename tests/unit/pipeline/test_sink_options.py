@@ -10,7 +10,7 @@ from minibroker.pipeline.sink_options import DEFAULTS, parse_options
 BROKERS = {"kafka.bootstrap.servers": "localhost:9092"}
 
 
-def test_what_is_not_said_has_a_default() -> None:
+def test_missing_options_have_a_default() -> None:
     options = parse_options(BROKERS)
 
     assert options.brokers == "localhost:9092"
@@ -48,6 +48,6 @@ def test_names_are_as_given() -> None:
         ({**BROKERS, "tasks": "many"}, "'many' and has to be a number"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(given: dict[str, str], sentence: str) -> None:
+def test_a_wrong_option_is_refused_in_a_sentence(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(PipelineError, match=sentence):
         parse_options(given)

@@ -1,4 +1,4 @@
-"""What the sinks refuse before Spark is asked; what they write is in tests/pipeline."""
+"""Refusals of the sinks before Spark starts; tests/pipeline tests their output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minibroker.pipeline.errors import PipelineError
 
 
 class Frame:
-    """As much of a DataFrame as is looked at."""
+    """The part of a DataFrame that is used."""
 
     columns = ("id",)
     schema = StructType([StructField("id", LongType())])

@@ -31,7 +31,7 @@ class ToldTopics:
 
     def latest(self, partitions: list[TopicPartition], *, known: Offsets) -> Offsets:
         assert not known
-        return {one: self.ends[one] for one in partitions}
+        return {partition: self.ends[partition] for partition in partitions}
 
     def at(
         self, bound: Bound, partitions: list[TopicPartition], *, side: str, where_none: int
@@ -40,7 +40,7 @@ class ToldTopics:
         if bound.offsets is not None:
             return dict(bound.offsets)
         places = self.begins if bound.everywhere == EARLIEST else self.ends
-        return {one: places[one] for one in partitions}
+        return {partition: places[partition] for partition in partitions}
 
 
 def plan(monkeypatch: pytest.MonkeyPatch, **more: str) -> list[OffsetRange]:
@@ -54,8 +54,8 @@ def test_each_partition_with_anything_in_it_is_a_task(monkeypatch: pytest.Monkey
 
 
 def test_tasks_are_as_many_and_as_small_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [one.size for one in plan(monkeypatch, minPartitions="3")] == [3, 3, 4]
-    assert [one.size for one in plan(monkeypatch, maxRecordsPerPartition="6")] == [5, 5]
+    assert [span.size for span in plan(monkeypatch, minPartitions="3")] == [3, 3, 4]
+    assert [span.size for span in plan(monkeypatch, maxRecordsPerPartition="6")] == [5, 5]
 
 
 def test_bounds_that_are_not_there_are_told_or_brought_back(

@@ -21,7 +21,7 @@ A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 
 
 class ToldTopics:
-    """What there is, as a test sets it."""
+    """Topics that a test sets."""
 
     def __init__(self, ends: Offsets) -> None:
         self.begins: Offsets = {}
@@ -35,13 +35,13 @@ class ToldTopics:
         return sorted(self.ends)
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        return {one: self.begins.get(one, 0) for one in partitions}
+        return {partition: self.begins.get(partition, 0) for partition in partitions}
 
     def latest(
         self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
     ) -> Offsets:
         assert known is not None
-        return {one: self.ends[one] for one in partitions}
+        return {partition: self.ends[partition] for partition in partitions}
 
 
 def stream(topics: ToldTopics, **more: str) -> StreamReader:
@@ -121,7 +121,7 @@ def test_a_newcomer_that_lost_its_first_records_is_data_loss() -> None:
 @pytest.mark.parametrize(
     ("ends", "sentence"), [({A: 3}, "a-0 went back from offset 5 to 3"), ({B: 1}, "a-0 .* gone")]
 )
-def test_what_is_lost_stops_the_stream_unless_it_may(ends: Offsets, sentence: str) -> None:
+def test_lost_records_stop_the_stream_unless_allowed(ends: Offsets, sentence: str) -> None:
     with pytest.raises(PipelineError, match=sentence):
         stream(ToldTopics(ends)).latestOffset({"a": {"0": 5}}, ReadAllAvailable())
     tolerant = stream(ToldTopics(ends), failOnDataLoss="false")

@@ -1,4 +1,4 @@
-"""What a person is told when Kafka refuses a transaction; how they go is in tests/pipeline."""
+"""Sentences for users when Kafka refuses a transaction; tests/pipeline runs transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many connections a second."""
+"""Limits of new connections per second."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_its_own_limit_stands_over_the_default(rates: ConnectionRates) -> None:
     assert [rates.address_delay_ms("10.0.0.1", NOW_MS) for _ in range(50)] == [0] * 50
 
 
-def test_the_broker_waits_and_counts_what_waited(rates: ConnectionRates) -> None:
+def test_the_broker_waits_and_counts_the_wait(rates: ConnectionRates) -> None:
     delays = [rates.broker_delay_ms(1, NOW_MS) for _ in range(11)]
     assert delays == [0] * 10 + [1000]
     rates.unrecord_broker(1, NOW_MS)

@@ -21,7 +21,7 @@ TAGS = [("u", "c"), ("u", "c"), ("u", ""), ("u", "c"), ("u", "c"), ("u", ""), ("
 
 
 @pytest.mark.parametrize("first", range(8))
-def test_Q2_the_first_scope_that_has_a_limit_decides(first: int) -> None:
+def test_the_first_scope_that_has_a_limit_decides(first: int) -> None:
     limits = Limits()
     for place in range(7, first - 1, -1):
         limits.set(*SCOPES[place], float(place))
@@ -30,7 +30,7 @@ def test_Q2_the_first_scope_that_has_a_limit_decides(first: int) -> None:
     assert limits.limit(tags) == float(first)
 
 
-def test_Q2_worked_example() -> None:
+def test_worked_example() -> None:
     limits = Limits()
     limits.set("good-user", None, 100e6)
     limits.set("good-user", "producer-1", 50e6)
@@ -39,13 +39,13 @@ def test_Q2_worked_example() -> None:
     assert limits.limit(limits.tags("other", "producer-1")) is None
 
 
-def test_Q3_without_limits_nobody_has_one() -> None:
+def test_without_limits_nobody_has_one() -> None:
     limits = Limits()
     assert not limits
     assert limits.limit(limits.tags("u", "c")) is None
 
 
-def test_Q3_all_client_ids_of_a_user_share_its_limit_and_pairs_do_not() -> None:
+def test_all_client_ids_of_a_user_share_its_limit_and_pairs_do_not() -> None:
     limits = Limits()
     limits.set("u", None, 1.0)
     assert limits.tags("u", "a") == limits.tags("u", "b") == ("u", "")

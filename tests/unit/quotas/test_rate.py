@@ -37,7 +37,7 @@ def test_the_span_grows_to_the_windows_looked_at_and_no_further() -> None:
     assert measured(rate, 29_500) == (pytest.approx(1100 / 10.5), 10_500)
 
 
-def test_what_is_older_than_all_windows_is_forgotten() -> None:
+def test_samples_older_than_all_windows_are_forgotten() -> None:
     rate = recorded((0, 5000))
     assert measured(rate, 10_999)[0] > 0
     assert measured(rate, 11_000) == (0.0, 10_000)
@@ -69,7 +69,7 @@ def test_one_window_of_no_length_is_a_millisecond() -> None:
         (1.0, 0.0, DELAY_MS_MAX),
     ],
 )
-def test_Q4_the_delay_is_what_brings_the_rate_down_to_the_limit(
+def test_the_delay_is_what_brings_the_rate_down_to_the_limit(
     rate: float, limit: float, delay: int
 ) -> None:
     assert delay_ms(rate, limit, 10_000) == delay

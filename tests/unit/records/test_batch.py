@@ -37,7 +37,7 @@ def with_length(data: bytes, length: int) -> bytes:
     return data[:8] + struct.pack(">i", length) + data[12:]
 
 
-def test_F1_every_field_of_the_header() -> None:
+def test_every_field_of_the_header() -> None:
     data = batch(
         b"one",
         b"two",
@@ -164,7 +164,7 @@ def test_assigned_offset_and_epoch_leave_the_crc_valid() -> None:
     assert crc_is_valid(data, 2, header.size_bytes)
 
 
-def test_T3_append_time_sets_flag_time_and_crc() -> None:
+def test_append_time_sets_flag_time_and_crc() -> None:
     data = memoryview(bytearray(b"--" + batch(b"x", b"y", producer_id=5, sequence=1)))
     set_append_time(data, 2, 123_456)
     header = read_header(data, 2)
@@ -192,7 +192,7 @@ def test_every_flipped_byte_behind_the_crc_is_noticed() -> None:
     assert crc_is_valid(data, 0, len(data))
 
 
-def test_P4_sequences_wrap() -> None:
+def test_sequences_wrap() -> None:
     assert add_to_sequence(5, 3) == 8
     assert add_to_sequence(SEQUENCE_MAX, 0) == SEQUENCE_MAX
     assert add_to_sequence(SEQUENCE_MAX, 1) == 0

@@ -62,7 +62,7 @@ def test_crc_and_size_with_every_codec(codec: str) -> None:
     assert crc_is_valid(built, 0, len(built))
 
 
-def test_what_cannot_be_built() -> None:
+def test_records_that_cannot_be_built() -> None:
     with pytest.raises(ValueError, match="at least one record"):
         build_batch([])
     with pytest.raises(ValueError, match="'brotli' is unknown, expected one of none, gzip"):

@@ -1,4 +1,4 @@
-"""Down-conversion: what an old consumer gets of newer records (O4, O5)."""
+"""Down-conversion: what an old consumer gets of newer records."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def expected(magic: int, append_time: int | None = None) -> list[object]:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
 @pytest.mark.parametrize("append_time", [None, TIMESTAMP + 7])
-def test_O5_records_of_format_2_for_old_consumers(
+def test_records_of_format_2_for_old_consumers(
     codec: str, magic: int, append_time: int | None
 ) -> None:
     converted = down_convert(stored(codec, append_time), magic, 0)
@@ -66,12 +66,12 @@ def test_the_short_way_equals_the_long_one() -> None:
         assert bytes(down_convert(stored(), magic, 0)) == bytes(built)
 
 
-def test_O4_plain_records_below_the_offset_stay_away() -> None:
+def test_plain_records_below_the_offset_stay_away() -> None:
     assert [r[0] for r in seen(down_convert(stored(), 1, 102))] == [105, 300]
     assert [r[0] for r in seen(down_convert(stored("gzip"), 1, 102))] == [100, 101, 105, 300]
 
 
-def test_O5_what_is_old_enough_goes_as_it_is() -> None:
+def test_batches_in_an_old_format_are_sent_unchanged() -> None:
     old = plain(b"a", b"b") + wrapper(GZIP, plain(b"c", b"d"), offset=3)
     assert is_readable_as(memoryview(old), 1)
     assert not is_readable_as(memoryview(old), 0)
@@ -87,7 +87,7 @@ def test_O5_what_is_old_enough_goes_as_it_is() -> None:
     assert [m.offset for m in parse(bytes(mixed))] == [0, 1, 3, 100, 101, 105]
 
 
-def test_O5_from_format_1_to_0() -> None:
+def test_from_format_1_to_0() -> None:
     old = plain(b"a", b"b") + wrapper(GZIP, plain(b"c", b"d"), offset=3)
     converted = down_convert(memoryview(old), 0, 0)
     assert [(offset, value) for offset, _, _, value in seen(converted)] == [
@@ -99,14 +99,14 @@ def test_O5_from_format_1_to_0() -> None:
     assert {m.magic for m in parse(bytes(converted))} == {0}
 
 
-def test_an_answer_is_bounded_by_what_was_fetched() -> None:
+def test_an_answer_is_bounded_by_the_fetched_bytes() -> None:
     small = [Record(0, TIMESTAMP, None, b"") for _ in range(100)]
-    one = bytes(build_batch(small))
-    first = len(down_convert(memoryview(one), 1, 0))
-    assert first > 3 * len(one)
-    converted = down_convert(memoryview(one * 3), 1, 0)
-    assert len(converted) == max(3 * len(one), first)
-    assert len(down_convert(memoryview(one * 9), 1, 0)) == 9 * len(one)
+    single = bytes(build_batch(small))
+    first = len(down_convert(memoryview(single), 1, 0))
+    assert first > 3 * len(single)
+    converted = down_convert(memoryview(single * 3), 1, 0)
+    assert len(converted) == max(3 * len(single), first)
+    assert len(down_convert(memoryview(single * 9), 1, 0)) == 9 * len(single)
 
 
 def test_the_first_batch_is_whole_and_a_cut_one_ends_the_walk() -> None:
@@ -148,5 +148,5 @@ def test_records_that_lie() -> None:
 
 def test_any_format_is_read() -> None:
     assert read_records(stored(), 0, read_header(stored())) == RECORDS
-    one = message(b"v", offset=4)
-    assert read_records(one, 0, read_header(one)) == [Record(4, TIMESTAMP, b"k", b"v")]
+    single = message(b"v", offset=4)
+    assert read_records(single, 0, read_header(single)) == [Record(4, TIMESTAMP, b"k", b"v")]

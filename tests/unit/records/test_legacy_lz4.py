@@ -40,7 +40,7 @@ def test_more_bytes_are_another_algorithm() -> None:
 
 
 @pytest.mark.parametrize("with_size", [False, True])
-def test_T1_a_frame_goes_there_and_back(with_size: bool) -> None:
+def test_a_frame_goes_there_and_back(with_size: bool) -> None:
     sound = frame(with_size=with_size)
     broken = to_broken(sound)
     assert broken != sound
@@ -51,6 +51,6 @@ def test_T1_a_frame_goes_there_and_back(with_size: bool) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x04\x22\x4d", b"not a frame", frame(with_size=True)[:12]])
-def test_what_is_no_frame(data: bytes) -> None:
+def test_malformed_frames(data: bytes) -> None:
     with pytest.raises(CorruptionError, match="frame header"):
         to_sound(data)

@@ -43,7 +43,7 @@ def records(*, first: int = 10, magic: int = 1) -> list[Record]:
     ]
 
 
-def test_T1_a_plain_message_of_format_1() -> None:
+def test_a_plain_message_of_format_1() -> None:
     data = message(b"value", b"key", offset=7, timestamp=TIMESTAMP)
     header = read_header(data)
     assert (header.base_offset, header.size_bytes, header.magic) == (7, len(data), 1)
@@ -57,7 +57,7 @@ def test_a_plain_message_of_format_0_has_no_time() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_O2_inner_offsets_of_format_0_are_absolute(codec: int) -> None:
+def test_inner_offsets_of_format_0_are_absolute(codec: int) -> None:
     inner = b"".join(message(b"v", magic=0, offset=offset) for offset in (8, 9, 10))
     found = decode_message(wrapper(codec, inner, magic=0, offset=10))
     assert [record.offset for record in found] == [8, 9, 10]
@@ -65,7 +65,7 @@ def test_O2_inner_offsets_of_format_0_are_absolute(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_O3_inner_offsets_of_format_1_are_relative(codec: int) -> None:
+def test_inner_offsets_of_format_1_are_relative(codec: int) -> None:
     found = decode_message(wrapper(codec, plain(b"a", b"b", b"c"), offset=10))
     assert [record.offset for record in found] == [8, 9, 10]
     assert [record.timestamp - TIMESTAMP for record in found] == [2, 3, 4]
@@ -77,7 +77,7 @@ def test_a_wrapper_at_offset_0_begins_at_0() -> None:
     assert [record.offset for record in found] == [0, 1]
 
 
-def test_T1_a_wrapper_lends_its_append_time() -> None:
+def test_a_wrapper_lends_its_append_time() -> None:
     data = wrapper(GZIP, plain(b"a", b"b"), offset=1, timestamp=99, attributes=APPEND_TIME)
     assert {record.timestamp for record in decode_message(data)} == {99}
 
@@ -98,7 +98,7 @@ def test_T1_a_wrapper_lends_its_append_time() -> None:
         (wrapper(GZIP, bytes(30)), CorruptionError),
     ],
 )
-def test_what_cannot_be_read(data: bytes, error: type[Exception]) -> None:
+def test_malformed_message_sets(data: bytes, error: type[Exception]) -> None:
     with pytest.raises(CorruptionError) as raised:
         decode_message(data, check_inner_crc=True)
     assert type(raised.value) is error
@@ -120,7 +120,7 @@ def test_a_bomb_is_not_unfolded() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_O6_plain_messages_keep_or_get_offsets(magic: int) -> None:
+def test_plain_messages_keep_or_get_offsets(magic: int) -> None:
     kept = parse(bytes(build_message_set(records(magic=magic), magic=magic)))
     assert [m.offset for m in kept] == [10, 11, 12, 13]
     assert [m.value for m in kept] == list(VALUES)
@@ -132,7 +132,7 @@ def test_O6_plain_messages_keep_or_get_offsets(magic: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", CODECS)
-def test_O2_O3_wrappers_are_what_a_foreign_codec_reads(codec: int, magic: int) -> None:
+def test_a_foreign_codec_reads_the_wrappers(codec: int, magic: int) -> None:
     built = bytes(build_message_set(records(), magic=magic, codec=codec))
     [outer] = parse(built)
     assert (outer.offset, outer.key, outer.attributes) == (13, None, codec)
@@ -162,7 +162,7 @@ def test_append_time_is_in_wrapper_and_inner_messages() -> None:
         ([records()[1], records()[0]], 0),
     ],
 )
-def test_what_the_format_cannot_say(given: list[Record], codec: int) -> None:
+def test_records_that_the_format_cannot_hold(given: list[Record], codec: int) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         build_message_set(given, magic=1, codec=codec)
 

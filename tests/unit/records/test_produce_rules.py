@@ -1,4 +1,4 @@
-"""What each Produce version may carry."""
+"""The records that each Produce version may carry."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.records.batch import read_produced_header
 from minibroker.records.produce_rules import (
     InvalidRecordsError,
     RecordError,
@@ -19,9 +20,11 @@ ZSTD = 4
 
 
 def code_of(records: bytes | None, version: int) -> ErrorCode:
-    """What Produce `version` answers to `records`."""
+    """Return the error code of Produce `version` for `records`."""
     try:
-        check_produce_version(None if records is None else memoryview(records), version)
+        view = None if records is None else memoryview(records)
+        header = None if view is None else read_produced_header(view)
+        check_produce_version(view, header, version)
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE
@@ -32,7 +35,7 @@ def with_length(length: int) -> bytes:
 
 
 @pytest.mark.parametrize("version", [0, 2, 3, 6, 7, 13])
-def test_one_batch_is_what_every_version_carries(version: int) -> None:
+def test_every_version_carries_one_batch(version: int) -> None:
     assert code_of(batch(b"x"), version) == ErrorCode.NONE
 
 

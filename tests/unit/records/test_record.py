@@ -94,7 +94,7 @@ def test_offsets_start_at_the_base_offset() -> None:
     assert [record.offset for record in decode_records(data)] == [100, 101, 102]
 
 
-def test_T3_append_time_is_the_time_of_every_record() -> None:
+def test_append_time_is_the_time_of_every_record() -> None:
     data = batch(
         Item(b"a"), Item(b"b", timestamp_ms=TIMESTAMP + 5), attributes=APPEND_TIME, timestamp_ms=7
     )
@@ -107,7 +107,7 @@ def test_timestamps_may_span_the_whole_range() -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_aiokafka_writes_what_we_read(codec: str) -> None:
+def test_aiokafka_batches_are_read(codec: str) -> None:
     number = ("none", "gzip", "snappy", "lz4", "zstd").index(codec)
     builder = AiokafkaBuilder(
         magic=2,
@@ -126,7 +126,7 @@ def test_aiokafka_writes_what_we_read(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_aiokafka_reads_what_we_write(codec: str) -> None:
+def test_aiokafka_reads_our_batches(codec: str) -> None:
     found = AiokafkaBatch(bytes(build_batch(RECORDS, codec=codec)))
     assert found.validate_crc()
     assert [

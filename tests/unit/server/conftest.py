@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
+from minibroker.handlers import create_topics
 from tests.support.in_process import InProcessBroker
+from tests.unit.server.gate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -34,3 +36,11 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[InProce
     yield start
     for broker in running:
         await broker.stop()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """Stands for the handler of CreateTopics."""
+    gate = Gate()
+    monkeypatch.setattr(create_topics, "handle", gate.handle)
+    return gate

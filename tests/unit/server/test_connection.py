@@ -1,571 +1,270 @@
-"""Frames, order, back-pressure and the end of one connection, as a peer on a socket sees them."""
+"""The protocol of a connection as pure code: its states, its frames, what is read and sent."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
-import socket
 from struct import pack
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, StorageError
-from minibroker.handlers import api_versions, create_topics
-from minibroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from minibroker.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
+from minibroker.errors import ProtocolError
+from minibroker.server.connection import (
+    JOIN_BYTES_MAX,
+    TRANSITIONS,
+    Connection,
+    ConnectionState,
+    Event,
+    TransitionError,
 )
-from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from minibroker.protocol.messages.metadata import MetadataRequest
-from minibroker.protocol.messages.produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    TopicProduceData,
-)
-from minibroker.server import connection as connection_module
-from minibroker.server.receive_buffer import BUFFER_BYTES
-from minibroker.storage.partition_log import PartitionLog
-from tests.support.in_process import TIMEOUT_S, batch_of, request_frame
+from minibroker.server.request_memory import BUFFER_BYTES, RequestMemory
+from tests.support.receive_buffers import receive
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from minibroker.server.connection import Connection
-    from tests.support.in_process import InProcessBroker
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
-
-VERSIONS = ApiVersionsRequest(client_software_name="t", client_software_version="1")
-VERSIONS_KEY = 18
-
-
-def metadata_frame(correlation_id: int) -> bytes:
-    return request_frame(MetadataRequest(topics=[]), 9, correlation_id)
-
-
-def produce(topic: str, *values: bytes, acks: int = -1, index: int = 0) -> ProduceRequest:
-    data = PartitionProduceData(index=index, records=batch_of(*values))
-    return ProduceRequest(
-        acks=acks, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
-    )
-
-
-def fetch(topic: str, offset: int = 0, *, max_wait_ms: int = 0, min_bytes: int = 1) -> FetchRequest:
-    part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=50_000_000)
-    return FetchRequest(
-        max_wait_ms=max_wait_ms,
-        min_bytes=min_bytes,
-        max_bytes=50_000_000,
-        session_epoch=-1,
-        topics=[FetchTopic(topic=topic, partitions=[part])],
-    )
+REQUEST_BYTES_MAX = 1_000_000
+MEMORY_BYTES = 400_000
+ENDINGS = {
+    (ConnectionState.AUTHENTICATING, Event.STOP): ConnectionState.DRAINED,
+    (ConnectionState.OPEN, Event.STOP): ConnectionState.DRAINED,
+    (ConnectionState.WAITING, Event.STOP): ConnectionState.DRAINING,
+    (ConnectionState.FLUSHING, Event.STOP): ConnectionState.DRAINING,
+    (ConnectionState.THROTTLED, Event.STOP): ConnectionState.DRAINED,
+    (ConnectionState.DRAINING, Event.STOP): ConnectionState.DRAINING,
+    (ConnectionState.DRAINED, Event.STOP): ConnectionState.DRAINED,
+    (ConnectionState.CLOSED, Event.STOP): ConnectionState.CLOSED,
+    **{(state, Event.CLOSE): ConnectionState.CLOSED for state in ConnectionState},
+}
+ALLOWED = {
+    (ConnectionState.AUTHENTICATING, Event.AUTHENTICATED): ConnectionState.OPEN,
+    (ConnectionState.OPEN, Event.WAIT): ConnectionState.WAITING,
+    (ConnectionState.OPEN, Event.HOLD): ConnectionState.FLUSHING,
+    (ConnectionState.OPEN, Event.THROTTLE): ConnectionState.THROTTLED,
+    (ConnectionState.WAITING, Event.ANSWER): ConnectionState.OPEN,
+    (ConnectionState.FLUSHING, Event.FLUSHED): ConnectionState.OPEN,
+    (ConnectionState.THROTTLED, Event.RESUME): ConnectionState.OPEN,
+    (ConnectionState.DRAINING, Event.ANSWER): ConnectionState.DRAINED,
+    (ConnectionState.DRAINING, Event.FLUSHED): ConnectionState.DRAINED,
+    (ConnectionState.DRAINED, Event.WAIT): ConnectionState.DRAINING,
+    (ConnectionState.DRAINED, Event.HOLD): ConnectionState.DRAINING,
+    (ConnectionState.DRAINED, Event.THROTTLE): ConnectionState.DRAINED,
+    (ConnectionState.CLOSED, Event.ANSWER): ConnectionState.CLOSED,
+    (ConnectionState.CLOSED, Event.HOLD): ConnectionState.CLOSED,
+    (ConnectionState.CLOSED, Event.FLUSHED): ConnectionState.CLOSED,
+    **ENDINGS,
+}
+"""Written once more, by hand: what `TRANSITIONS` must say."""
+EVERY = [(state, event) for state in ConnectionState for event in Event]
 
 
-def only_connection(running: InProcessBroker) -> Connection:
-    (connection,) = running.server.connections
+def connection_in(state: ConnectionState) -> Connection:
+    memory = RequestMemory(MEMORY_BYTES, lambda call: call())
+    connection = Connection(REQUEST_BYTES_MAX, memory, lambda: None)
+    connection.state = state
     return connection
 
 
-def filled_of(running: InProcessBroker) -> int:
-    """Bytes of all connections that no request has taken yet."""
-    return sum(connection._received.filled for connection in running.server.connections)
+def open_connection() -> Connection:
+    return connection_in(ConnectionState.OPEN)
 
 
-async def eventually(condition: Callable[[], Any]) -> None:
-    """Let the loop go on until `condition` holds."""
-    async with asyncio.timeout(TIMEOUT_S):
-        while not condition():  # noqa: ASYNC110  what the loop does next is not an event of ours
-            await asyncio.sleep(0)
+def request(api_key: int, body: bytes = b"") -> bytes:
+    frame = pack(">hh", api_key, 0) + body
+    return pack(">i", len(frame)) + frame
 
 
-# Frames.
-
-
-@pytest.mark.parametrize("step", [1, 3, 7, 4096])
-async def test_requests_are_answered_however_their_bytes_arrive(serve: Serve, step: int) -> None:
-    running = await serve()
-    sent = b"".join(metadata_frame(number) for number in (1, 2, 3))
-    async with await running.connect() as client:
-        for start in range(0, len(sent), step):
-            client.writer.write(sent[start : start + step])
-            await client.writer.drain()
-            await asyncio.sleep(0)
-        for number in (1, 2, 3):
-            client.expect(3, 9, number)
-            assert (await client.receive()).brokers[0].node_id == 0
-
-
-async def test_bytes_of_the_next_frame_wait_for_their_rest(serve: Serve) -> None:
-    running = await serve()
-    whole, next_one = metadata_frame(1), metadata_frame(2)
-    async with await running.connect() as client:
-        client.writer.write(whole + next_one[:9])
-        client.expect(3, 9, 1)
-        await client.receive()
-        client.writer.write(next_one[9:])
-        client.expect(3, 9, 2)
-        await client.receive()
-
-
-async def test_a_frame_of_several_megabytes_works_and_its_buffer_is_given_back(
-    serve: Serve,
-) -> None:
-    running = await serve(**{"message.max.bytes": "8000000"})
-    await running.create_topic("large")
-    value = bytes(5_000_000)
-    async with await running.connect() as client:
-        answer = await client.call(produce("large", value), 9)
-        assert answer.responses[0].partition_responses[0].error_code == 0
-        received = only_connection(running)._received
-        assert received.size_bytes == BUFFER_BYTES
-        read = await client.call(fetch("large"), 11)
-        assert bytes(read.responses[0].partitions[0].records).endswith(value[:100] + b"\0")
+# States.
 
 
 @pytest.mark.parametrize(
-    ("size", "reason"),
-    [
-        (-1, "request size -1 bytes"),
-        (-(2**31), "request size -2147483648 bytes"),
-        (2**31 - 1, "request size 2147483647 bytes"),
-        (1_000_001, "socket.request.max.bytes"),
-    ],
+    ("state", "event"), [pair for pair in EVERY if pair in ALLOWED], ids=lambda value: value.name
 )
-async def test_a_size_beyond_the_limits_ends_the_connection_and_no_other(
-    serve: Serve, caplog: pytest.LogCaptureFixture, size: int, reason: str
-) -> None:
-    running = await serve(**{"socket.request.max.bytes": "1000000"})
-    async with await running.connect() as other, await running.connect() as client:
-        client.writer.write(metadata_frame(1) + pack(">i", size))
-        client.expect(3, 9, 1)
-        await client.receive()
-        assert await client.is_closed_by_broker()
-        (record,) = [r for r in caplog.records if r.levelno == logging.WARNING]
-        host, port = client.writer.get_extra_info("sockname")[:2]
-        assert f"{host}:{port}" in record.getMessage()
-        assert reason in record.getMessage()
-        await other.call(MetadataRequest(topics=[]), 9)
-    assert running.broker.services.metrics.malformed_requests == 1
+def test_an_event_leads_to_one_state(state: ConnectionState, event: Event) -> None:
+    connection = connection_in(state)
+    connection.apply(event)
+    assert connection.state is ALLOWED[state, event]
 
 
 @pytest.mark.parametrize(
-    ("frame", "reason"),
-    [
-        (b"", "holds no request header"),
-        (b"\0", "holds no request header"),
-        (pack(">hhih", 999, 0, 1, -1), "no API has key 999"),
-        (pack(">hhih", -1, 0, 1, -1), "no API has key -1"),
-        (pack(">hhih", 3, 99, 1, -1) + b"\0", "Metadata (key 3) version 99 is not served"),
-        (pack(">hhih", 3, -1, 1, -1), "Metadata (key 3) version -1 is not served"),
-        (pack(">hhih", 79, 1, 1, -1) + b"\0", "ShareAcknowledge (key 79) version 1 is not served"),
-        (pack(">hhih", 3, 1, 1, 500), "client id of 500 bytes"),
-        (pack(">hhihi", 3, 1, 1, -1, 2**30), "Metadata v1"),
-    ],
+    ("state", "event"),
+    [pair for pair in EVERY if pair not in ALLOWED],
+    ids=lambda value: value.name,
 )
-async def test_what_no_client_sends_ends_the_connection_with_one_line(
-    serve: Serve, caplog: pytest.LogCaptureFixture, frame: bytes, reason: str
+def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(
+    state: ConnectionState, event: Event
 ) -> None:
-    running = await serve()
-    async with await running.connect() as other, await running.connect() as client:
-        client.writer.write(pack(">i", len(frame)) + frame + metadata_frame(2))
-        assert await client.is_closed_by_broker()
-        (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
-        assert reason in record.getMessage()
-        await other.call(MetadataRequest(topics=[]), 9)
-
-
-async def test_an_announced_size_takes_no_memory_before_its_bytes_are_there(serve: Serve) -> None:
-    running = await serve()
-    async with await running.connect() as client:
-        client.writer.write(pack(">i", 100_000_000) + bytes(1000))
-        await eventually(lambda: filled_of(running) == 1004)
-        assert only_connection(running)._received.size_bytes == BUFFER_BYTES
-
-
-async def test_the_buffer_grows_with_what_arrived_only(serve: Serve) -> None:
-    running = await serve()
-    async with await running.connect() as client:
-        client.writer.write(pack(">i", 100_000_000) + bytes(300_000))
-        await eventually(lambda: filled_of(running) == 300_004)
-        assert only_connection(running)._received.size_bytes <= 4 * 300_004
-
-
-# Order.
-
-
-async def test_a_waiting_request_holds_those_behind_it(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client, await running.connect() as producer:
-        client.send(MetadataRequest(topics=[]), 9)
-        client.send(fetch("t", max_wait_ms=60_000), 11)
-        client.send(MetadataRequest(topics=[]), 9)
-        client.send(VERSIONS, 3)
-        await client.receive()
-        await eventually(lambda: any(c._waiting is not None for c in running.server.connections))
-        assert not client.reader._buffer  # type: ignore[attr-defined]
-        await producer.call(produce("t", b"x"), 9)
-        fetched = await client.receive()
-        assert len(fetched.responses[0].partitions[0].records) > 0
-        assert (await client.receive()).cluster_id == running.broker.cluster.image.cluster_id
-        assert (await client.receive()).error_code == 0
-
-
-async def test_hundreds_of_pipelined_requests_are_answered_in_order(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        for number in range(700):
-            client.send(produce("t", b"%d" % number), 9)
-            if number % 50 == 0:
-                client.send(MetadataRequest(topics=[]), 9)
-        offsets = []
-        for number in range(700):
-            answer = await client.receive()
-            offsets.append(answer.responses[0].partition_responses[0].base_offset)
-            if number % 50 == 0:
-                await client.receive()
-        assert offsets == list(range(700))
-
-
-async def test_a_request_without_an_answer_is_passed_over(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        client.writer.write(request_frame(produce("t", b"a", acks=0), 9, 1))
-        client.correlation_id = 1
-        answer = await client.call(produce("t", b"b"), 9)
-        assert answer.responses[0].partition_responses[0].base_offset == 1
-
-
-async def test_nothing_is_handled_behind_a_failed_produce_without_acks(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        before = request_frame(produce("t", b"before"), 9, 1)
-        failing = request_frame(produce("nowhere", b"x", acks=0), 9, 2)
-        behind = request_frame(produce("t", b"behind"), 9, 3)
-        client.writer.write(before + failing + behind)
-        client.expect(0, 9, 1)
-        answer = await client.receive()
-        assert answer.responses[0].partition_responses[0].base_offset == 0
-        assert await client.is_closed_by_broker()
-    assert running.partitions.get("t", 0).log_end_offset == 1
-
-
-# Back-pressure.
-
-
-async def test_a_peer_that_does_not_read_is_not_read_either(serve: Serve) -> None:
-    running = await serve(**{"socket.send.buffer.bytes": "16384"})
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        async with await running.connect() as producer:
-            await producer.call(produce("t", bytes(500_000)), 9)
-        await eventually(lambda: len(running.server.connections) == 1)
-        client.reader._transport.pause_reading()  # type: ignore[attr-defined]
-        request = request_frame(fetch("t"), 11, 7, client_id="x" * 30_000)
-        connection = only_connection(running)
-        sent = 0
-        while not connection._reading_paused:
-            client.writer.write(request)
-            sent += 1
-            await asyncio.sleep(0)
-            assert sent < 2000
-        assert connection._writing_paused
-        assert connection._received.size_bytes <= 2 * BUFFER_BYTES
-        waiting = connection._transport.get_write_buffer_size()
-        assert waiting <= connection_module.WRITE_HIGH_WATER_BYTES + 600_000
-        client.reader._transport.resume_reading()  # type: ignore[attr-defined]
-        for _ in range(sent):
-            assert len(await client.receive_frame()) > 500_000
-
-
-async def test_requests_behind_a_waiting_one_fill_the_buffer_and_no_more(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client, await running.connect() as producer:
-        client.send(fetch("t", max_wait_ms=60_000), 11)
-        await eventually(lambda: any(c._waiting for c in running.server.connections))
-        (waiting,) = [c for c in running.server.connections if c._waiting]
-        count = 20_000
-        for _ in range(count):
-            client.send(VERSIONS, 0)
-        await eventually(lambda: waiting._reading_paused)
-        assert waiting._received.size_bytes <= 2 * BUFFER_BYTES
-        await producer.call(produce("t", b"x"), 9)
-        await client.receive()
-        for _ in range(count):
-            assert (await client.receive()).error_code == 0
-
-
-async def test_the_buffer_does_not_grow_with_every_wait(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        polls = request_frame(fetch("t", max_wait_ms=1), 11, 1) * 2000
-        client.writer.write(polls)
-        for _ in range(2000):
-            await client.receive_frame()
-        assert only_connection(running)._received.size_bytes <= 2 * BUFFER_BYTES
-
-
-# The end.
-
-
-async def test_a_half_closed_peer_is_closed_as_kafka_does(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    client = await running.connect()
-    client.send(fetch("t", max_wait_ms=60_000), 11)
-    await eventually(lambda: running.partitions.get("t", 0).waiters)
-    client.writer.write_eof()
-    assert await client.is_closed_by_broker()
-    await eventually(lambda: not running.server.connections)
-    await client.close()
-
-
-async def test_a_lost_connection_leaves_no_waiting_fetch_behind(
-    serve: Serve, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    client = await running.connect()
-    client.send(fetch("t", max_wait_ms=60_000), 11)
-    await eventually(lambda: running.partitions.get("t", 0).waiters)
-    client.writer.transport.abort()
-    await eventually(lambda: not running.server.connections)
-    await eventually(lambda: not running.partitions.get("t", 0).waiters)
-    async with await running.connect() as other:
-        await other.call(produce("t", b"x"), 9)
-    assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
-
-
-async def test_work_that_has_begun_is_finished_though_its_client_went(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running = await serve()
-    begun, go_on = asyncio.Event(), asyncio.Event()
-    create = create_topics.handle
-
-    async def slow(context: Any, request: Any) -> CreateTopicsResponse:
-        begun.set()
-        await go_on.wait()
-        return await create(context, request)
-
-    monkeypatch.setattr(create_topics, "handle", slow)
-    client = await running.connect()
-    client.send(new_topic("late"), 5)
-    await begun.wait()
-    client.writer.transport.abort()
-    await eventually(lambda: not running.server.connections)
-    go_on.set()
-    await eventually(lambda: "late" in running.broker.cluster.image.topics)
-    await eventually(lambda: running.server._tasks_running == 0)
-
-
-def new_topic(name: str) -> CreateTopicsRequest:
-    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-    return CreateTopicsRequest(topics=[topic], timeout_ms=1000)
-
-
-async def test_an_error_of_a_task_whose_client_went_is_logged(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await serve()
-    begun, go_on = asyncio.Event(), asyncio.Event()
-
-    async def failing(context: Any, request: Any) -> None:
-        begun.set()
-        await go_on.wait()
-        raise RuntimeError("no luck")
-
-    monkeypatch.setattr(create_topics, "handle", failing)
-    client = await running.connect()
-    client.send(new_topic("t"), 5)
-    await begun.wait()
-    client.writer.transport.abort()
-    await eventually(lambda: not running.server.connections)
-    go_on.set()
-    await eventually(lambda: running.server._tasks_running == 0)
-    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
-    assert "CreateTopics" in record.getMessage()
-
-
-async def test_a_broken_answer_closes_the_connection_instead_of_hanging_it(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await serve()
-
-    def broken(context: Any, request: Any) -> ApiVersionsResponse:
-        return ApiVersionsResponse(error_code="none")  # type: ignore[arg-type]
-
-    monkeypatch.setattr(api_versions, "handle", broken)
-    async with await running.connect() as client, await running.connect() as other:
-        client.send(VERSIONS, 3)
-        assert await client.is_closed_by_broker()
-        await other.call(MetadataRequest(topics=[]), 9)
-    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
-    assert "ApiVersions" in record.getMessage()
-    assert record.exc_info is not None
-
-
-async def test_an_error_while_waiting_becomes_an_answer(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running = await serve()
-
-    async def failing(context: Any, request: Any) -> None:
-        await asyncio.sleep(0)
-        raise KafkaError(ErrorCode.NOT_CONTROLLER)
-
-    monkeypatch.setattr(create_topics, "handle", failing)
-    async with await running.connect() as client:
-        answer = await client.call(new_topic("t"), 5)
-        assert answer.topics[0].error_code == ErrorCode.NOT_CONTROLLER
-
-
-async def test_a_connection_is_not_idle_after_a_long_wait(
-    serve: Serve,
-) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        client.send(fetch("t", max_wait_ms=60_000), 11)
-        await eventually(lambda: running.partitions.get("t", 0).waiters)
-        connection = only_connection(running)
-        connection.last_active_s = 0.0
-        assert not connection.is_idle
-        running.partitions.wake_all()
-        await client.receive()
-        assert connection.is_idle
-        assert connection.last_active_s > 0
-
-
-async def test_several_frames_in_one_read_are_one_write_to_disk(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    log = running.partitions.get("t", 0).log
-    writes = []
-
-    def counting(fd: int, buffers: list[Any], position: int) -> int:
-        writes.append(len(buffers))
-        return os.pwritev(fd, buffers, position)
-
-    monkeypatch.setattr(type(log._disk.files), "pwritev", staticmethod(counting))
-    async with await running.connect() as client:
-        await client.call(produce("t", b"first"), 9)
-        writes.clear()
-        raw = b"".join(request_frame(produce("t", b"%d" % n), 9, n) for n in range(10))
-        client.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client.writer.write(raw)
-        for _ in range(10):
-            await client.receive_frame()
-    assert 10 in writes  # the worker may write checkpoints beside it
-
-
-async def test_answers_before_one_that_cannot_be_encoded_are_sent(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await serve()
-    encode = ApiVersionsResponse.write
-
-    def fail_in_version_1(self: ApiVersionsResponse, writer: Any, version: int) -> None:
-        if version == 1:
-            raise TypeError("a bug")
-        encode(self, writer, version)
-
-    monkeypatch.setattr(ApiVersionsResponse, "write", fail_in_version_1)
-    async with await running.connect() as client:
-        frames = [request_frame(VERSIONS, version, 7) for version in (0, 1, 0)]
-        client.writer.write(b"".join(frames))
-        client.expect(VERSIONS_KEY, 0, 7)
-        assert (await client.receive()).error_code == 0
-        assert await client.is_closed_by_broker()
-    assert len([r for r in caplog.records if "closing connection" in r.getMessage()]) == 1
-
-
-async def test_what_a_request_staged_is_written_though_its_client_went(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    partition = running.partitions.get("t", 0)
-    begun, goes_on = asyncio.Event(), asyncio.Event()
-
-    async def stage_late(context: Any, request: Any) -> CreateTopicsResponse:
-        begun.set()
-        await goes_on.wait()
-        partition.append(memoryview(batch_of(b"x")), -1, 0, PartitionProduceResponse())
-        return CreateTopicsResponse()
-
-    monkeypatch.setattr(create_topics, "handle", stage_late)
-    async with await running.connect() as client:
-        client.send(new_topic("u"), 5)
-        async with asyncio.timeout(TIMEOUT_S):
-            await begun.wait()
-    await eventually(lambda: not running.server.connections)
-    goes_on.set()
-    await eventually(lambda: partition.high_watermark == 1)
-    assert not running.partitions.staged
-
-
-# Requests that want no answer.
-
-
-async def test_requests_without_an_answer_are_counted(serve: Serve) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        for number in (1, 2, 3):
-            client.writer.write(request_frame(produce("t", b"a", acks=0), 9, number))
-        client.correlation_id = 3
-        await client.call(VERSIONS, 0)
-    counted = running.broker.services.metrics.requests["Produce"]
-    assert counted.total.count == counted.local.count == 3
-
-
-async def test_an_error_of_the_whole_request_ends_a_connection_that_wants_no_answer(
-    serve: Serve,
-) -> None:
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        before = request_frame(produce("t", b"before"), 9, 1)
-        transactional = batch_of(
-            b"a", producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True
-        )
-        data = PartitionProduceData(index=0, records=transactional)
-        topics = [TopicProduceData(name="t", partition_data=[data])]
-        failing = request_frame(ProduceRequest(acks=0, topic_data=topics), 9, 2)
-        client.writer.write(before + failing + request_frame(produce("t", b"behind"), 9, 3))
-        client.expect(0, 9, 1)
-        answer = await client.receive()
-        assert answer.responses[0].partition_responses[0].base_offset == 0
-        assert await client.is_closed_by_broker()
-    assert running.partitions.get("t", 0).log_end_offset == 1
-
-
-async def test_a_disk_that_refuses_ends_a_connection_that_wants_no_answer(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running = await serve()
-    await running.create_topic("t")
-
-    def refuse(self: PartitionLog) -> None:
-        raise StorageError("no room")
-
-    async with await running.connect() as client:
-        await client.call(produce("t", b"a"), 9)
-        monkeypatch.setattr(PartitionLog, "write_staged", refuse)
-        client.send(produce("t", b"b", acks=0), 9)
-        assert await client.is_closed_by_broker()
-        monkeypatch.undo()
+    connection = connection_in(state)
+    with pytest.raises(TransitionError, match=f"{event.name} in state {state.name}, expected"):
+        connection.apply(event)
+    assert connection.state is state
+
+
+def test_every_state_is_reached_and_ends() -> None:
+    reached = {ConnectionState.AUTHENTICATING}
+    for _ in ConnectionState:
+        reached |= {after for state in reached for after in TRANSITIONS[state].values()}
+    assert reached == set(ConnectionState)
+    assert all(
+        TRANSITIONS[state][Event.CLOSE] is ConnectionState.CLOSED for state in ConnectionState
+    )
+
+
+@pytest.mark.parametrize("state", ConnectionState)
+def test_requests_are_taken_in_one_state_only(state: ConnectionState) -> None:
+    connection = connection_in(state)
+    receive(connection.received, request(3))
+    assert (connection.next_request() is not None) == (state is ConnectionState.OPEN)
+
+
+def test_busy_and_ending_states() -> None:
+    in_hand = {state for state in ConnectionState if connection_in(state).is_busy}
+    assert in_hand == {ConnectionState.WAITING, ConnectionState.FLUSHING, ConnectionState.DRAINING}
+    ending = {state for state in ConnectionState if connection_in(state).is_ending}
+    assert ending == {ConnectionState.DRAINING, ConnectionState.DRAINED, ConnectionState.CLOSED}
+
+
+def test_a_stop_lets_the_request_in_hand_be_answered_and_flushed() -> None:
+    connection = open_connection()
+    for event, state in (
+        (Event.WAIT, ConnectionState.WAITING),
+        (Event.STOP, ConnectionState.DRAINING),
+        (Event.ANSWER, ConnectionState.DRAINED),
+        (Event.HOLD, ConnectionState.DRAINING),
+        (Event.FLUSHED, ConnectionState.DRAINED),
+        (Event.CLOSE, ConnectionState.CLOSED),
+    ):
+        connection.apply(event)
+        assert connection.state is state
+
+
+# Bytes in, requests out.
+
+
+def test_requests_come_out_in_order_and_whole() -> None:
+    connection = open_connection()
+    sent = [request(3, b"a"), request(3, b"bb"), request(3)]
+    receive(connection.received, b"".join(sent))
+    assert [bytes(connection.next_request() or b"") for _ in sent] == [frame[4:] for frame in sent]
+    assert connection.next_request() is None
+
+
+def test_a_part_of_a_request_waits_for_its_rest() -> None:
+    connection = open_connection()
+    whole = request(3, b"body")
+    for end in range(1, len(whole)):
+        receive(connection.received, whole[end - 1 : end])
+        assert connection.next_request() is None
+    receive(connection.received, whole[-1:])
+    assert bytes(connection.next_request() or b"") == whole[4:]
+
+
+def test_a_run_is_of_one_api() -> None:
+    connection = open_connection()
+    receive(connection.received, request(3) + request(3) + request(18) + request(3))
+    assert connection.next_request() is not None
+    assert connection.next_request(3) is not None
+    assert connection.next_request(3) is None
+    assert connection.next_request(18) is not None
+
+
+@pytest.mark.parametrize("size_bytes", [-1, -(2**31), REQUEST_BYTES_MAX + 1, 2**31 - 1])
+def test_a_size_that_no_request_has_is_refused_before_its_bytes(size_bytes: int) -> None:
+    connection = open_connection()
+    receive(connection.received, pack(">i", size_bytes))
+    with pytest.raises(ProtocolError, match=f"request size {size_bytes} bytes, expected 0 to"):
+        connection.next_request()
+
+
+def test_an_empty_request_is_one() -> None:
+    connection = open_connection()
+    receive(connection.received, pack(">i", 0) + request(3))
+    assert connection.next_request() == b""
+    assert connection.next_request(18) is None
+    assert connection.next_request(3) is not None
+
+
+def test_nothing_is_taken_while_the_peer_does_not_take_its_answers() -> None:
+    connection = open_connection()
+    receive(connection.received, request(3))
+    connection.peer_takes = False
+    assert connection.next_request() is None
+    connection.peer_takes = True
+    assert connection.next_request() is not None
+
+
+# When the socket is read.
+
+
+def test_an_open_connection_is_read_and_grows_for_a_large_request() -> None:
+    connection = open_connection()
+    receive(connection.received, pack(">i", 4 * BUFFER_BYTES) + bytes(BUFFER_BYTES - 4))
+    assert connection.received.is_full
+    assert connection.prepare_to_read()
+
+
+@pytest.mark.parametrize(
+    "state", [ConnectionState.AUTHENTICATING, ConnectionState.WAITING, ConnectionState.FLUSHING]
+)
+def test_bytes_behind_a_waiting_request_fill_the_buffer_and_no_more(state: ConnectionState) -> None:
+    connection = connection_in(state)
+    receive(connection.received, bytes(BUFFER_BYTES - 1))
+    assert connection.prepare_to_read()
+    receive(connection.received, bytes(1))
+    assert not connection.prepare_to_read()
+
+
+def test_a_peer_that_takes_nothing_is_read_until_the_buffer_is_full() -> None:
+    connection = open_connection()
+    connection.peer_takes = False
+    assert connection.prepare_to_read()
+    receive(connection.received, bytes(BUFFER_BYTES))
+    assert not connection.prepare_to_read()
+
+
+def test_a_throttled_client_is_not_read() -> None:
+    connection = connection_in(ConnectionState.THROTTLED)
+    assert not connection.prepare_to_read()
+
+
+def test_a_request_in_hand_keeps_its_bytes() -> None:
+    connection = open_connection()
+    receive(connection.received, request(0, b"mine"))
+    taken = connection.next_request()
+    connection.apply(Event.WAIT)
+    assert connection.prepare_to_read(keeps_frame=True)
+    receive(connection.received, bytes(1000))
+    assert taken is not None
+    assert taken[-4:] == b"mine"
+
+
+def test_a_request_in_hand_that_needs_no_bytes_holds_no_buffer() -> None:
+    connection = open_connection()
+    receive(connection.received, request(1, b"fetch"))
+    assert connection.next_request() is not None
+    connection.apply(Event.WAIT)
+    assert connection.prepare_to_read()
+    assert connection.received.size_bytes == 0
+
+
+def test_a_connection_is_not_read_while_there_is_no_memory_for_its_request() -> None:
+    resumed = []
+    memory = RequestMemory(100_000, lambda call: call())
+    first, second = (
+        Connection(REQUEST_BYTES_MAX, memory, lambda: resumed.append(True)) for _ in range(2)
+    )
+    for connection in (first, second):
+        connection.apply(Event.AUTHENTICATED)
+        receive(connection.received, pack(">i", 100_000) + b"part")
+        connection.prepare_to_read()
+    assert first.prepare_to_read()
+    assert not second.prepare_to_read()
+    first.received.abandon()
+    assert resumed
+    assert second.prepare_to_read()
+
+
+# Answers in, bytes out.
+
+
+def test_small_answers_leave_as_one_buffer_and_large_ones_as_they_are() -> None:
+    assert list(Connection.send([b"a", b"b", b"c"])) == [b"abc"]
+    large = bytes(JOIN_BYTES_MAX)
+    assert Connection.send([b"a", large])[1] is large
+    assert list(Connection.send([])) == []
+    assert list(Connection.send([b"a"])) == [b"a"]

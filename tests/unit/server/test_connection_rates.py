@@ -46,7 +46,7 @@ async def test_a_connection_over_the_rate_of_its_address_is_closed_unserved(
         await open_and_ask(running)
 
 
-async def test_stopping_closes_what_waits_to_be_closed(tmp_path: Path) -> None:
+async def test_stopping_closes_connections_that_wait_to_be_closed(tmp_path: Path) -> None:
     clock = ManualClock()
     settings = {"quota.window.num": "2", "quota.window.size.seconds": "600"}
     async with InProcessBroker(tmp_path, settings, clock=clock) as running:

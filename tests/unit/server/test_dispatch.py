@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from struct import pack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, ProtocolError
-from minibroker.handlers import (
-    api_versions,
-    create_topics,
-    describe_cluster,
-    fetch,
-    list_offsets,
-    metadata,
-    produce,
-)
-from minibroker.handlers.registry import supported_versions
+from minibroker.errors import ProtocolError
 from minibroker.metrics import Metrics
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest
-from minibroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from minibroker.protocol.messages.describe_cluster import DescribeClusterRequest
-from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from minibroker.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from minibroker.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from minibroker.server.dispatch import Dispatcher, error_response
-from tests.support.in_process import batch_of, request_frame
+from minibroker.protocol.messages.metadata import MetadataRequest
+from minibroker.server.answers import Run
+from minibroker.server.dispatch import Dispatcher
+from tests.support.in_process import request_frame
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -45,80 +21,6 @@ if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker
 
     Serve = Callable[..., Awaitable[InProcessBroker]]
-
-TOPIC = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
-PRODUCE = ProduceRequest(
-    acks=-1,
-    topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=3)])],
-)
-FETCH = FetchRequest(topics=[FetchTopic(topic="t", partitions=[FetchPartition(partition=3)])])
-OFFSETS = ListOffsetsRequest(
-    topics=[ListOffsetsTopic(name="t", partitions=[ListOffsetsPartition(partition_index=3)])]
-)
-
-
-def produce_to(topic: str, value: bytes, acks: int = -1) -> ProduceRequest:
-    data = PartitionProduceData(index=0, records=batch_of(value))
-    return ProduceRequest(
-        acks=acks, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
-    )
-
-
-# Handler, request, version, where in the answer the code stands.
-PLACES: list[tuple[Any, Any, int, Callable[[Any], int]]] = [
-    (api_versions, ApiVersionsRequest(), 0, lambda a: a.error_code),
-    (describe_cluster, DescribeClusterRequest(), 0, lambda a: a.error_code),
-    (create_topics, CreateTopicsRequest(topics=[TOPIC]), 5, lambda a: a.topics[0].error_code),
-    (
-        metadata,
-        MetadataRequest(topics=[MetadataRequestTopic(name="t")]),
-        9,
-        lambda a: a.topics[0].error_code,
-    ),
-    (produce, PRODUCE, 3, lambda a: a.responses[0].partition_responses[0].error_code),
-    (fetch, FETCH, 4, lambda a: a.responses[0].partitions[0].error_code),
-    (fetch, FETCH, 12, lambda a: a.error_code),
-    (list_offsets, OFFSETS, 1, lambda a: a.topics[0].partitions[0].error_code),
-]
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (KafkaError(ErrorCode.POLICY_VIOLATION, "no"), ErrorCode.POLICY_VIOLATION),
-        (CoordinationError("the tree is away"), ErrorCode.REQUEST_TIMED_OUT),
-        (ZeroDivisionError("a bug"), ErrorCode.UNKNOWN_SERVER_ERROR),
-    ],
-)
-@pytest.mark.parametrize(("module", "request_", "version", "place"), PLACES)
-async def test_what_a_handler_raises_is_answered_in_its_own_form(  # noqa: PLR0917
-    serve: Serve,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    error: Exception,
-    code: ErrorCode,
-    module: Any,
-    request_: Any,
-    version: int,
-    place: Callable[[Any], int],
-) -> None:
-    def failing(context: Any, request: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(module, "handle", failing)
-    running = await serve()
-    async with await running.connect("tester") as client:
-        answer = await client.call(request_, version)
-        assert place(answer) == code
-    logged = [r for r in caplog.records if r.levelno >= logging.WARNING]
-    if isinstance(error, KafkaError):
-        assert logged == []
-    elif isinstance(error, CoordinationError):
-        assert "the tree is away" in logged[0].getMessage()
-    else:
-        assert logged[0].exc_info is not None
-        assert "tester" in logged[0].getMessage()
-        assert "127.0.0.1:" in logged[0].getMessage()
 
 
 async def test_an_unsupported_api_versions_is_answered_in_version_0(serve: Serve) -> None:
@@ -165,89 +67,8 @@ class OnlySome:
         self.metrics = Metrics()
 
 
-def test_what_is_not_in_the_table_is_refused_by_name() -> None:
+def test_an_event_outside_the_table_is_refused_by_name() -> None:
     dispatcher = Dispatcher(OnlySome())  # type: ignore[arg-type]
     frame = memoryview(request_frame(MetadataRequest(topics=[]), 1)[4:])
     with pytest.raises(ProtocolError, match=r"Metadata \(key 3\) version 1 is not served"):
-        dispatcher.dispatch(None, frame)  # type: ignore[arg-type]
-
-
-def test_every_served_api_has_an_error_answer_for_all_its_versions() -> None:
-    from minibroker.handlers.registry import load_handler  # noqa: PLC0415  beside its only use
-    from minibroker.protocol.primitives import Writer  # noqa: PLC0415
-
-    class Context:
-        """Of a client that asks `version`."""
-
-        client_address = "127.0.0.1:1"
-        client_id = "c"
-        version = 0
-
-    error = KafkaError(ErrorCode.POLICY_VIOLATION, "no")
-    for key, versions in supported_versions().items():
-        handler = load_handler(key, versions, Metrics())
-        for version in range(versions[0], versions[1] + 1):
-            Context.version = version
-            request = PRODUCE if key == 0 else handler.request()
-            answer = error_response(handler, Context(), request, error)  # type: ignore[arg-type]
-            answer.write(Writer(), version)
-
-
-async def test_what_a_short_way_raises_is_answered_and_costs_nobody_else(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def failing(*_arguments: Any) -> None:
-        raise ZeroDivisionError("a bug")
-
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect("tester") as client:
-        assert (await client.call(PRODUCE, 9)).responses
-        handler = running.server.dispatcher._handlers[0]
-        short_way = handler.fast
-
-        def second_fails(*arguments: Any) -> Any:
-            handler.fast = failing
-            assert short_way is not None
-            return short_way(*arguments)
-
-        monkeypatch.setattr(handler, "fast", second_fails)
-        good = produce_to("t", b"a")
-        frames = [request_frame(good, 9, number) for number in (1, 2)]
-        client.writer.write(b"".join(frames))
-        codes = []
-        for number in (1, 2):
-            client.expect(0, 9, number)
-            (topic,) = (await client.receive()).responses
-            codes.append(topic.partition_responses[0].error_code)
-        assert codes == [0, ErrorCode.UNKNOWN_SERVER_ERROR]
-        handler.fast = short_way
-        (topic,) = (await client.call(good, 9)).responses
-        assert topic.partition_responses[0].base_offset == 1
-    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
-    assert record.getMessage().startswith("Produce v9 from 127.0.0.1")
-
-
-async def test_an_error_that_has_no_answer_ends_the_connection_behind_those_that_have(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def failing(*_arguments: Any) -> None:
-        raise ZeroDivisionError("a bug")
-
-    running = await serve()
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        assert (await client.call(PRODUCE, 9)).responses
-        handler = running.server.dispatcher._handlers[0]
-        monkeypatch.setattr(handler, "handle", failing)
-        monkeypatch.setattr(handler, "error_response", failing)
-        requests = [produce_to("t", b"a"), PRODUCE, produce_to("t", b"b")]
-        frames = [request_frame(one, 9, number) for number, one in enumerate(requests)]
-        client.writer.write(b"".join(frames))
-        client.expect(0, 9, 0)
-        (topic,) = (await client.receive()).responses
-        assert topic.partition_responses[0].base_offset == 0
-        assert await client.is_closed_by_broker()
-    assert running.partitions.get("t", 0).log_end_offset == 1
-    closing = [r for r in caplog.records if "closing connection" in r.getMessage()]
-    assert len(closing) == 1
+        dispatcher.dispatch(Run(0), None, frame)  # type: ignore[arg-type]

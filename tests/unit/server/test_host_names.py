@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.server import host_names
-from minibroker.server.host_names import HostNames, first_address
+from minibroker.resolver import Resolver
+from minibroker.server.host_names import HostNames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,19 +17,19 @@ LIMIT = {"connection_creation_rate": "5"}
 OTHER = {"connection_creation_rate": "7"}
 
 
-class Resolver:
+class SlowResolver(Resolver):
     """Answers when the test says so."""
 
     def __init__(self) -> None:
-        self.asked: list[asyncio.Future[str]] = []
+        self.asked: list[asyncio.Future[list[str]]] = []
 
-    async def __call__(self, name: str) -> str:
+    async def addresses(self, name: str) -> list[str]:
         self.asked.append(asyncio.get_running_loop().create_future())
         return await self.asked[-1]
 
 
 class Applied(list[tuple[str, "Mapping[str, str]"]]):
-    """What reached the quotas."""
+    """The changes that reached the quotas."""
 
     def __call__(self, entity_type: str, entity_name: str, config: Mapping[str, str]) -> None:
         assert entity_type == "ips"
@@ -37,10 +37,8 @@ class Applied(list[tuple[str, "Mapping[str, str]"]]):
 
 
 @pytest.fixture
-def resolver(monkeypatch: pytest.MonkeyPatch) -> Resolver:
-    made = Resolver()
-    monkeypatch.setattr(host_names, "first_address", made)
-    return made
+def resolver() -> SlowResolver:
+    return SlowResolver()
 
 
 async def turn() -> None:
@@ -50,59 +48,57 @@ async def turn() -> None:
 
 
 @pytest.mark.parametrize("entity", ["<default>", "10.0.0.1", "%3A%3A1"])
-def test_addresses_are_applied_at_once(entity: str) -> None:
+def test_addresses_are_applied_at_once(entity: str, resolver: SlowResolver) -> None:
     applied = Applied()
-    HostNames(applied).on_config_changed(entity, LIMIT)
+    HostNames(applied, resolver).on_config_changed(entity, LIMIT)
     assert applied == [(entity, LIMIT)]
 
 
-async def test_a_name_limits_its_address_until_the_limit_is_taken_away(resolver: Resolver) -> None:
+async def test_a_name_limits_its_address_until_the_limit_is_taken_away(
+    resolver: SlowResolver,
+) -> None:
     applied = Applied()
-    names = HostNames(applied)
+    names = HostNames(applied, resolver)
     names.on_config_changed("host", LIMIT)
     await turn()
     assert applied == []
-    resolver.asked[0].set_result("10.0.0.1")
+    resolver.asked[0].set_result(["10.0.0.1"])
     await turn()
     assert applied == [("10.0.0.1", LIMIT)]
     names.on_config_changed("host", {})
     assert applied[1:] == [("10.0.0.1", {})]
 
 
-async def test_a_change_overtakes_a_slow_answer(resolver: Resolver) -> None:
+async def test_a_change_overtakes_a_slow_answer(resolver: SlowResolver) -> None:
     applied = Applied()
-    names = HostNames(applied)
+    names = HostNames(applied, resolver)
     names.on_config_changed("host", LIMIT)
     names.on_config_changed("host", OTHER)
     await turn()
-    resolver.asked[1].set_result("10.0.0.2")
-    resolver.asked[0].set_result("10.0.0.1")
+    resolver.asked[1].set_result(["10.0.0.2"])
+    resolver.asked[0].set_result(["10.0.0.1"])
     await turn()
     assert applied == [("10.0.0.2", OTHER)]
 
 
-async def test_an_answer_after_the_removal_limits_nobody(resolver: Resolver) -> None:
+async def test_an_answer_after_the_removal_limits_nobody(resolver: SlowResolver) -> None:
     applied = Applied()
-    names = HostNames(applied)
+    names = HostNames(applied, resolver)
     names.on_config_changed("host", LIMIT)
     await turn()
     names.on_config_changed("host", {})
-    resolver.asked[0].set_result("10.0.0.1")
+    resolver.asked[0].set_result(["10.0.0.1"])
     await turn()
     assert applied == []
 
 
 async def test_a_name_that_nobody_knows_is_told(
-    resolver: Resolver, caplog: pytest.LogCaptureFixture
+    resolver: SlowResolver, caplog: pytest.LogCaptureFixture
 ) -> None:
     applied = Applied()
-    HostNames(applied).on_config_changed("nowhere", LIMIT)
+    HostNames(applied, resolver).on_config_changed("nowhere", LIMIT)
     await turn()
     resolver.asked[0].set_exception(OSError("not known"))
     await turn()
     assert applied == []
     assert "nowhere" in caplog.text
-
-
-async def test_localhost_is_the_address_that_kafka_finds() -> None:
-    assert await first_address("localhost") == "127.0.0.1"

@@ -12,7 +12,7 @@ import pytest
 from minibroker.errors import StorageError
 from minibroker.protocol.messages.metadata import MetadataRequest
 from minibroker.server.listener import ListeningSocket
-from tests.unit.server.test_connection import eventually
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -74,10 +74,10 @@ async def test_kernel_buffers_are_set_only_when_asked_for(
     asked: list[tuple[str, bool]] = []
     original = ListeningSocket._set_buffer
 
-    def noting(self: ListeningSocket, one: socket.socket, key: str, option: int) -> None:
-        before = one.getsockopt(socket.SOL_SOCKET, option)
-        original(self, one, key, option)
-        asked.append((key, one.getsockopt(socket.SOL_SOCKET, option) != before))
+    def noting(self: ListeningSocket, listening: socket.socket, key: str, option: int) -> None:
+        before = listening.getsockopt(socket.SOL_SOCKET, option)
+        original(self, listening, key, option)
+        asked.append((key, listening.getsockopt(socket.SOL_SOCKET, option) != before))
 
     monkeypatch.setattr(ListeningSocket, "_set_buffer", noting)
     for settings, changes in (

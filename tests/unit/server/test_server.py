@@ -1,270 +1,28 @@
-"""Limits on connections and tasks, idle connections, the clean stop."""
+"""The clean stop."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.handlers import create_topics
-from minibroker.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from minibroker.protocol.messages.create_topics import CreateTopicsRequest
 from minibroker.protocol.messages.metadata import MetadataRequest
 from minibroker.server import server as server_module
-from tests.unit.server.test_connection import eventually, fetch, produce
+from tests.support.record_requests import fetch_from
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tests.support.in_process import InProcessBroker
+    from tests.unit.server.gate import Gate
 
     Serve = Callable[..., Awaitable[InProcessBroker]]
 
 METADATA = MetadataRequest(topics=[])
-
-
-class Gate:
-    """Stands for CreateTopics: every request waits at it until it is opened."""
-
-    def __init__(self) -> None:
-        self.waiting = 0
-        self.handled = 0
-        self.most = 0
-        self._opened = asyncio.Event()
-
-    async def handle(self, context: Any, request: Any) -> CreateTopicsResponse:
-        self.waiting += 1
-        self.most = max(self.most, self.waiting)
-        try:
-            await self._opened.wait()
-        finally:
-            self.waiting -= 1
-        self.handled += 1
-        return CreateTopicsResponse()
-
-    def open(self) -> None:
-        self._opened.set()
-
-
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    gate = Gate()
-    monkeypatch.setattr(create_topics, "handle", gate.handle)
-    return gate
-
-
-# Connections.
-
-
-async def test_max_connections_leaves_the_next_one_waiting_until_somebody_goes(
-    serve: Serve,
-) -> None:
-    running = await serve(**{"max.connections": "2"})
-    first, second = await running.connect(), await running.connect()
-    await first.call(METADATA, 9)
-    await second.call(METADATA, 9)
-    third = await running.connect()
-    third.send(METADATA, 9)
-    await first.call(METADATA, 9)
-    assert len(running.server.connections) == 2
-    await second.close()
-    await third.receive()
-    assert len(running.server.connections) == 2
-    await first.close()
-    await third.close()
-
-
-async def test_a_larger_max_connections_lets_the_waiting_in(serve: Serve) -> None:
-    running = await serve(**{"max.connections": "1"})
-    async with await running.connect() as first, await running.connect() as second:
-        await first.call(METADATA, 9)
-        second.send(METADATA, 9)
-        await first.call(METADATA, 9)
-        assert len(running.server.connections) == 1
-        await running.broker.cluster.alter_config("brokers", "0", {"max.connections": "2"})
-        await second.receive()
-
-
-async def test_max_connections_per_ip_closes_one_too_many(
-    serve: Serve, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await serve(**{"max.connections.per.ip": "1"})
-    first = await running.connect()
-    await first.call(METADATA, 9)
-    second = await running.connect()
-    assert await second.is_closed_by_broker()
-    await first.call(METADATA, 9)
-    assert running.broker.services.metrics.refused_connections == 1
-    (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
-    assert "127.0.0.1" in record.getMessage()
-    assert "max.connections.per.ip" in record.getMessage()
-    await first.close()
-    await eventually(lambda: not running.server.connections)
-    third = await running.connect()
-    await third.call(METADATA, 9)
-    await second.close()
-    await third.close()
-
-
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-async def test_an_override_beats_max_connections_per_ip(serve: Serve, name: str) -> None:
-    running = await serve(
-        **{"max.connections.per.ip": "0", "max.connections.per.ip.overrides": f"{name}:1"}
-    )
-    first, second = await running.connect(), await running.connect()
-    await first.call(METADATA, 9)
-    assert await second.is_closed_by_broker()
-    await first.close()
-    await second.close()
-
-
-async def test_the_count_of_connections_follows(serve: Serve) -> None:
-    running = await serve()
-    metrics = running.broker.services.metrics
-    async with await running.connect() as client:
-        await client.call(METADATA, 9)
-        assert metrics.connections == 1
-    await eventually(lambda: metrics.connections == 0)
-    assert not running.server._connections_per_host
-
-
-async def test_a_silent_connection_is_closed_after_its_idle_time(serve: Serve) -> None:
-    running = await serve(
-        **{"connections.max.idle.ms": "30", "connection.failed.authentication.delay.ms": "10"}
-    )
-    async with await running.connect() as client:
-        assert await client.is_closed_by_broker()
-
-
-async def test_idle_time_counts_from_the_last_request(serve: Serve) -> None:
-    running = await serve(**{"connections.max.idle.ms": "600000"})
-    async with await running.connect() as old, await running.connect() as young:
-        await old.call(METADATA, 9)
-        host, port = old.writer.get_extra_info("sockname")[:2]
-        await young.call(METADATA, 9)
-        for connection in running.server.connections:
-            if connection.address == f"{host}:{port}":
-                connection.last_active_s -= 601
-        running.server._close_idle()
-        assert await old.is_closed_by_broker()
-        await young.call(METADATA, 9)
-
-
-async def test_a_waiting_request_is_not_idle(serve: Serve) -> None:
-    running = await serve(**{"connections.max.idle.ms": "600000"})
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        client.send(fetch("t", max_wait_ms=60_000), 11)
-        await eventually(lambda: running.partitions.get("t", 0).waiters)
-        (connection,) = running.server.connections
-        connection.last_active_s -= 601
-        running.server._close_idle()
-        running.partitions.wake_all()
-        await client.receive()
-
-
-async def test_an_idle_peer_that_takes_nothing_loses_its_place(serve: Serve) -> None:
-    running = await serve(**{"connections.max.idle.ms": "600000"})
-    await running.create_topic("t")
-    client = await running.connect()
-    await client.call(produce("t", bytes(900_000)), 9)
-    (connection,) = running.server.connections
-    client.reader._transport.pause_reading()  # type: ignore[attr-defined]
-    while not connection._writing_paused:
-        client.send(fetch("t"), 11)
-        await asyncio.sleep(0)
-    await eventually(lambda: not connection.is_taking())  # what the kernel took is gone
-    connection.last_active_s -= 601
-    running.server._close_idle()
-    await eventually(lambda: not running.server.connections)
-    await client.close()
-
-
-async def test_a_slow_reader_that_takes_its_answers_is_not_idle(serve: Serve) -> None:
-    running = await serve(**{"connections.max.idle.ms": "600000"})
-    await running.create_topic("t")
-    async with await running.connect() as client:
-        await client.call(produce("t", bytes(900_000)), 9)
-        (connection,) = running.server.connections
-        client.reader._transport.pause_reading()  # type: ignore[attr-defined]
-        while not connection._writing_paused:
-            client.send(fetch("t"), 11)
-            await asyncio.sleep(0)
-        await eventually(lambda: not connection.is_taking())
-        unsent = connection._transport.get_write_buffer_size()
-        client.reader._transport.resume_reading()  # type: ignore[attr-defined]
-        for _ in range(2):
-            await client.receive_frame()
-        client.reader._transport.pause_reading()  # type: ignore[attr-defined]
-        await eventually(lambda: connection._transport.get_write_buffer_size() < unsent)
-        connection.last_active_s -= 601
-        running.server._close_idle()
-        assert running.server.connections == {connection}
-        assert connection.last_active_s > running.server.loop.time() - 600
-
-
-async def test_no_timer_runs_while_nobody_is_connected(serve: Serve) -> None:
-    running = await serve(**{"connections.max.idle.ms": "600000"})
-    assert running.server._idle_timer is None
-    async with await running.connect() as client:
-        await client.call(METADATA, 9)
-        assert running.server._idle_timer is not None
-    await eventually(lambda: not running.server.connections)
-    running.server._close_idle()
-    assert running.server._idle_timer is None
-
-
-# Tasks.
-
-
-async def test_queued_max_requests_bounds_the_tasks(serve: Serve, gate: Gate) -> None:
-    running = await serve(**{"queued.max.requests": "2"})
-    clients = [await running.connect() for _ in range(5)]
-    for client in clients:
-        client.send(CreateTopicsRequest(), 5)
-    await eventually(lambda: gate.waiting == 2 and len(running.server._tasks_queued) == 3)
-    gate.open()
-    for client in clients:
-        await client.receive()
-    assert gate.most == 2
-    assert running.server._tasks_running == 0
-    for client in clients:
-        await client.close()
-
-
-async def test_a_client_that_goes_while_it_is_queued_does_not_hold_up_the_next(
-    serve: Serve, gate: Gate
-) -> None:
-    running = await serve(**{"queued.max.requests": "1"})
-    first, second, third = [await running.connect() for _ in range(3)]
-    first.send(CreateTopicsRequest(), 5)
-    await eventually(lambda: gate.waiting == 1)
-    second.send(CreateTopicsRequest(), 5)
-    await eventually(lambda: len(running.server._tasks_queued) == 1)
-    third.send(CreateTopicsRequest(), 5)
-    await eventually(lambda: len(running.server._tasks_queued) == 2)
-    second.writer.transport.abort()
-    await eventually(lambda: len(running.server.connections) == 2)
-    gate.open()
-    await first.receive()
-    await third.receive()
-    assert gate.handled == 2
-    await first.close()
-    await third.close()
-
-
-async def test_quick_requests_need_no_place(serve: Serve, gate: Gate) -> None:
-    running = await serve(**{"queued.max.requests": "1"})
-    async with await running.connect() as blocked, await running.connect() as client:
-        blocked.send(CreateTopicsRequest(), 5)
-        await eventually(lambda: gate.waiting == 1)
-        await client.call(METADATA, 9)
-        gate.open()
-        await blocked.receive()
-
-
-# The stop.
 
 
 async def test_a_stop_answers_the_request_in_hand(serve: Serve, gate: Gate) -> None:
@@ -274,7 +32,7 @@ async def test_a_stop_answers_the_request_in_hand(serve: Serve, gate: Gate) -> N
     client.send(METADATA, 9)
     await eventually(lambda: gate.waiting == 1)
     stopping = asyncio.create_task(running.stop())
-    await eventually(lambda: any(c._stopping for c in running.server.connections))
+    await eventually(lambda: any(c.connection.is_ending for c in running.server.connections))
     gate.open()
     await client.receive()
     assert await client.is_closed_by_broker()
@@ -286,7 +44,7 @@ async def test_a_stop_answers_long_polls_at_once(serve: Serve) -> None:
     running = await serve()
     await running.create_topic("t")
     client = await running.connect()
-    client.send(fetch("t", max_wait_ms=60_000), 11)
+    client.send(fetch_from("t", max_wait_ms=60_000), 11)
     await eventually(lambda: running.partitions.get("t", 0).waiters)
     await running.stop()
     answer = await client.receive()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
+from minibroker.handlers import create_topics
 from minibroker.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -15,7 +16,11 @@ from minibroker.protocol.messages.alter_client_quotas import (
     RequestEntryData,
 )
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest
-from minibroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minibroker.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minibroker.protocol.messages.produce import (
@@ -129,7 +134,7 @@ async def is_unread(client: RawClient, throttling: Throttling, version: int = 3)
     return delay_ms
 
 
-async def test_Q4_a_moved_clock_ends_a_throttle(tmp_path: Path) -> None:
+async def test_a_moved_clock_ends_a_throttle(tmp_path: Path) -> None:
     clock = ManualClock()
     async with InProcessBroker(tmp_path, clock=clock) as running:
         await running.create_topic("t")
@@ -138,16 +143,20 @@ async def test_Q4_a_moved_clock_ends_a_throttle(tmp_path: Path) -> None:
         async with await running.connect() as client:
             delay_ms = (await client.call(produce(), 9)).throttle_time_ms
             assert delay_ms > 0
-            (connection,) = [one for one in running.server.connections if one._reading_paused]
+            (connection,) = [
+                connection
+                for connection in running.server.connections
+                if not connection._transport.is_reading()
+            ]
             clock.advance(delay_ms - 1)
-            assert connection._reading_paused
+            assert not connection._transport.is_reading()
             clock.advance(1)
-            assert not connection._reading_paused
+            assert connection._transport.is_reading()
             assert (await client.call(produce(), 9)).throttle_time_ms > 0
 
 
 @pytest.mark.parametrize("version", [3, 7, 8, 9, 12])
-async def test_Q4_produce_is_answered_at_once_and_then_not_read(
+async def test_produce_is_answered_at_once_and_then_not_read(
     throttling: Throttling, version: int
 ) -> None:
     await throttling.limit(producer_byte_rate=1000)
@@ -325,3 +334,30 @@ async def test_topics_made_on_demand_take_tokens(throttling: Throttling) -> None
         answer = await client.call(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7)
         assert answer.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
         throttling.timers.end()
+
+
+async def test_a_client_that_has_gone_is_charged_and_nothing_else(
+    throttling: Throttling, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(*_: Any) -> CreateTopicsResponse:
+        begun.set()
+        await goes_on.wait()
+        return CreateTopicsResponse()
+
+    monkeypatch.setattr(create_topics, "handle", slow)
+    await throttling.limit(request_percentage=0.000001)
+    async with await throttling.running.connect() as client:
+        client.send(CreateTopicsRequest(), 5)
+        async with asyncio.timeout(60):
+            await begun.wait()
+    server = throttling.running.server
+    async with asyncio.timeout(60):
+        while server.connections:  # noqa: ASYNC110  the transport's own time
+            await asyncio.sleep(0)
+        goes_on.set()
+        while server.connections._tasks_running:  # noqa: ASYNC110  the task ends with no event of ours
+            await asyncio.sleep(0)
+    assert throttling.timers.waiting == []
+    assert not caplog.records

@@ -27,7 +27,7 @@ def test_the_bytes_are_kafka_s() -> None:
     assert encode_offsets({}) == b"0\n0\n"
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_a_written_file_is_read_back(tmp_path: Path) -> None:
     path = str(tmp_path / "checkpoint")
     assert read_offsets(REAL_FILES, path) == {}
     write_offsets(REAL_FILES, path, OFFSETS)

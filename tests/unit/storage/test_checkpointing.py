@@ -1,4 +1,4 @@
-"""What checkpoints name, and who writes them first."""
+"""The logs that checkpoints name, and the order in which they are written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 
 
-def test_a_directory_knows_whom_its_files_may_name(tmp_path: Path) -> None:
+def test_a_directory_knows_the_logs_that_its_files_may_name(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     (directory,) = manager.directories
     manager.create_log(*A, TOPIC_ID, DEFAULTS)
@@ -92,7 +92,7 @@ def test_a_disk_that_refuses_makes_no_log(tmp_path: Path) -> None:
 
 
 def test_one_that_knows_a_log_without_a_name_is_waited_for(tmp_path: Path) -> None:
-    """Of two directories the first is being written; the second one's logs are looked up already.
+    """The first of two directories is being written; the second one's logs are known already.
 
     A log start that is not the namesake's would empty that at the next start.
     """
@@ -187,7 +187,7 @@ def test_a_sync_writes_the_recovery_points_of_its_logs_only(tmp_path: Path) -> N
     manager.close()
 
 
-def test_a_sync_of_what_was_truncated_or_deleted_vouches_for_nothing(tmp_path: Path) -> None:
+def test_a_sync_of_truncated_or_deleted_records_counts_for_nothing(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     logs = [manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B)]
     for log in logs:

@@ -84,7 +84,7 @@ def test_a_link_is_a_second_name(files: Files, tmp_path: Path) -> None:
     assert files.read_all(f"{tmp_path}/b") == b"content"
 
 
-def test_a_map_shows_what_was_written(files: Files, tmp_path: Path) -> None:
+def test_a_map_shows_written_bytes(files: Files, tmp_path: Path) -> None:
     fd = files.open(f"{tmp_path}/a", create=True)
     files.write_all(fd, [bytes(range(256)) * 32], 0)
     mapped = files.map(fd, 4096, 4096)
@@ -169,7 +169,7 @@ def test_after_a_power_cut_a_name_may_be_there_without_its_content(tmp_path: Pat
     assert files.read_all(f"{root}/synced") == b"content"
 
 
-def test_what_is_replaced_atomically_is_never_a_name_without_content(tmp_path: Path) -> None:
+def test_an_atomically_replaced_file_always_has_content(tmp_path: Path) -> None:
     call, found = 0, set[bytes]()
     while b"new" not in found:
         call += 1

@@ -1,4 +1,4 @@
-"""What both indexes share: entries in memory and in the file, truncation, leftovers."""
+"""Common code of both indexes: entries in memory and in the file, truncation, leftovers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def test_entries_are_written_once_and_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_written", [True, False])
-def test_truncation_drops_the_offset_and_what_follows(tmp_path: Path, is_written: bool) -> None:
+def test_truncation_drops_the_offset_and_all_later_entries(
+    tmp_path: Path, is_written: bool
+) -> None:
     offsets, times = offset_index(tmp_path), time_index(tmp_path)
     for number in range(1, MANY + 1):
         offsets.append(number * 10, number)

@@ -41,7 +41,7 @@ def test_they_are_those_that_the_broker_wrote(new_log: NewLog, tmp_path: Path) -
     assert time_index.last_entry() == (NOW_MS + 99, 99)
 
 
-def test_what_was_there_goes(tmp_path: Path) -> None:
+def test_an_old_index_is_replaced(tmp_path: Path) -> None:
     offset_index, time_index = fresh_indexes(tmp_path)
     offset_index.append(5, 500)
     time_index.append(NOW_MS, 5)

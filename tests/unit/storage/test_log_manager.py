@@ -15,15 +15,18 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.storage.files import Files
+from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_manager import LogManager
 from minibroker.storage.partition_metadata import encode_metadata
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     DEFAULTS,
+    NOW_MS,
     TOPIC_ID,
     ManualClock,
     abandon,
     append,
+    config,
     open_manager,
     values_of,
 )
@@ -180,7 +183,7 @@ def test_a_directory_that_cannot_be_used_is_offline_and_the_others_are_served(
 ) -> None:
     (tmp_path / "file").write_text("")
     manager = open_manager(str(tmp_path / "file"), str(tmp_path / "good"))
-    assert [one.is_offline for one in manager.directories] == [True, False]
+    assert [directory.is_offline for directory in manager.directories] == [True, False]
     assert "file is not a directory: it is offline" in caplog.text
     for partition in range(2):
         manager.create_log("t", partition, TOPIC_ID, DEFAULTS)
@@ -240,7 +243,7 @@ def test_a_directory_that_cannot_be_read_while_loading_is_offline(tmp_path: Path
     checkpoint.unlink()
     checkpoint.mkdir()  # in the place of the file: the system refuses to read it
     manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
-    assert [one.is_offline for one in manager.directories] == [False, True]
+    assert [directory.is_offline for directory in manager.directories] == [False, True]
     assert len(manager.logs) == 2
     assert all(log.log_directory.endswith("a") for log in manager.logs.values())
     manager.close()
@@ -269,7 +272,7 @@ def test_a_failed_directory_loses_its_logs_and_is_touched_no_more(tmp_path: Path
     ("broker_id", "cluster_id", "sentence"),
     [(1, "c", r"belongs to broker\.id 0"), (0, "other", "belongs to cluster c, but")],
 )
-def test_somebody_else_s_directory_is_refused(
+def test_a_directory_of_another_broker_is_refused(
     tmp_path: Path, broker_id: int, cluster_id: str, sentence: str
 ) -> None:
     first = LogManager([str(tmp_path)], clock=ManualClock(), config_of=lambda _: DEFAULTS)
@@ -292,7 +295,7 @@ def test_a_log_of_another_topic_makes_room_and_is_kept(
     manager.close()
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, OTHER_ID, DEFAULTS)
-    assert (log.topic_id, values_of(log)) == (OTHER_ID, [])
+    assert (log.place.topic_id, values_of(log)) == (OTHER_ID, [])
     (stray,) = tmp_path.glob("t-0.*-stray")
     assert str(stray) in caplog.text
     append(log, b"new")
@@ -316,14 +319,14 @@ def test_a_directory_that_is_put_there_later_is_not_taken_for_another_topic_s(
 
 
 def test_a_directory_without_an_id_belongs_to_the_topic_of_its_name(tmp_path: Path) -> None:
-    """As Kafka before 2.8 left it."""
+    """Kafka before 2.8 left directories like this."""
     manager = open_manager(str(tmp_path))
     append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"old")
     manager.close()
     (tmp_path / "t-0/partition.metadata").unlink()
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, OTHER_ID, DEFAULTS)
-    assert (log.topic_id, values_of(log)) == (OTHER_ID, [b"old"])
+    assert (log.place.topic_id, values_of(log)) == (OTHER_ID, [b"old"])
     manager.close()
 
 
@@ -331,7 +334,7 @@ def test_a_directory_without_an_id_belongs_to_the_topic_of_its_name(tmp_path: Pa
 def test_a_deletion_that_the_disk_refuses_takes_its_directory_offline(
     tmp_path: Path, code: int
 ) -> None:
-    """As Kafka, to which a full disk is no better than a broken one: the log serves nobody."""
+    """As in Kafka, a full disk counts like a broken one here: the log is not served any more."""
     files = FaultyFiles(str(tmp_path))
     manager = open_manager(str(tmp_path), files=files)
     manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
@@ -431,6 +434,20 @@ def test_a_thousand_idle_logs_are_small_and_hold_no_handle(tmp_path: Path) -> No
     manager.close()
 
 
+def test_a_log_that_is_only_appended_to_keeps_one_file_open(tmp_path: Path) -> None:
+    """A thousand busy partitions are to need a thousand handles, and to open nothing anew."""
+    topic = config(index_interval_bytes=0)
+    manager = open_manager(str(tmp_path), topic=topic)
+    log = manager.create_log("t", 0, TOPIC_ID, topic)
+    for number in range(2 * TAIL_ENTRIES):
+        append(log, b"v", timestamp_ms=NOW_MS + number)
+    log.flush()
+    assert (tmp_path / "t-0" / f"{0:020d}.index").stat().st_size > TAIL_ENTRIES
+    assert (tmp_path / "t-0" / f"{0:020d}.timeindex").stat().st_size > TAIL_ENTRIES
+    assert len(manager.disk.handles) == 1
+    manager.close()
+
+
 def test_handles_are_bounded(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     manager.disk.handles.limit = 5
@@ -482,6 +499,32 @@ def test_a_namesake_of_an_earlier_run_is_forgotten_too(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     (found,) = manager.logs.values()
     assert values_of(found) == [b"new"]
+    manager.close()
+
+
+def test_a_namesake_is_not_taken_for_it_before_the_worker_has_written(tmp_path: Path) -> None:
+    """The loop waits for no checkpoint: a mark in the new directory stands for it until then."""
+    manager = open_manager(str(tmp_path))
+    for partition in range(2):
+        log = manager.create_log("t", partition, TOPIC_ID, DEFAULTS)
+        for _ in range(9):
+            append(log, b"old")
+        log.advance_log_start(7)
+        log.flush()
+    manager.checkpoint_now()
+    manager.delete("t", 0)
+    abandon(manager)
+    tasks: list[Callable[[], None]] = []
+    manager = open_manager(str(tmp_path), run_later=tasks.append)
+    append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"new")
+    abandon(manager)
+    manager = open_manager(str(tmp_path))
+    assert values_of(manager.logs[TopicPartition("t", 0)]) == [b"new"]
+    assert manager.logs[TopicPartition("t", 1)].log_start_offset == 7
+    assert not (tmp_path / "t-0" / "made-anew").exists()
+    abandon(manager)
+    manager = open_manager(str(tmp_path))
+    assert values_of(manager.logs[TopicPartition("t", 0)]) == [b"new"]
     manager.close()
 
 

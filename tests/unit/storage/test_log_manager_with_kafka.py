@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.partition_metadata import read_metadata
+from tests.support.generated_logs import fetch
 from tests.support.java import KAFKA_39, run_java
 from tests.support.logs import (
     NOW_MS,
@@ -27,6 +28,7 @@ from tests.support.logs import (
 from tests.support.peers import KafkaPeer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from minibroker.storage.log_manager import LogManager
@@ -62,9 +64,23 @@ def write(path: Path) -> tuple[LogManager, PartitionLog]:
     return manager, log
 
 
-@pytest.mark.parametrize("clean", [True, False])
-def test_dump_log_segments_has_nothing_to_say(tmp_path: Path, clean: bool) -> None:
-    manager, log = write(tmp_path)
+def write_as_follower(path: Path) -> tuple[LogManager, PartitionLog]:
+    """The same, fetched from a leader."""
+    leading, leader = write(path / "leader")
+    manager = open_manager(str(path), topic=SETTINGS, clock=ManualClock())
+    log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
+    fetch(leader, log, 1000)
+    abandon(leading)
+    return manager, log
+
+
+@pytest.mark.parametrize(
+    ("written", "clean"), [(write, True), (write, False), (write_as_follower, True)]
+)
+def test_dump_log_segments_has_nothing_to_say(
+    tmp_path: Path, written: Callable[[Path], tuple[LogManager, PartitionLog]], clean: bool
+) -> None:
+    manager, log = written(tmp_path)
     end = log.log_end_offset
     if clean:
         manager.close()
@@ -147,7 +163,7 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
     empty = manager.get("e", 0)
     assert empty is not None
     assert values_of(empty) == [b"first"]
-    assert empty.topic_id == topic_id
+    assert empty.place.topic_id == topic_id
     manager.close()
     kafka_log = (tmp_path / "kafka" / "kafka.log").read_text()
     assert "Could not find offset index file" not in kafka_log

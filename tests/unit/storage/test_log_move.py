@@ -9,59 +9,21 @@ import pytest
 
 from minibroker.errors import StorageError
 from minibroker.storage import log_manager, log_move
-from minibroker.storage.files import REAL_FILES, Files
+from minibroker.storage.files import Files
 from minibroker.storage.log_move import LogMove
-from minibroker.storage.partition_log import PartitionLog
 from tests.support.logs import (
     TOPIC_ID,
     abandon,
     append,
-    config,
     open_manager,
     values_of,
 )
-
-SMALL = config(segment_bytes=300)
-
-
-class Move:
-    """A log of three records a segment in `a`, on its way to `b`."""
-
-    def __init__(self, directory: Path, files: Files = REAL_FILES) -> None:
-        self.manager = open_manager(str(directory / "a"), str(directory / "b"), files=files)
-        self.log = self.manager.create_log("t", 0, TOPIC_ID, SMALL)
-        self.append(10)
-        self.move = LogMove(self.log, str(directory / "b"))
-
-    def append(self, count: int) -> None:
-        for _ in range(count):
-            append(self.log, b"v%d" % self.log.log_end_offset)
-
-    def rounds(self) -> int:
-        """Copy until only the rest is left; how many rounds that took."""
-        count = 0
-        while (task := self.move.next_round()) is not None:
-            task()
-            count += 1
-        self.move.sync()()
-        return count
-
-    def finish(self) -> PartitionLog:
-        recovery_point = self.move.finish()
-        assert recovery_point is not None
-        log, remove_old = self.manager.complete_move(self.move, recovery_point)
-        log.write_staged()
-        remove_old()
-        return log
+from tests.unit.storage.moved_log import Move, expected
 
 
 @pytest.fixture
 def moving(tmp_path: Path) -> Move:
     return Move(tmp_path)
-
-
-def expected(count: int, first: int = 0) -> list[bytes]:
-    return [b"v%d" % offset for offset in range(first, count)]
 
 
 def test_the_log_is_the_same_in_its_new_place(moving: Move, tmp_path: Path) -> None:
@@ -71,7 +33,7 @@ def test_the_log_is_the_same_in_its_new_place(moving: Move, tmp_path: Path) -> N
     assert log.directory == str(tmp_path / "b" / "t-0")
     assert values_of(log) == expected(10)
     assert {path.name: path.read_bytes() for path in Path(log.directory).glob("*.log")} == before
-    assert log.topic_id == TOPIC_ID
+    assert log.place.topic_id == TOPIC_ID
     assert list((tmp_path / "a").glob("t-0*")) == []
     assert moving.manager.get("t", 0) is log
     moving.manager.close()
@@ -82,7 +44,7 @@ def test_the_log_is_the_same_in_its_new_place(moving: Move, tmp_path: Path) -> N
     manager.close()
 
 
-def test_what_is_written_meanwhile_comes_along(moving: Move) -> None:
+def test_records_written_meanwhile_are_moved_too(moving: Move) -> None:
     while (task := moving.move.next_round()) is not None:
         moving.append(1)
         task()
@@ -135,13 +97,15 @@ def test_segments_that_go_meanwhile_are_not_brought(moving: Move) -> None:
 def test_a_log_that_is_cut_meanwhile_is_copied_anew(moving: Move) -> None:
     moving.rounds()
     moving.log.truncate_to(5)
-    append(moving.log, b"other")
+    others = [value[::-1] for value in expected(12)[5:]]  # more than was cut
+    for value in others:
+        append(moving.log, value)
     moving.rounds()
-    assert values_of(moving.finish()) == [*expected(5), b"other"]
+    assert values_of(moving.finish()) == [*expected(5), *others]
     moving.manager.close()
 
 
-def test_the_lag_is_what_is_not_copied(moving: Move) -> None:
+def test_the_lag_counts_uncopied_offsets(moving: Move) -> None:
     assert moving.move.end_offset == 0
     moving.rounds()
     moving.move.finish()
@@ -316,5 +280,5 @@ def test_a_log_that_is_deleted_before_its_move_settled_goes_with_the_old_one(
     assert remove is not None
     remove()
     settle()
-    assert [list((tmp_path / one).glob("t-0*")) for one in ("a", "b")] == [[], []]
+    assert [list((tmp_path / directory).glob("t-0*")) for directory in ("a", "b")] == [[], []]
     moving.manager.close()

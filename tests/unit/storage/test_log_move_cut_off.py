@@ -5,15 +5,18 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.errors import StorageError
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_manager import LogManager
+from minibroker.storage.log_move import LogMove
 from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import TOPIC_ID, ManualClock, abandon, open_manager, values_of
-from tests.unit.storage.test_log_move import SMALL, Move, expected
+from tests.unit.storage.moved_log import SMALL, Move, expected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +30,7 @@ def place(root: Path) -> tuple[Path, FaultyFiles]:
 
 
 def is_cut_off(files: FaultyFiles, cut_at: int, step: Callable[[], object]) -> bool:
-    """Whether the power went, with the step's call number `cut_at`; if not, it is done."""
+    """Return whether the power went at the step's call number `cut_at`; if not, it is done."""
     files.cut_at = files.call_count + cut_at
     try:
         step()
@@ -64,15 +67,14 @@ def test_a_power_cut_after_a_move_takes_nothing_that_was_durable(
     (log,) = manager.logs.values()
     assert values_of(log) == expected(15)
     assert log.log_directory == str(tmp_path / ("b" if is_settled else "a"))
-    assert log.topic_id == TOPIC_ID
+    assert log.place.topic_id == TOPIC_ID
     manager.close()
 
 
 @pytest.mark.parametrize("is_kill", [False, True])
 def test_the_exchange_of_two_logs_may_be_cut_off_anywhere(tmp_path: Path, is_kill: bool) -> None:
-    """A start refuses to choose between two; it finds one of them under the partition's name.
-
-    The worst of a power cut: what somebody else had synced meanwhile, the new place is durable.
+    """The worst of a power cut: what somebody else had synced meanwhile, the new place is durable.
+    Then a start finds both, and takes the newer one.
     """
     for cut_at in count(1):
         root, files = place(tmp_path / str(cut_at))
@@ -93,7 +95,52 @@ def test_the_exchange_of_two_logs_may_be_cut_off_anywhere(tmp_path: Path, is_kil
         files.forget_pins()
         if not is_cut:
             break
-    assert cut_at > 3
+    assert cut_at == 3, "two renames, and nothing that waits for the disk"
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_of_two_logs_the_one_that_a_move_made_is_taken(tmp_path: Path, order: str) -> None:
+    root, files = place(tmp_path)
+    moving = Move(root, files)
+    moving.rounds()
+    moving.log.advance_log_start(2)
+    moving.log.flush()
+    moving.manager.checkpoint_now()
+    recovery_point = moving.move.finish()
+    assert recovery_point is not None
+    moving.manager.complete_move(moving.move, recovery_point)
+    abandon(moving.manager)
+    files.sync_directory(str(root / "b"))
+    files.power_cut()
+    assert len(list(root.glob("?/t-0"))) == 2
+    manager = open_manager(*(str(root / name) for name in order), files=files)
+    (log,) = manager.logs.values()
+    assert log.log_directory == str(root / "b")
+    assert log.log_start_offset == 2
+    assert [path.name for path in (root / "a").glob("t-0*")] == []
+    manager.close()
+    files.forget_pins()
+
+
+def test_two_logs_of_which_none_was_moved_are_refused(tmp_path: Path) -> None:
+    """A move that settled leaves no mark, and the next one none where it comes from."""
+    moving = Move(tmp_path)
+    moving.rounds()
+    recovery_point = moving.move.finish()
+    assert recovery_point is not None
+    log, settle = moving.manager.complete_move(moving.move, recovery_point)
+    mark = Path(log.directory) / "moved-here"
+    assert mark.exists()
+    settle()
+    assert not mark.exists()
+    mark.touch()
+    back = LogMove(log, str(tmp_path / "a"))
+    back.sync()()
+    assert not mark.exists()
+    moving.manager.close()
+    copytree(tmp_path / "b/t-0", tmp_path / "a/t-0")
+    with pytest.raises(StorageError, match="is in two places"):
+        open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
 
 
 def test_where_the_log_starts_outlives_a_move_that_is_cut_off(tmp_path: Path) -> None:

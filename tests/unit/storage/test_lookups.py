@@ -28,7 +28,7 @@ def bases(log: PartitionLog) -> list[int]:
     return log.segments.base_offsets
 
 
-def test_T7_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog) -> None:
+def test_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog) -> None:
     """Out-of-order timestamps, compressed or not, over segments: compared with a plain search."""
     log = new_log(segment_bytes=700, index_interval_bytes=150)
     times = [NOW_MS + 37 * (number * 29 % 50) for number in range(60)]
@@ -49,14 +49,14 @@ def test_T7_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog)
     assert (found.timestamp, found.offset) == (biggest, times.index(biggest))
 
 
-def test_T7_no_record_is_late_enough(new_log: NewLog) -> None:
+def test_no_record_is_late_enough(new_log: NewLog) -> None:
     log = new_log()
     assert log.offset_for_timestamp(0) is None or log.log_end_offset == 0
     append(log, b"v")
     assert log.offset_for_timestamp(NOW_MS + 1) is None
 
 
-def test_T8_version_0_answers_from_segments(new_log: NewLog, clock: ManualClock) -> None:
+def test_version_0_answers_from_segments(new_log: NewLog, clock: ManualClock) -> None:
     """Three segments last written at seconds 10, 20 and 30 of the epoch; the log's end counts as
     now.
     """
@@ -74,7 +74,7 @@ def test_T8_version_0_answers_from_segments(new_log: NewLog, clock: ManualClock)
     assert log.offsets_before(9_999, 10) == []
 
 
-def test_R6_size_is_the_sum_of_the_log_files(new_log: NewLog) -> None:
+def test_size_is_the_sum_of_the_log_files(new_log: NewLog) -> None:
     log = new_log(segment_bytes=2 * SIZE)
     for _ in range(5):
         append(log, b"x" * 100)

@@ -40,7 +40,7 @@ def test_dates_are_java_s(seconds: int) -> None:
     assert java_date(seconds * 1000 + 999) == expected
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_a_written_file_is_read_back(tmp_path: Path) -> None:
     assert read_properties(REAL_FILES, str(tmp_path)) is None
     given_id = MetaProperties(0, "c", "d")
     write_properties(REAL_FILES, str(tmp_path), given_id, 0)

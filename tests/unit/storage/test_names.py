@@ -8,7 +8,7 @@ from minibroker.ids import TopicPartition
 from minibroker.storage import names
 
 
-def test_T5_a_segment_file_has_twenty_digits() -> None:
+def test_a_segment_file_has_twenty_digits() -> None:
     assert names.segment_file(203000, names.LOG) == "00000000000000203000.log"
     assert names.base_offset_of("00000000000000203000.timeindex") == 203000
     assert names.base_offset_of("00000000000000203000.log.swap") == 203000

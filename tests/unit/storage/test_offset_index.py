@@ -28,7 +28,7 @@ def time_index(tmp_path: Path, base: int = 0) -> TimeIndex:
     return TimeIndex(Disk(), f"{tmp_path}/{base:020d}.timeindex", base)
 
 
-def test_F3_the_read_at_203500_starts_at_position_8738(tmp_path: Path) -> None:
+def test_the_read_at_203500_starts_at_position_8738(tmp_path: Path) -> None:
     index = offset_index(tmp_path, 203000)
     index.append(203299, 8738)
     index.append(204657, 34953)
@@ -38,7 +38,7 @@ def test_F3_the_read_at_203500_starts_at_position_8738(tmp_path: Path) -> None:
     assert raw == struct.pack(">iiii", 299, 8738, 1657, 34953)
 
 
-def test_F4_a_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path: Path) -> None:
+def test_a_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path: Path) -> None:
     index = offset_index(tmp_path, 100)
     assert index.lookup(5000) == (100, 0)
     for offset, position in ((110, 50), (120, 90), (130, 130)):

@@ -43,7 +43,7 @@ FORMAT_0, FORMAT_1 = "0.9.0", "0.10.2"
 
 
 def stored(data: bytes, next_offset: int = 0, **settings: Any) -> bytes:
-    """What is written of `data`."""
+    """Return the bytes that are written for `data`."""
     rules = AppendRules(config(**settings))
     written, header = validate(memoryview(bytearray(data)), rules, next_offset, 3, NOW_MS, "t-0")
     assert header.base_offset == next_offset
@@ -63,7 +63,7 @@ def inner_of(outer: Message) -> list[Message]:
 
 
 def append(log: PartitionLog, data: bytes) -> tuple[int, int]:
-    info = log.append(memoryview(bytearray(data)), 0, NOW_MS)
+    info = log.append_as_leader(memoryview(bytearray(data)), 0, NOW_MS)
     log.write_staged()
     return info.first_offset, info.last_offset
 
@@ -78,7 +78,7 @@ def offsets_of(log: PartitionLog, start: int = 0) -> list[int]:
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
-def test_O2_format_0_is_recompressed_with_absolute_offsets(codec: int) -> None:
+def test_format_0_is_recompressed_with_absolute_offsets(codec: int) -> None:
     """After a wrapper with offset 7, three messages get 8, 9, 10 and their wrapper 10."""
     sent = wrapper(codec, plain(b"a", b"b", b"c", magic=0), magic=0, offset=2)
     [outer] = parse(stored(sent, 8, message_format_version=FORMAT_0))
@@ -86,7 +86,7 @@ def test_O2_format_0_is_recompressed_with_absolute_offsets(codec: int) -> None:
     assert [m.offset for m in inner_of(outer)] == [8, 9, 10]
 
 
-def test_O3_consecutive_inner_offsets_are_numbered_in_place() -> None:
+def test_consecutive_inner_offsets_are_numbered_in_place() -> None:
     """Not one byte behind the wrapper's offset changes."""
     sent = wrapper(GZIP, plain(b"a", b"b", b"c"), offset=2)
     written = stored(sent, 8, message_format_version=FORMAT_1)
@@ -95,7 +95,7 @@ def test_O3_consecutive_inner_offsets_are_numbered_in_place() -> None:
 
 
 @pytest.mark.parametrize("offsets", [(0, 0, 0), (0, 2, 4), (1, 2, 3)])
-def test_O3_other_inner_offsets_are_rewritten(offsets: tuple[int, ...]) -> None:
+def test_other_inner_offsets_are_rewritten(offsets: tuple[int, ...]) -> None:
     inner = b"".join(message(b"v", offset=offset) for offset in offsets)
     [outer] = parse(stored(wrapper(GZIP, inner), 8, message_format_version=FORMAT_1))
     assert outer.offset == 10
@@ -103,7 +103,7 @@ def test_O3_other_inner_offsets_are_rewritten(offsets: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("magic", "version"), [(0, FORMAT_0), (1, FORMAT_1)])
-def test_O6_plain_messages_are_numbered_in_place(magic: int, version: str) -> None:
+def test_plain_messages_are_numbered_in_place(magic: int, version: str) -> None:
     sent = plain(b"a", b"b", b"c", magic=magic)
     written = stored(sent, 8, message_format_version=version)
     assert [m.offset for m in parse(written)] == [8, 9, 10]
@@ -113,7 +113,7 @@ def test_O6_plain_messages_are_numbered_in_place(magic: int, version: str) -> No
 
 
 @pytest.mark.parametrize("sent", [plain(b"a", b"b"), wrapper(GZIP, plain(b"a", b"b"), offset=1)])
-def test_T3_append_time_is_written_over_the_producers(sent: bytes) -> None:
+def test_append_time_is_written_over_the_producers(sent: bytes) -> None:
     settings: dict[str, Any] = {
         "message_format_version": FORMAT_1,
         "message_timestamp_type": "LogAppendTime",
@@ -127,7 +127,7 @@ def test_T3_append_time_is_written_over_the_producers(sent: bytes) -> None:
 
 
 @pytest.mark.parametrize("version", [FORMAT_1, "3.0"])
-def test_T4_a_time_too_far_from_now_is_refused(version: str) -> None:
+def test_a_time_too_far_from_now_is_refused(version: str) -> None:
     settings: dict[str, Any] = {
         "message_format_version": version,
         "message_timestamp_difference_max_ms": 10,
@@ -158,7 +158,7 @@ def test_batches_are_stored_as_messages(version: str) -> None:
 
 
 def test_a_log_of_all_formats_is_read_from_anywhere(new_log: NewLog) -> None:
-    """O4: an offset inside a wrapper finds the wrapper."""
+    """An offset inside a wrapper finds the wrapper."""
     log = new_log(message_format_version=FORMAT_1, index_interval_bytes=100)
     assert append(log, plain(b"a", b"b")) == (0, 1)
     assert append(log, wrapper(GZIP, plain(b"c", b"d", b"e"), offset=2)) == (2, 4)
@@ -175,7 +175,7 @@ def _rules(version: str) -> AppendRules:
     return AppendRules(config(message_format_version=version))
 
 
-def test_T6_T7_times_of_messages_are_found(new_log: NewLog) -> None:
+def test_times_of_messages_are_found(new_log: NewLog) -> None:
     log = new_log(message_format_version=FORMAT_1, index_interval_bytes=60, segment_bytes=600)
     times: list[int] = []
     for start in range(0, 60, 3):
@@ -192,7 +192,7 @@ def test_T6_T7_times_of_messages_are_found(new_log: NewLog) -> None:
     assert log.max_timestamp_offset() == TimestampOffset(max(times), times.index(max(times)), -1)
 
 
-def test_T6_format_0_has_no_time_index(new_log: NewLog) -> None:
+def test_format_0_has_no_time_index(new_log: NewLog) -> None:
     log = new_log(message_format_version=FORMAT_0, index_interval_bytes=50, segment_bytes=300)
     for _ in range(20):
         append(log, plain(b"value", b"value", magic=0))
@@ -211,7 +211,7 @@ def test_leader_epochs_end_with_an_old_format(new_log: NewLog) -> None:
 
 
 @pytest.mark.parametrize("version", [FORMAT_0, FORMAT_1])
-def test_R3_a_torn_message_is_cut_off_at_any_byte(version: str, tmp_path: Path) -> None:
+def test_a_torn_message_is_cut_off_at_any_byte(version: str, tmp_path: Path) -> None:
     settings = config(message_format_version=version, index_interval_bytes=40)
     clock = ManualClock()
     manager = open_manager(str(tmp_path / "a"), clock=clock, topic=settings)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT = "version: 0\ntopic_id: E2s7sYeCSCazK2P7yKih0w"
-"""As Kafka 3.9.1 wrote it (tests/golden/segments)."""
+"""The text of Kafka 3.9.1 (tests/golden/segments)."""
 TOPIC_ID = topic_id_from_text("E2s7sYeCSCazK2P7yKih0w")
 
 

@@ -53,19 +53,24 @@ def test_a_snapshot_and_what_lies_behind_it_make_the_state(new_log: NewLog) -> N
     assert last == {3: 1}
 
 
-def test_a_damaged_snapshot_is_removed(new_log: NewLog) -> None:
+def test_a_damaged_snapshot_is_left_out(new_log: NewLog) -> None:
     log = new_log()
     idempotent(log, 3)
     log.roll()
     path = producer_files.snapshot_path(log.directory, 3)
     REAL_FILES.write_atomically(path, b"\0\1damaged")
     assert load(log, 3).producers[3].last_sequence == 2
-    assert producer_files.snapshot_offsets(REAL_FILES, log.directory) == []
+    assert producer_files.snapshot_offsets(REAL_FILES, log.directory) == [3]  # others may read it
+
+
+def write_snapshot(directory: Path, offset: int) -> None:
+    path = producer_files.snapshot_path(str(directory), offset)
+    producer_files.write_content(REAL_FILES, path, ProducerState("t-0").to_snapshot())
 
 
 def test_torn_snapshots_beyond_the_recovery_point_go(tmp_path: Path) -> None:
     for offset in (5, 10, 15):
-        producer_files.write_snapshot(REAL_FILES, str(tmp_path), offset, ProducerState("t-0"))
+        write_snapshot(tmp_path, offset)
     for offset in (5, 10):
         (tmp_path / f"{offset:020d}.snapshot").write_bytes(b"")
     assert producer_files.remove_damaged(REAL_FILES, str(tmp_path), [5, 10, 15], 7) == [5, 15]
@@ -73,9 +78,8 @@ def test_torn_snapshots_beyond_the_recovery_point_go(tmp_path: Path) -> None:
 
 
 def test_strays_go_but_the_newest_and_those_of_segments_stay(tmp_path: Path) -> None:
-    state = ProducerState("t-0")
     for offset in (0, 5, 10, 15, 20, 30):
-        producer_files.write_snapshot(REAL_FILES, str(tmp_path), offset, state)
+        write_snapshot(tmp_path, offset)
     (tmp_path / "other.snapshot").write_text("")
     found = producer_files.snapshot_offsets(REAL_FILES, str(tmp_path))
     kept = producer_files.remove_strays(

@@ -1,9 +1,11 @@
-"""Rows P3 to P6 on one partition: sequences, epochs, transactions, rollback, snapshots."""
+"""The producers of a partition: sequences, epochs, transactions, rollback, snapshots."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,13 +100,13 @@ class Log:
         return None if completed is None else completed[1:]
 
 
-def test_P3_the_next_sequence_is_appended() -> None:
+def test_the_next_sequence_is_appended() -> None:
     log = Log()
     assert [log.send(0, 3), log.send(3, 2), log.send(5)] == [0, 3, 5]
     assert log.state.producers[1].last_sequence == 5
 
 
-def test_P3_each_of_the_last_five_is_answered_with_its_first_append() -> None:
+def test_each_of_the_last_five_is_answered_with_its_first_append() -> None:
     log = Log()
     for sequence in range(0, 14, 2):
         assert log.send(sequence, 2) == sequence
@@ -114,15 +116,15 @@ def test_P3_each_of_the_last_five_is_answered_with_its_first_append() -> None:
     assert log.send(14) == 14
 
 
-def test_P3_a_repetition_carries_the_first_ones_timestamp() -> None:
+def test_a_repetition_carries_the_first_ones_timestamp() -> None:
     log = Log()
     log.send(0, 2, timestamp=777)
     repeated = log.state.append(log.header(0, 2, timestamp=999))
     assert repeated == RecentBatch(1, 1, 1, 777)
 
 
-def test_P3_a_repetition_older_than_five_is_out_of_order() -> None:
-    """As Kafka since 1.1: only Kafka 1.0 had DUPLICATE_SEQUENCE_NUMBER for it."""
+def test_a_repetition_older_than_five_is_out_of_order() -> None:
+    """Kafka answers this since 1.1: only 1.0 had DUPLICATE_SEQUENCE_NUMBER for it."""
     log = Log()
     for sequence in range(BATCHES_KEPT + 1):
         log.send(sequence)
@@ -131,7 +133,7 @@ def test_P3_a_repetition_older_than_five_is_out_of_order() -> None:
 
 
 @pytest.mark.parametrize(("sequence", "count"), [(0, 1), (1, 1), (0, 3), (1, 2), (4, 1), (5, 1)])
-def test_P3_anything_else_is_out_of_order(sequence: int, count: int) -> None:
+def test_anything_else_is_out_of_order(sequence: int, count: int) -> None:
     log = Log()
     log.send(0, 2)
     log.send(2, 1)
@@ -139,7 +141,7 @@ def test_P3_anything_else_is_out_of_order(sequence: int, count: int) -> None:
     assert log.send(3) == 3
 
 
-def test_P3_an_older_epoch_is_fenced() -> None:
+def test_an_older_epoch_is_fenced() -> None:
     log = Log()
     log.send(0, epoch=4)
     assert log.send(1, epoch=3) == "INVALID_PRODUCER_EPOCH"
@@ -147,7 +149,7 @@ def test_P3_an_older_epoch_is_fenced() -> None:
     assert log.send(1, epoch=4) == 1
 
 
-def test_P3_a_newer_epoch_begins_with_sequence_0() -> None:
+def test_a_newer_epoch_begins_with_sequence_0() -> None:
     log = Log()
     log.send(0, 2)
     assert log.send(2, epoch=1) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
@@ -156,7 +158,7 @@ def test_P3_a_newer_epoch_begins_with_sequence_0() -> None:
     assert log.send(1, epoch=1) == 3
 
 
-def test_P3_messages_name_producer_partition_and_both_numbers() -> None:
+def test_messages_name_producer_partition_and_both_numbers() -> None:
     log = Log()
     log.send(0)
     with pytest.raises(KafkaError) as raised:
@@ -167,12 +169,12 @@ def test_P3_messages_name_producer_partition_and_both_numbers() -> None:
     assert "is 0" in detail
 
 
-def test_P4_producers_do_not_share_sequences() -> None:
+def test_producers_do_not_share_sequences() -> None:
     log = Log()
     assert [log.send(0, producer=1), log.send(0, producer=2), log.send(1, producer=1)] == [0, 1, 2]
 
 
-def test_P4_several_batches_in_flight_are_judged_before_any_is_written() -> None:
+def test_several_batches_in_flight_are_judged_before_any_is_written() -> None:
     log = Log()
     assert [log.send(sequence) for sequence in range(5)] == [0, 1, 2, 3, 4]
     assert log.send(2) == 2
@@ -180,7 +182,7 @@ def test_P4_several_batches_in_flight_are_judged_before_any_is_written() -> None
     assert log.send(5) == 5
 
 
-def test_P4_sequences_wrap() -> None:
+def test_sequences_wrap() -> None:
     log = Log()
     assert log.send(SEQUENCE_MAX - 1) == 0
     assert log.send(SEQUENCE_MAX, 3) == 1
@@ -192,14 +194,14 @@ def test_P4_sequences_wrap() -> None:
     assert log.send(0) == 1
 
 
-def test_P5_an_unknown_producer_may_begin_anywhere() -> None:
+def test_an_unknown_producer_may_begin_anywhere() -> None:
     """Its earlier records may all be deleted; Kafka accepts it since 2.5 (KIP-360)."""
     log = Log()
     assert log.send(41, epoch=3) == 0
     assert log.send(42, epoch=3) == 1
 
 
-def test_what_did_not_reach_the_log_is_forgotten() -> None:
+def test_unwritten_batches_are_forgotten() -> None:
     log = Log()
     log.send(0)
     log.state.commit()
@@ -214,7 +216,7 @@ def test_what_did_not_reach_the_log_is_forgotten() -> None:
     assert log.send(0, producer=2) == 2
 
 
-def test_what_was_committed_is_not_rolled_back() -> None:
+def test_committed_batches_are_not_rolled_back() -> None:
     log = Log()
     log.send(0)
     log.state.commit()
@@ -238,6 +240,48 @@ def test_rollback_of_transactions() -> None:
     assert log.end(ABORT) == (0, 1, True, 2)
 
 
+def test_a_rollback_restores_the_order_of_open_transactions() -> None:
+    log = Log()
+    log.send(0, producer=1, transactional=True)
+    log.send(0, producer=2, transactional=True)
+    log.state.commit()
+    log.end(COMMIT, producer=1)
+    assert log.state.first_unstable_offset == 0
+    log.state.rollback()
+    log.end_offset = 2
+    assert log.end(COMMIT, producer=2) == (1, 2, False, 0)
+
+
+class CountingDict(dict[int, int]):
+    """Counts the entries that are read one after the other."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for key in super().__iter__():
+            self.read += 1
+            yield key
+
+    def items(self) -> Any:
+        return ((key, self[key]) for key in self)
+
+    def keys(self) -> Any:
+        return iter(self)
+
+
+def test_a_transaction_costs_the_same_beside_many_open_ones() -> None:
+    log = Log()
+    for producer in range(500):
+        log.send(0, producer=producer, transactional=True)
+    log.state.commit()
+    opened = log.state._open = CountingDict(log.state._open)
+    log.send(0, producer=1_000, transactional=True)
+    log.end(COMMIT, producer=1_000)
+    log.state.commit()
+    log.state.on_high_watermark(log.end_offset)
+    assert opened.read == 1  # the earliest open transaction
+
+
 def test_a_stable_transaction_stays_stable_when_later_writes_fail() -> None:
     log = Log()
     log.send(0, transactional=True)
@@ -249,7 +293,7 @@ def test_a_stable_transaction_stays_stable_when_later_writes_fail() -> None:
     assert log.state.first_unstable_offset is None
 
 
-def test_P6_the_first_unstable_offset() -> None:
+def test_the_first_unstable_offset() -> None:
     log = Log()
     assert log.state.first_unstable_offset is None
     log.send(0, 2)
@@ -269,7 +313,7 @@ def test_P6_the_first_unstable_offset() -> None:
     assert log.state.first_unstable_offset is None
 
 
-def test_P6_the_later_of_two_may_end_first() -> None:
+def test_the_later_of_two_may_end_first() -> None:
     log = Log()
     log.send(0, producer=2, transactional=True)
     log.send(0, producer=3, transactional=True)
@@ -282,14 +326,14 @@ def test_P6_the_later_of_two_may_end_first() -> None:
     assert log.state.first_unstable_offset is None
 
 
-def test_P6_a_batch_outside_the_open_transaction() -> None:
+def test_a_batch_outside_the_open_transaction() -> None:
     log = Log()
     log.send(0, transactional=True)
     assert log.send(1) == "INVALID_TXN_STATE"
     assert log.send(1, transactional=True) == 1
 
 
-def test_P6_a_marker_keeps_sequences_and_ends_one_transaction() -> None:
+def test_a_marker_keeps_sequences_and_ends_one_transaction() -> None:
     log = Log()
     log.send(0, transactional=True)
     log.end(COMMIT)
@@ -299,7 +343,7 @@ def test_P6_a_marker_keeps_sequences_and_ends_one_transaction() -> None:
     assert log.state.first_unstable_offset == 0
 
 
-def test_P6_a_marker_with_a_newer_epoch_fences() -> None:
+def test_a_marker_with_a_newer_epoch_fences() -> None:
     log = Log()
     log.send(0, transactional=True)
     assert log.end(ABORT, epoch=1) == (0, 1, True, 2)
@@ -308,7 +352,7 @@ def test_P6_a_marker_with_a_newer_epoch_fences() -> None:
     assert log.send(0, epoch=1, transactional=True) == 2
 
 
-def test_P6_markers_of_zombies() -> None:
+def test_markers_of_zombies() -> None:
     log = Log()
     log.send(0, epoch=2, transactional=True)
     assert log.end(ABORT, epoch=1) == "INVALID_PRODUCER_EPOCH"
@@ -339,7 +383,7 @@ def test_the_coordinator_is_judged_by_epoch_only() -> None:
     assert log.send(-1, epoch=2, origin="coordinator") == "INVALID_PRODUCER_EPOCH"
 
 
-def test_P4_silent_producers_expire() -> None:
+def test_silent_producers_expire() -> None:
     log = Log()
     log.send(0, producer=1, timestamp=1000)
     log.send(0, producer=2, timestamp=1001)
@@ -375,7 +419,7 @@ def test_the_snapshot_byte_for_byte() -> None:
     assert log.state.to_snapshot() == struct.pack(">hI", 1, crc32c(body)) + body
 
 
-def test_P4_state_comes_back_from_a_snapshot() -> None:
+def test_state_comes_back_from_a_snapshot() -> None:
     """The last batch of every producer is in it: its repetition is known, those before are not."""
     log = Log()
     log.send(0, 2)
@@ -391,7 +435,7 @@ def test_P4_state_comes_back_from_a_snapshot() -> None:
     assert restored.end(COMMIT, producer=5) == (5, 7, False, 8)
 
 
-def test_P4_expired_producers_are_not_loaded() -> None:
+def test_expired_producers_are_not_loaded() -> None:
     log = Log()
     log.send(0, producer=1, timestamp=1000)
     log.send(0, producer=2, timestamp=2000)
@@ -440,7 +484,7 @@ def test_a_snapshot_that_announces_more_than_it_holds() -> None:
 
 
 @pytest.mark.java
-def test_P4_kafka_reads_our_snapshot(tmp_path: Path) -> None:
+def test_kafka_reads_our_snapshot(tmp_path: Path) -> None:
     """DumpLogSegments of Apache Kafka 3.9.1 prints what we wrote."""
     log = Log()
     log.send(7, 3, producer=4, epoch=2, timestamp=1234)

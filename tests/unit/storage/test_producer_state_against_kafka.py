@@ -70,7 +70,7 @@ def walk() -> list[Send]:
 
 
 @pytest.mark.java
-def test_P3_P4_same_verdicts_as_kafka(kafka_39: KafkaPeer) -> None:
+def test_same_verdicts_as_kafka(kafka_39: KafkaPeer) -> None:
     state = ProducerState("topic-0")
     end_offset = 0
     seen: dict[str, int] = {}

@@ -40,9 +40,7 @@ def packed(codec: int, *items: Item | bytes) -> bytes:
 @pytest.mark.parametrize("codec", CODECS)
 def test_compressed_records_are_read(codec: int) -> None:
     data = packed(codec, Item(b"a", b"k"), Item(b"b", None, TIMESTAMP + 9))
-    assert contents_of(data) == Contents(
-        TIMESTAMP, TIMESTAMP + 9, is_consecutive=True, has_null_key=True
-    )
+    assert contents_of(data) == (TIMESTAMP, TIMESTAMP + 9, True, True)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -100,6 +98,9 @@ def test_the_list_of_refused_records_is_bounded() -> None:
 def test_records_to_be_built_anew() -> None:
     data = packed(1, Item(b"a", b"k"), Item(b"b"))
     found = read_records(memoryview(data), read_header(data), PLAIN, NOW, "topic-0")
-    assert [(one.offset, one.key, one.value) for one in found] == [(0, b"k", b"a"), (1, None, b"b")]
+    assert [(record.offset, record.key, record.value) for record in found] == [
+        (0, b"k", b"a"),
+        (1, None, b"b"),
+    ]
     with pytest.raises(InvalidRecordsError):
         read_records(memoryview(data), read_header(data), COMPACTED, NOW, "topic-0")

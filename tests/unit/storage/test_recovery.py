@@ -70,7 +70,7 @@ def check_whole(log: PartitionLog) -> None:
     found = log.offset_for_timestamp(NOW_MS + 17)
     assert found is not None
     assert found.offset == 17
-    repeated = log.append(
+    repeated = log.append_as_leader(
         batch(VALUES[-1], timestamp_ms=NOW_MS, producer_id=5, producer_epoch=0, sequence=39),
         0,
         NOW_MS,
@@ -134,7 +134,7 @@ def test_where_an_index_points_elsewhere_everything_is_checked(tmp_path: Path) -
     manager.close()
 
 
-def test_only_what_lies_behind_the_recovery_point_is_read(tmp_path: Path) -> None:
+def test_only_records_behind_the_recovery_point_are_read(tmp_path: Path) -> None:
     """One large segment, flushed up to its last batches, then a kill: a sixteenth of 2 MB is read,
     headers for the producers and the batches behind the recovery point."""
     settings = config()
@@ -181,7 +181,7 @@ def test_garbage_behind_the_end_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_ends_the_log_and_removes_later_segments(tmp_path: Path) -> None:
-    """Nothing was checkpointed, so every segment is checked; the bad batch and all behind it go."""
+    """Without a checkpoint every segment is checked; the bad batch and all behind it go."""
     directory = write_values(tmp_path, clean=False)
     second = sorted(directory.glob("*.log"))[1]
     content = bytearray(second.read_bytes())
@@ -384,7 +384,7 @@ def test_a_directory_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None
         start(tmp_path, files=UnreadableFiles())
 
 
-def test_asking_for_producers_does_not_read_what_this_run_wrote(tmp_path: Path) -> None:
+def test_asking_for_producers_does_not_read_this_runs_records(tmp_path: Path) -> None:
     """A log without producer ids grows large before somebody asks for the last stable offset."""
     files = CountingFiles()
     manager, log = start(tmp_path, config(), files)

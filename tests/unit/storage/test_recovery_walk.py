@@ -60,7 +60,7 @@ def begin(log: PartitionLog, producer_id: int, *, sequence: int = 0) -> int:
         base_sequence=sequence,
         is_transactional=True,
     )
-    return log.append(memoryview(sent), 0, NOW_MS).first_offset
+    return log.append_as_leader(memoryview(sent), 0, NOW_MS).first_offset
 
 
 def transact(log: PartitionLog, producer_id: int, *, is_commit: bool, sequence: int = 0) -> int:
@@ -128,7 +128,7 @@ def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
         base_sequence=0,
         is_transactional=True,
     )
-    log.append(memoryview(sent), 0, NOW_MS)
+    log.append_as_leader(memoryview(sent), 0, NOW_MS)
     log.roll()
     log.flush()
     manager.checkpoint_now()
@@ -139,13 +139,13 @@ def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
     index.unlink()
     manager, log = start(tmp_path)
     assert index.read_bytes() == written
-    assert [one.first_offset for one in log.aborted_transactions(0, 100)] == [0]
+    assert [transaction.first_offset for transaction in log.aborted_transactions(0, 100)] == [0]
     abandon(manager)
 
 
 def test_an_entry_behind_the_end_of_the_log_goes(tmp_path: Path) -> None:
     manager, log = start(tmp_path)
-    log.append(memoryview(build_batch([Record(0, NOW_MS, None, b"v")])), 0, NOW_MS)
+    log.append_as_leader(memoryview(build_batch([Record(0, NOW_MS, None, b"v")])), 0, NOW_MS)
     log.write_staged()
     kept = log.size_bytes
     transact(log, 3, is_commit=False)
@@ -177,7 +177,7 @@ def test_behind_a_sync_only_new_markers_are_looked_at(tmp_path: Path) -> None:
         manager, log = start_large(tmp_path, files)
         assert index.read_bytes() == written
         aborted = log.aborted_transactions(0, log.log_end_offset)
-        assert [one.first_offset for one in aborted] == [0, first]
+        assert [transaction.first_offset for transaction in aborted] == [0, first]
         assert files.read_bytes < 60_000
         abandon(manager)
 
@@ -213,6 +213,7 @@ def test_producers_are_as_they_were(tmp_path: Path) -> None:
     abandon(manager)
     manager, log = start_large(tmp_path)
     assert log.producers() == before
+    log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset == open_since
     abandon(manager)
 
@@ -236,7 +237,7 @@ def test_a_torn_batch_right_behind_the_recovery_point_is_cut(tmp_path: Path) -> 
 
 
 def test_a_log_that_ends_before_its_recovery_point_knows_its_producers(tmp_path: Path) -> None:
-    """Somebody cut the file: nothing beyond its end counts, the snapshot there neither."""
+    """A file was cut by hand: a snapshot beyond its end does not count."""
     manager, log = start_large(tmp_path)
     append(log, b"a", producer_id=7, producer_epoch=0, sequence=0)
     kept = log.size_bytes

@@ -1,4 +1,4 @@
-"""Which segments retention takes: rows R1 to R5, and what follows a segment that goes."""
+"""The segments that retention removes, and the changes that follow."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from minibroker.config.topic import TopicConfig
 from minibroker.errors import KafkaError
 from minibroker.storage import retention
 from minibroker.storage.segment import Segment
+from minibroker.storage.survey import survey
 from tests.support.logs import (
     DEFAULTS,
     NOW_MS,
@@ -62,7 +63,7 @@ def count_of(
     ).segment_count
 
 
-def test_R2_by_size_the_oldest_go_while_the_rest_is_at_least_the_limit() -> None:
+def test_by_size_the_oldest_go_while_the_rest_is_at_least_the_limit() -> None:
     log = [OneSegment(0, 700 * MB), OneSegment(10, 700 * MB), OneSegment(20, 700 * MB)]
     log.append(OneSegment(30, 1234))
     assert count_of(*log, end=40, retention_bytes=2_000 * MB) == 0
@@ -72,13 +73,13 @@ def test_R2_by_size_the_oldest_go_while_the_rest_is_at_least_the_limit() -> None
     assert count_of(*log, end=40, retention_bytes=-1) == 0
 
 
-def test_R1_a_size_over_the_limit_never_touches_the_active_segment() -> None:
+def test_a_size_over_the_limit_never_touches_the_active_segment() -> None:
     log = [OneSegment(0, 700), OneSegment(10, 700), OneSegment(20, 700)]
     assert count_of(*log, end=30, retention_bytes=1) == 2
     assert count_of(OneSegment(0, 700), end=30, retention_bytes=1) == 0
 
 
-def test_R3_by_time_the_largest_timestamp_counts() -> None:
+def test_by_time_the_largest_timestamp_counts() -> None:
     old, young = NOW_MS - HOUR_MS, NOW_MS
     log = [OneSegment(0, 1, old), OneSegment(10, 1, young), OneSegment(20, 1, old)]
     assert count_of(*log, end=30, retention_ms=HOUR_MS) == 0
@@ -86,7 +87,7 @@ def test_R3_by_time_the_largest_timestamp_counts() -> None:
     assert count_of(*log, end=30, retention_ms=-1, now_ms=NOW_MS * 2) == 0
 
 
-def test_R3_where_no_record_has_a_time_the_files_own_counts() -> None:
+def test_where_no_record_has_a_time_the_files_own_counts() -> None:
     segment = OneSegment(0, 1, -1)
     segment.modified_ms = NOW_MS
     log = [segment, OneSegment(10, 1)]
@@ -94,13 +95,13 @@ def test_R3_where_no_record_has_a_time_the_files_own_counts() -> None:
     assert count_of(*log, end=20, retention_ms=1000, now_ms=NOW_MS + 1001) == 2
 
 
-def test_R4_by_log_start_offset_a_segment_goes_when_the_next_begins_at_or_below_it() -> None:
+def test_by_log_start_offset_a_segment_goes_when_the_next_begins_at_or_below_it() -> None:
     log = [OneSegment(base, 1) for base in range(0, 50_000, 10_000)]
     for start, count in ((0, 0), (9_999, 0), (10_000, 1), (39_999, 3), (40_000, 4), (45_000, 4)):
         assert count_of(*log, end=45_000, start=start) == count
 
 
-def test_R5_a_compacted_log_loses_only_what_is_below_its_start() -> None:
+def test_a_compacted_log_loses_only_what_is_below_its_start() -> None:
     log = [OneSegment(0, 700, 1), OneSegment(10, 700, 1), OneSegment(20, 700, 1)]
     limits = {"retention_bytes": 1, "retention_ms": 1, "start": 10}
     assert count_of(*log, end=30, cleanup_policy="compact", **limits) == 1  # type: ignore[arg-type]
@@ -127,7 +128,7 @@ def _names(log: PartitionLog, pattern: str) -> list[str]:
     return sorted(path.name for path in Path(log.directory).glob(pattern))
 
 
-def test_R1_an_expired_active_segment_is_rolled_and_goes(new_log: NewLog) -> None:
+def test_an_expired_active_segment_is_rolled_and_goes(new_log: NewLog) -> None:
     log = new_log(retention_ms=HOUR_MS)
     append(log, b"a", b"b", leader_epoch=3)
     assert log.delete_old_segments(2, NOW_MS + HOUR_MS) == 0
@@ -141,7 +142,7 @@ def test_R1_an_expired_active_segment_is_rolled_and_goes(new_log: NewLog) -> Non
     assert values_of(log) == [b"c"]
 
 
-def test_R4_delete_records_then_retention_removes_the_files(new_log: NewLog) -> None:
+def test_delete_records_then_retention_removes_the_files(new_log: NewLog) -> None:
     log = new_log()
     for number in range(5):
         append(log, b"%d" % number, producer_id=7, producer_epoch=0, sequence=number)
@@ -160,7 +161,7 @@ def test_R4_delete_records_then_retention_removes_the_files(new_log: NewLog) -> 
         log.advance_log_start(6)
 
 
-def test_R2_many_segments_go_in_several_steps(new_log: NewLog) -> None:
+def test_many_segments_go_in_several_steps(new_log: NewLog) -> None:
     log = new_log(retention_bytes=len(batch(b"0")))
     for number in range(8):
         append(log, b"%d" % number)
@@ -216,14 +217,16 @@ def test_a_survey_reads_what_the_decision_needs(tmp_path: Path, clock: ManualClo
     log = _reopened(tmp_path, clock, settings)
     segments = list(log.segments)
     assert retention.unsurveyed(segments, settings) == segments
-    found = retention.survey(log.files, segments, NOW_MS + HOUR_MS + 1)
-    assert [one.max_timestamp for one in found] == [
+    found = survey(log.files, segments, NOW_MS + HOUR_MS + 1)
+    assert [candidate.max_timestamp for candidate in found] == [
         NOW_MS, NOW_MS + HOUR_MS, NOW_MS + 2 * HOUR_MS, -1,
     ]  # fmt: skip
-    for one in found:
-        one.segment.note_survey(one.size_bytes, one.max_timestamp, one.offset)
+    for candidate in found:
+        candidate.segment.note_survey(
+            candidate.size_bytes, candidate.max_timestamp, candidate.offset
+        )
     assert retention.unsurveyed(segments, settings) == segments[3:]
-    assert [one.size_bytes for one in segments] == [len(batch(b"0"))] * 4
+    assert [segment.size_bytes for segment in segments] == [len(batch(b"0"))] * 4
     assert segments[2].offset_of_max_timestamp == 2
     assert retention.unsurveyed(segments, config(cleanup_policy="compact")) == []
 
@@ -238,11 +241,14 @@ def test_a_survey_passes_by_what_is_not_there_or_cannot_be(
     with Path(second.path(".timeindex")).open("ab") as file:
         file.write(bytes(24))
     Path(third.path(".timeindex")).write_bytes(b"odd")
-    found = retention.survey(log.files, segments, NOW_MS * 2)
-    assert [(one.segment, one.max_timestamp) for one in found[:2]] == [(second, -1), (third, -1)]
+    found = survey(log.files, segments, NOW_MS * 2)
+    assert [(candidate.segment, candidate.max_timestamp) for candidate in found[:2]] == [
+        (second, -1),
+        (third, -1),
+    ]
 
 
-def test_what_is_known_already_is_not_replaced(new_log: NewLog) -> None:
+def test_known_values_are_not_replaced(new_log: NewLog) -> None:
     log = new_log()
     append(log, b"a")
     active: Segment = log.active_segment

@@ -31,10 +31,10 @@ def _fill(log: PartitionLog, count: int) -> None:
 
 
 def _clean(log: PartitionLog, bases: dict[int, list[int]]) -> None:
-    """What a cleaner writes: at each base offset the bytes of the segments named beside it."""
+    """Write a cleaner's output: at each base offset the bytes of the segments named beside it."""
     directory = Path(log.directory)
     for base, sources in bases.items():
-        content = b"".join((directory / f"{one:020d}.log").read_bytes() for one in sources)
+        content = b"".join((directory / f"{source:020d}.log").read_bytes() for source in sources)
         (directory / f"{base:020d}.log.cleaned").write_bytes(content)
         for suffix in SUFFIXES[1:]:
             (directory / f"{base:020d}{suffix}.cleaned").write_bytes(b"")
@@ -62,7 +62,7 @@ def test_removed_segments_are_renamed_now_and_removed_after_the_delay(new_log: N
     assert _names(log, ".log") == [f"{2:020d}.log", f"{3:020d}.log"]
 
 
-def test_a_start_removes_what_an_earlier_run_left_deleted(tmp_path: Path) -> None:
+def test_a_start_removes_files_that_an_earlier_run_marked_deleted(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, config())
     _fill(log, 2)
@@ -205,7 +205,7 @@ def test_segments_that_cannot_be_renamed_stay_in_service(tmp_path: Path) -> None
         files.fail_at = -1
         left = [segment.base_offset for segment in log.segments]
         assert values_of(log, left[0]) == [b"%d" % offset for offset in range(left[0], 3)]
-        log.remove_segments([one for one in gone if one in list(log.segments)])
+        log.remove_segments([segment for segment in gone if segment in list(log.segments)])
         assert log.segments.first.base_offset == 2
         abandon(manager)
         files.forget_pins()

@@ -14,11 +14,12 @@ def segments(*bases: int) -> Segments:
     return found
 
 
-def test_F3_the_floor_is_the_greatest_base_offset_not_above() -> None:
+def test_the_floor_is_the_greatest_base_offset_not_above() -> None:
     found = segments(200, 0, 100)
     assert found.base_offsets == [0, 100, 200]
     bases = {
-        target: (one := found.floor(target)) and one.base_offset for target in (0, 99, 100, 999)
+        target: (segment := found.floor(target)) and segment.base_offset
+        for target in (0, 99, 100, 999)
     }
     assert bases == {0: 0, 99: 0, 100: 100, 999: 200}
     assert segments(5).floor(4) is None
@@ -31,8 +32,8 @@ def test_neighbours() -> None:
     assert higher is not None
     assert higher.base_offset == 200
     assert found.higher(200) is None
-    assert [one.base_offset for one in found.since(150)] == [100, 200]
-    assert [one.base_offset for one in segments(50, 60).since(10)] == [50, 60]
+    assert [segment.base_offset for segment in found.since(150)] == [100, 200]
+    assert [segment.base_offset for segment in segments(50, 60).since(10)] == [50, 60]
 
 
 def test_one_per_base_offset() -> None:
@@ -42,5 +43,5 @@ def test_one_per_base_offset() -> None:
     assert found.last is fresh
     assert len(found) == 2
     found.remove(0)
-    assert [one.base_offset for one in found] == [100]
-    assert [one.base_offset for one in reversed(found)] == [100]
+    assert [segment.base_offset for segment in found] == [100]
+    assert [segment.base_offset for segment in reversed(found)] == [100]

@@ -37,8 +37,14 @@ if TYPE_CHECKING:
     NewLog = Callable[..., PartitionLog]
 
 
+def flush_task(log: PartitionLog, paths: list[str], end: int) -> FlushTask:
+    return FlushTask(
+        log.place, log.durability, paths, end, names_changed=0, on_synced=log._note_synced
+    )
+
+
 def run_and_apply(task: FlushTask) -> None:
-    """As the worker and then the loop."""
+    """Run a task like the worker, and apply it like the loop."""
     task()
     task.apply()
 
@@ -47,7 +53,7 @@ def new_segment(directory: Path) -> Segment:
     return Segment(Disk(), str(directory), 7, created_ms=NOW_MS)
 
 
-def test_create_leaves_what_is_there(tmp_path: Path) -> None:
+def test_create_leaves_existing_files(tmp_path: Path) -> None:
     segment = new_segment(tmp_path)
     Path(segment.log_path).write_text("content")
     CreateTask(segment)()
@@ -55,7 +61,7 @@ def test_create_leaves_what_is_there(tmp_path: Path) -> None:
     assert [Path(path).exists() for path in segment.paths] == [True, True, True]
 
 
-def test_create_says_what_it_could_not_make(
+def test_create_names_the_path_that_it_could_not_make(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     CreateTask(new_segment(tmp_path / "gone"))()
@@ -92,9 +98,9 @@ def test_create_makes_nothing_in_a_namesake_of_its_partition(tmp_path: Path) -> 
 def test_a_flush_moves_the_recovery_point_not_beyond_the_end(new_log: NewLog) -> None:
     log = new_log()
     append(log, b"a", b"b")
-    run_and_apply(FlushTask(log, [f"{log.directory}/absent"], 2, 1))
+    run_and_apply(flush_task(log, [f"{log.directory}/absent"], 2))
     assert log.recovery_point == 2
-    run_and_apply(FlushTask(log, [], 100, 0))
+    run_and_apply(flush_task(log, [], 100))
     assert log.recovery_point == 2
 
 
@@ -122,7 +128,7 @@ def test_epochs_that_find_no_room_may_find_it_later(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path / "d"), files=files)
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append(log, b"a")
-    log.epochs_content = b"0\n1\n1 0\n"
+    log.place.epochs_content = b"0\n1\n1 0\n"
     files.fail_at = files.call_count + 1
     with pytest.raises(StorageError, match="cannot flush t-0") as caught:
         log.flush()
@@ -207,7 +213,7 @@ def test_epochs_count_as_synced_when_they_are(tmp_path: Path) -> None:
     files.forget_pins()
 
 
-def test_a_flush_says_nothing_of_what_came_after_a_truncation(new_log: NewLog) -> None:
+def test_a_flush_does_not_count_records_after_a_truncation(new_log: NewLog) -> None:
     log = new_log()
     append(log, b"a")
     append(log, b"b")
@@ -218,7 +224,7 @@ def test_a_flush_says_nothing_of_what_came_after_a_truncation(new_log: NewLog) -
     assert log.recovery_point == 0
 
 
-def test_what_a_deleted_log_has_in_memory_is_not_written(tmp_path: Path) -> None:
+def test_staged_records_of_a_deleted_log_are_not_written(tmp_path: Path) -> None:
     """Its index would be made in the directory of a namesake, or be taken for a disk's fault."""
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, config())
@@ -236,15 +242,15 @@ def test_what_a_deleted_log_has_in_memory_is_not_written(tmp_path: Path) -> None
 def test_the_newest_epochs_are_written_whichever_task_runs(new_log: NewLog) -> None:
     log = new_log()
     log.epochs.assign(1, 0)
-    log.epochs_content = b"newest"
-    EpochsTask(log)()
-    assert REAL_FILES.read_all(log.epochs_path) == b"newest"
-    assert log.epochs_content is None
-    EpochsTask(log)()
-    assert REAL_FILES.read_all(log.epochs_path) == b"newest"
+    log.place.epochs_content = b"newest"
+    EpochsTask(log.place)()
+    assert REAL_FILES.read_all(log.place.epochs_path) == b"newest"
+    assert log.place.epochs_content is None
+    EpochsTask(log.place)()
+    assert REAL_FILES.read_all(log.place.epochs_path) == b"newest"
 
 
-def test_removal_passes_by_what_is_gone(tmp_path: Path) -> None:
+def test_removal_ignores_missing_files(tmp_path: Path) -> None:
     (tmp_path / "a.deleted").write_text("")
     RemoveTask(REAL_FILES, [f"{tmp_path}/absent", f"{tmp_path}/a.deleted"])()
     assert list(tmp_path.iterdir()) == []
@@ -264,7 +270,7 @@ class RefusingFiles(Files):
         raise PermissionError(13, "Permission denied", path)
 
 
-def test_what_cannot_be_removed_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_removal_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "t-0.x-delete").mkdir()
     (tmp_path / "t-0.x-delete" / "a").write_text("")
     RemoveDirectoryTask(RefusingFiles(), f"{tmp_path}/t-0.x-delete")()

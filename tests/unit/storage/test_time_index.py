@@ -28,7 +28,7 @@ def time_index(tmp_path: Path, base: int = 0) -> TimeIndex:
     return TimeIndex(Disk(), f"{tmp_path}/{base:020d}.timeindex", base)
 
 
-def test_F4_a_time_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path: Path) -> None:
+def test_a_time_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path: Path) -> None:
     index = time_index(tmp_path, 100)
     assert index.lookup(10**15) == (-1, 100)
     index.append(1000, 110)
@@ -39,7 +39,7 @@ def test_F4_a_time_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path
     assert index.lookup(10**15) == (1500, 120)
 
 
-def test_T6_a_time_that_did_not_grow_gets_no_entry(tmp_path: Path) -> None:
+def test_a_time_that_did_not_grow_gets_no_entry(tmp_path: Path) -> None:
     index = time_index(tmp_path, 50)
     index.append(1000, 60)
     index.append(1000, 70)

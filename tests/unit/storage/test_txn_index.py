@@ -68,7 +68,7 @@ class CountingFiles(Files):
 def slowly(
     entries: list[AbortedTransaction], start: int, end: int
 ) -> tuple[list[AbortedTransaction], bool]:
-    """What `overlapping` gives, by a look at every entry."""
+    """Return the result of `overlapping`, from a look at every entry."""
     found = []
     for entry in entries:
         if entry.last_offset >= start and entry.first_offset < end:

@@ -11,7 +11,7 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.records.batch import BatchHeader, crc_is_valid, read_header
+from minibroker.records.batch import BatchHeader, crc_is_valid, read_header, set_timestamps
 from minibroker.records.builder import build_batch
 from minibroker.records.compression import CODEC_NAMES
 from minibroker.records.control import TransactionMarker, build_marker
@@ -96,7 +96,7 @@ def with_length(length: int) -> bytes:
 
 
 def assert_stored(records: memoryview, header: BatchHeader, codec: str) -> None:
-    """What holds of every accepted batch."""
+    """Check everything that is true of an accepted batch."""
     assert records.nbytes == header.size_bytes
     assert crc_is_valid(records, 0, len(records))
     stored = read_header(records)
@@ -128,7 +128,7 @@ def test_the_requests_own_memory_is_patched() -> None:
     assert read_header(memory).base_offset == 100
 
 
-def test_T3_append_time_replaces_the_producers_timestamp() -> None:
+def test_append_time_replaces_the_producers_timestamp() -> None:
     for codec in CODECS:
         records, header = check(build_batch(RECORDS, codec=codec), rules(is_append_time=True))
         assert_stored(records, header, codec)
@@ -137,7 +137,7 @@ def test_T3_append_time_replaces_the_producers_timestamp() -> None:
         assert {record.timestamp for record in decode_records(records)} == {NOW}
 
 
-def test_T3_append_time_topics_have_no_limits() -> None:
+def test_append_time_topics_have_no_limits() -> None:
     applied = rules(
         is_append_time=True, message_timestamp_before_max_ms=0, message_timestamp_after_max_ms=0
     )
@@ -147,7 +147,7 @@ def test_T3_append_time_topics_have_no_limits() -> None:
 
 @pytest.mark.parametrize("is_append_time", [False, True])
 @pytest.mark.parametrize("codec", CODECS)
-def test_T3_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -> None:
+def test_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -> None:
     """In a topic of CreateTime, Kafka takes such a batch if it has a timestamp, and clears the
     flag."""
     data = build_batch(RECORDS, codec=codec, append_time_ms=NOW - 1)
@@ -176,7 +176,7 @@ def test_T3_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -
         (5, 5, (-1, -1), []),
     ],
 )
-def test_T4_timestamps_too_far_from_now(
+def test_timestamps_too_far_from_now(
     codec: str, before: int, after: int, timestamps: tuple[int, int], refused_ones: list[int]
 ) -> None:
     data = build_batch([Record(0, timestamp, b"k", b"v") for timestamp in timestamps], codec=codec)
@@ -413,7 +413,7 @@ def test_a_batch_flagged_append_time_with_a_time_out_of_range() -> None:
 )
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_records_that_are_numbered_later(codec: str, changes: dict[str, Any], magic: int) -> None:
-    """What is checked first and numbered then is what one call makes of it."""
+    """A check first and offsets later give the same bytes as one call."""
     applied = rules(**changes)
     if codec == "zstd" and (magic < 2 or changes.keys() >= {"message_magic"}):
         codec = "gzip"  # no format before 2 has zstd
@@ -433,3 +433,21 @@ def test_a_refusal_that_is_told_later() -> None:
     with pytest.raises(KafkaError) as raised:
         checked.number(100, 7)
     assert raised.value.code == ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"is_append_time": True}, {"compression_type": "lz4"}],
+    ids=["as sent", "append time", "another codec"],
+)
+@pytest.mark.parametrize("claimed_ms", [TIMESTAMP, TIMESTAMP + 9], ids=["true", "claims too much"])
+def test_the_header_that_is_handed_on_is_the_one_in_the_bytes(
+    codec: str, changes: dict[str, Any], claimed_ms: int
+) -> None:
+    """Code behind the validator does not read it again."""
+    sent = build_batch(RECORDS, codec=codec)
+    set_timestamps(sent, 0, CODEC_NAMES.index(codec), claimed_ms)
+    records, header = check(sent, rules(**changes))
+    assert repr(header) == repr(read_header(records))
+    assert crc_is_valid(records, 0, header.size_bytes)

@@ -17,7 +17,7 @@ from minibroker.config.topic import TopicConfig
 from minibroker.config.topic_keys import TOPIC_KEYS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.records.batch import assign, read_header, set_append_time
+from minibroker.records.batch import assign, read_header, read_produced_header, set_append_time
 from minibroker.records.builder import build_batch
 from minibroker.records.compression import CODEC_IDS, compress
 from minibroker.records.produce_rules import InvalidRecordsError, check_produce_version
@@ -218,7 +218,7 @@ def cases() -> Iterator[tuple[str, bytes]]:
 
 
 def other_batches() -> Iterator[tuple[str, bytes]]:
-    """What the header alone tells, and framings of single codecs."""
+    """Yield batches that differ only in the header, and framings of single codecs."""
     good = batch(Item(b"x", b"k"))
     yield "empty", b""
     yield "cut", good[:-1]
@@ -270,13 +270,16 @@ READ_IN_PART = {
 
 
 class Verdict(NamedTuple):
-    """What was answered, and what stands in the log if the batch was taken."""
+    """The answer, and the stored bytes if the batch was accepted."""
 
     code: ErrorCode
     refused: list[int]
     tells_why: bool
-    """Whether the text of the error is sent. For a broken length or magic Kafka fails the whole
-    request, and then it is; which is the handler's matter."""
+    """True if the text of the error is sent.
+
+    For a broken length or magic Kafka fails the whole request and sends the text; the handler does
+    that here.
+    """
     stored: bytes
 
 
@@ -325,11 +328,12 @@ def comparable(records: bytes | memoryview) -> bytes:
 
 
 def judge(rules: AppendRules, now_ms: int, records: bytes) -> Verdict:
-    """What we answer: the handler's check, then the log's."""
+    """Return minibroker's verdict: the handler's check, then the log's."""
     memory = memoryview(bytearray(records))
     try:
-        check_produce_version(memory, PRODUCE_VERSION)
-        taken, _ = validate(memory, rules, 0, 0, now_ms, "topic-0")
+        header = read_produced_header(memory)
+        check_produce_version(memory, header, PRODUCE_VERSION)
+        taken, _ = validate(memory, rules, 0, 0, now_ms, "topic-0", header=header)
     except InvalidRecordsError as error:
         return Verdict(error.code, [e.batch_index for e in error.record_errors], True, b"")
     except KafkaError as error:
@@ -352,7 +356,7 @@ def is_recompressed(topic: str, name: str) -> bool:
 @pytest.mark.java
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("peer", ["kafka_39", "kafka_44"])
-def test_T3_T4_same_verdict_as_kafka(request: pytest.FixtureRequest, peer: str, topic: str) -> None:
+def test_same_verdict_as_kafka(request: pytest.FixtureRequest, peer: str, topic: str) -> None:
     configs = {AFTER_MAX: str(2**63 - 1), **TOPICS[topic]}
     if peer == "kafka_44" and "segment.bytes" in configs:
         pytest.skip("Kafka 4 takes no segment.bytes below 1 MiB")

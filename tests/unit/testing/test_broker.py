@@ -7,11 +7,15 @@ import gc
 import os
 import socket
 import threading
+import time
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import CorruptRecordException
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -23,7 +27,7 @@ from confluent_kafka.admin import (
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, KafkaError
-from minibroker.testing import Broker
+from minibroker.testing import Broker, topic_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,9 +83,9 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_several_run_side_by_side() -> None:
-    with Broker(topics=["t"]) as one, Broker(topics=["t"]) as other:
-        assert one.bootstrap != other.bootstrap
-        one.produce("t", b"one")
+    with Broker(topics=["t"]) as first, Broker(topics=["t"]) as other:
+        assert first.bootstrap != other.bootstrap
+        first.produce("t", b"one")
         assert other.records("t") == []
 
 
@@ -124,6 +128,26 @@ async def test_in_a_loop() -> None:
         assert [record.value for record in await waiting] == [b"v"]
 
 
+async def test_no_call_stops_the_loop_of_the_test() -> None:
+    async with Broker(topics=["t"]) as broker:
+        fault = broker.faults.add("Produce", error="CORRUPT_MESSAGE")
+        for wait, name in (
+            (lambda: broker.wait_for("t", 1), "wait_for"),
+            (lambda: broker.wait_for_requests("Produce"), "wait_for_requests"),
+            (fault.wait, "wait"),
+        ):
+            with pytest.raises(RuntimeError, match=f"`await {name}_async"):
+                wait()
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap) as producer:
+            with pytest.raises(CorruptRecordException):
+                await producer.send_and_wait("t", b"v")
+        await fault.wait_async()
+        (request,) = await broker.wait_for_requests_async("Produce", error="CORRUPT_MESSAGE")
+        assert request.api == "Produce"
+        with pytest.raises(TimeoutError, match="1 requests that meet"):
+            await broker.faults.add("Fetch", hold=True).wait_async(timeout_s=0.01)
+
+
 # Records.
 
 
@@ -136,9 +160,55 @@ def test_records_come_decoded(broker: Broker) -> None:
     assert broker.records("orders", found.partition) == [found]
 
 
-def test_what_clients_write_is_there(broker: Broker) -> None:
+def test_values_are_written_as_a_test_has_them(broker: Broker) -> None:
+    stamp = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+    text = broker.produce("orders", "größe", key="k", headers={"source": "web"}, timestamp=stamp)
+    assert (text.key, text.value, text.text) == (b"k", "größe".encode(), "größe")
+    assert (text.header("source"), text.header("other"), text.time) == (b"web", None, stamp)
+    assert broker.produce("orders", {"id": 1}).json() == {"id": 1}
+    tombstone = broker.produce("orders", None, key=b"k", timestamp=-1)
+    assert (tombstone.value, tombstone.text, tombstone.json(), tombstone.time) == (None,) * 4
+    with pytest.raises(TypeError, match=r"1.5 is no key or value .* expected str, bytes, a dict"):
+        broker.produce("orders", 1.5)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="timestamp 'now'"):
+        broker.produce("orders", b"v", timestamp="now")  # type: ignore[call-overload]
+
+
+def test_a_list_is_as_many_records(broker: Broker) -> None:
+    values = ["a", b"b", {"c": 1}, None, "d" * 20_000, "e"]
+    written = broker.produce("orders", values, partition=2)
+    assert [record.offset for record in written] == [0, 1, 2, 3, 4, 5]
+    assert broker.records("orders", 2) == written
+    assert [record.value for record in written[:4]] == [b"a", b"b", b'{"c": 1}', None]
+    assert broker.produce("orders", []) == []
+
+
+def test_to_produce_costs_the_same_however_much_is_there(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.produce("orders", [b"v" * 100] * 5000, partition=0)
+    decoded: list[int] = []
+    read_records = topic_records.read_records
+
+    def counting(*arguments: Any) -> Any:
+        for record in read_records(*arguments):
+            decoded.append(record.offset)
+            yield record
+
+    monkeypatch.setattr(topic_records, "read_records", counting)
+    assert broker.produce("orders", "last", partition=0).offset == 5000
+    assert decoded == [5000]
+
+
+def test_a_record_is_there_once_it_is_synced() -> None:
+    with Broker(topics=["t"], config={"log.flush.interval.messages": 1}) as broker:
+        written = broker.produce("t", ["a", "b"])
+        assert broker.records("t") == written
+
+
+def test_records_of_clients_are_there(broker: Broker) -> None:
     sent(broker, "orders", b"a", b"b")
-    assert [one.value for one in broker.wait_for("orders", 2)] == [b"a", b"b"]
+    assert [record.value for record in broker.wait_for("orders", 2)] == [b"a", b"b"]
 
 
 def test_log_append_time_follows_the_clock(broker: Broker) -> None:
@@ -159,7 +229,7 @@ def test_aborted_records_are_seen_by_whom_wants_them(broker: Broker) -> None:
         assert producer.flush(60) == 0
         end(60)
     everything = broker.records("orders", 1)
-    assert [one.value for one in everything] == [b"no", b"yes"]
+    assert [record.value for record in everything] == [b"no", b"yes"]
     assert broker.records("orders", 1, isolation="read_committed") == everything[1:]
     with pytest.raises(ValueError, match="isolation 'dirty'"):
         broker.records("orders", isolation="dirty")
@@ -206,8 +276,36 @@ def test_committed_offsets_and_groups(broker: Broker) -> None:
     assert broker.groups == {"g": "Stable"}
     consumer.commit(asynchronous=False)
     assert broker.committed("g")["orders", 0] == 2
+    broker.produce("orders", "c", partition=0)
+    assert broker.lag("g")["orders", 0] == 1
+    (member,) = broker.members("g")
+    assert member.client_id == "rdkafka"
+    assert member.partitions == (("orders", 0), ("orders", 1), ("orders", 2))
+    assert broker.members("unknown") == []
+    assert broker.lag("unknown") == {}
+    assert any("orders-0 orders-1" in line for line in broker.report().splitlines())
     consumer.close()
     assert broker.groups == {"g": "Empty"}
+    assert broker.members("g") == []
+
+
+def test_members_of_the_consumer_protocol_have_their_partitions(broker: Broker) -> None:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "g",
+            "group.protocol": "consumer",
+            "client.id": "mine",
+            **QUIET,
+        }
+    )
+    consumer.subscribe(["orders"])
+    while len(consumer.assignment()) < 3:
+        consumer.poll(0.1)
+    (member,) = broker.members("g")
+    assert (member.client_id, member.instance_id) == ("mine", None)
+    assert member.partitions == (("orders", 0), ("orders", 1), ("orders", 2))
+    consumer.close()
 
 
 def test_a_session_ends_when_its_time_is_moved_on(broker: Broker) -> None:
@@ -223,6 +321,32 @@ def test_a_session_ends_when_its_time_is_moved_on(broker: Broker) -> None:
     consumer.close()
 
 
+def test_names_are_checked_at_once(broker: Broker) -> None:
+    with pytest.raises(ValueError, match=r"'Prodcue' is not .* did you mean Produce\?"):
+        broker.wait_for_requests("Prodcue")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"did you mean UNKNOWN_MEMBER_ID\?"):
+        broker.wait_for_requests("Heartbeat", error="UNKNOWN_MEMBER")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"did you mean JoinGroup\?"):
+        broker.faults.add("JoinGruop", hold=True)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="isolation 'committed'"):
+        broker.records("unknown", isolation="committed")  # type: ignore[arg-type]
+    assert list(broker.faults) == []
+
+
+def test_a_report_is_short_and_shows_what_is_there(broker: Broker) -> None:
+    assert broker.report() == "no client sent anything"
+    broker.produce("orders", ["x" * 100, b"\xff", None] + ["v"] * 9, partition=1, key="k")
+    rows = [line.split() for line in broker.report(records=11).splitlines()[2:]]
+    assert rows[0] == ["partition", "offset", "time", "key", "value"]
+    assert [(row[0], row[1], row[4]) for row in rows[1:3]] == [
+        ("orders-1", "1", r"b'\xff'"),
+        ("orders-1", "2", "null"),
+    ]
+    assert len(rows) == 12
+    with broker.faults.add(broker="killed"):
+        assert broker.report().endswith("killed by a fault")
+
+
 def test_time_does_not_go_back(broker: Broker) -> None:
     with pytest.raises(ValueError, match="does not go back"):
         broker.clock.advance(seconds=-1)
@@ -235,16 +359,19 @@ def test_requests_are_written_down(broker: Broker) -> None:
     producer.produce("orders", b"v", partition=0)
     producer.produce("orders", b"v", partition=0)
     assert producer.flush(60) == 0
-    seen = [one for one in broker.requests if one.client_id == "mine"]
-    assert {"ApiVersions", "Metadata", "Produce"} <= {one.api for one in seen}
-    assert all(one.error is None and one.duration_ms >= 0 for one in seen)
+    seen = [request for request in broker.requests if request.client_id == "mine"]
+    assert {"ApiVersions", "Metadata", "Produce"} <= {request.api for request in seen}
+    assert all(request.error is None and request.duration_ms >= 0 for request in seen)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     (future,) = admin.create_topics([NewTopic("orders", 1, 1)]).values()
     assert "already exists" in str(future.exception(10))
-    failed = [one for one in broker.requests if one.error is not None]
-    assert [(one.api, one.error) for one in failed] == [("CreateTopics", "TOPIC_ALREADY_EXISTS")]
-    assert any("Produce" in line for line in broker.last_events(["orders", "unknown"]))
-    assert broker.last_events(["orders"])[-1] == "topic orders: 2 records"
+    failed = [request for request in broker.requests if request.error is not None]
+    assert [(request.api, request.error) for request in failed] == [
+        ("CreateTopics", "TOPIC_ALREADY_EXISTS")
+    ]
+    report = broker.report()
+    assert "orders-0   1       " in report.splitlines()[-1]
+    assert any(" Produce v" in line and " ok " in line for line in report.splitlines())
 
 
 # Anew.
@@ -262,7 +389,11 @@ def test_after_a_reset_it_is_as_at_the_start(broker: Broker) -> None:
     )
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     admin.incremental_alter_configs([resource])[resource].result(60)
+    broker.faults.add("Fetch", delay_ms=1)
+    broker.clock.advance(days=30)
     broker.reset()
+    assert abs(broker.clock.now_ms() - time.time() * 1000) < 60_000
+    assert list(broker.faults) == broker.faults.missed == []
     (described,) = admin.describe_configs([ConfigResource("broker", "0")]).values()
     assert described.result(60)["log.retention.ms"].value != "5000"
     broker.reset()

@@ -22,11 +22,25 @@ def test_it_is_the_machines_clock_and_what_was_added() -> None:
 def test_listeners_hear_of_a_move_after_it() -> None:
     clock = MovableClock()
     before = clock.now_ms()
-    heard: list[int] = []
-    clock.on_move(lambda: heard.append(clock.now_ms()))
+    heard: list[tuple[float, int]] = []
+    clock.on_move(lambda moved_s: heard.append((moved_s, clock.now_ms())))
     clock.move(50_000)
-    assert len(heard) == 1
-    assert heard[0] >= before + 50_000
+    ((moved_s, now_ms),) = heard
+    assert moved_s == 50
+    assert now_ms >= before + 50_000
+
+
+def test_a_clock_that_is_put_back_is_the_machines_again() -> None:
+    clock = MovableClock()
+    heard: list[float] = []
+    clock.on_move(heard.append)
+    clock.put_back()
+    assert heard == []
+    clock.move(50_000)
+    clock.put_back()
+    assert heard == [50, -50]
+    before_s = time.monotonic()
+    assert before_s <= clock.monotonic_s() <= time.monotonic()
 
 
 def test_units_add_up_and_the_move_is_made_where_the_broker_is() -> None:

@@ -93,12 +93,12 @@ def test_errors_that_come_after_the_work_come_after_the_work() -> None:
     [
         ({"api": "Product"}, "api 'Product' is not a request of Kafka's"),
         ({"error": "NOT_A_LEADER"}, "error 'NOT_A_LEADER' is not one of Kafka's"),
-        ({"error": None}, "needs something to happen"),
+        ({"error": None}, "needs an effect"),
         ({"drop": "sometimes"}, "drop 'sometimes', expected one of before, after"),
         ({"probability": 2}, "probability 2, expected 0 to 1"),
     ],
 )
-def test_what_cannot_be_a_rule_is_told(fields: dict[str, Any], complaint: str) -> None:
+def test_an_impossible_rule_is_refused(fields: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         rule(**fields)
 

@@ -24,8 +24,10 @@ async def test_a_wait_begins_before_its_topic(tmp_path: Path) -> None:
         waiting = asyncio.ensure_future(look.wait_for("t", 2, 60))
         await look.create_topic("t", 2, {})
         for index in range(2):
-            await look.produce("t", key=None, value=b"v", headers=(), index=index, timestamp=None)
-        assert [one.partition for one in await waiting] == [0, 1]
+            await look.produce(
+                "t", key=None, values=[b"v"], headers=(), index=index, timestamp=None
+            )
+        assert [record.partition for record in await waiting] == [0, 1]
 
 
 async def test_an_append_that_the_broker_refuses_is_an_error(tmp_path: Path) -> None:
@@ -33,18 +35,18 @@ async def test_an_append_that_the_broker_refuses_is_an_error(tmp_path: Path) -> 
     async with InProcessBroker(tmp_path, settings) as running:
         look = Inspector(running.broker)
         with pytest.raises(KafkaError) as caught:
-            await look.produce("t", key=None, value=b"v", headers=(), index=None, timestamp=None)
+            await look.produce("t", key=None, values=[b"v"], headers=(), index=None, timestamp=None)
         assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         await look.create_topic("t", 1, {"cleanup.policy": "compact"})
         with pytest.raises(KafkaError) as caught:
-            await look.produce("t", key=None, value=b"v", headers=(), index=None, timestamp=None)
+            await look.produce("t", key=None, values=[b"v"], headers=(), index=None, timestamp=None)
         assert caught.value.code == ErrorCode.INVALID_RECORD
 
 
 async def test_a_topic_that_does_not_exist_is_made_where_clients_may(tmp_path: Path) -> None:
     async with InProcessBroker(tmp_path) as running:
         look = Inspector(running.broker)
-        await look.produce("t", key=b"k", value=None, headers=(), index=None, timestamp=7)
+        await look.produce("t", key=b"k", values=[None], headers=(), index=None, timestamp=7)
         (record,) = look.records("t", None, "read_committed")
         assert (record.key, record.value, record.timestamp) == (b"k", None, 7)
 

@@ -1,4 +1,4 @@
-"""What happens to a whole broker, as librdkafka and aiokafka meet it."""
+"""Faults of a whole broker, as librdkafka and aiokafka see them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def producer_for(broker: Broker, **settings: object) -> Producer:
 
 
 def values(broker: Broker, topic: str) -> list[bytes | None]:
-    return [one.value for one in broker.records(topic)]
+    return [record.value for record in broker.records(topic)]
 
 
 def test_a_full_disk_refuses_records_and_has_room_again(kafka_broker: Broker) -> None:
@@ -44,9 +44,9 @@ def test_a_full_disk_refuses_records_and_has_room_again(kafka_broker: Broker) ->
         once.flush(60)
         patient = producer_for(kafka_broker, retries=1_000)
         patient.produce("orders", b"late")
-        while not any(one.client_id == "rdkafka" for one in kafka_broker.requests[2:]):
+        while not any(request.client_id == "rdkafka" for request in kafka_broker.requests[2:]):
             patient.poll(0.01)
-    assert [one.name() for one in refusals] == ["KAFKA_STORAGE_ERROR"]
+    assert [refusal.name() for refusal in refusals] == ["KAFKA_STORAGE_ERROR"]
     assert patient.flush(60) == 0
     assert values(kafka_broker, "orders") == [b"late"]
 
@@ -165,7 +165,7 @@ def test_the_zookeeper_session_is_lost_and_clients_go_on(zookeeper: ZooKeeper) -
         ({"broker": "killed", "delay_ms": 5}, "delay_ms 5"),
     ],
 )
-def test_what_a_rule_for_the_broker_may_say(rule: dict[str, object], named: str) -> None:
+def test_arguments_of_a_rule_for_the_broker(rule: dict[str, object], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         Fault(**rule)  # type: ignore[arg-type]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 pytest_plugins = ["pytester"]
 
@@ -13,6 +10,12 @@ LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
 
 # As if they were alone; what pytest-asyncio says of a missing option is not ours.
 OPTIONS = ("-p", "no:cacheprovider", "-W", "error", "-o", LOOP_SCOPE)
+
+
+@pytest.fixture(autouse=True)
+def _not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In CI pytest prints whole messages in its summary, too: what is counted is there twice."""
+    monkeypatch.delenv("CI", raising=False)
 
 
 def test_every_test_finds_the_broker_of_the_run_as_it_was_at_the_start(
@@ -118,10 +121,101 @@ def test_a_test_that_fails_shows_what_the_broker_saw(pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines(
         [
             "*minibroker at 127.0.0.1:*",
-            "Produce v* from rdkafka*: ok*",
-            "topic test_fails-1: 1 records",
+            "time * client * request * answer * ms",
+            "* rdkafka * Produce v* ok *",
+            "partition * offset * time * key * value",
+            "test_fails-1-0 * 0 * null * v",
         ]
     )
+
+
+def test_the_marker_is_honoured_or_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.kafka(topics=["orders:3"])
+        def test_topics_of_the_shared_broker(kafka, kafka_topic):
+            assert kafka.topics == {"orders": 3, kafka_topic: 1}
+
+        def test_gone_again(kafka):
+            assert kafka.topics == {}
+
+        @pytest.mark.kafka(config={"message.max.bytes": 2000})
+        def test_refused(kafka):
+            pass
+
+        @pytest.mark.kafka(topics=["mine"], config={"message.max.bytes": 2000})
+        def test_of_its_own(kafka, kafka_broker):
+            assert (kafka.topics, kafka_broker.topics) == ({}, {"mine": 1})
+        """
+    )
+    result = pytester.runpytest_subprocess(*OPTIONS)
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["*config=*is for kafka_broker*minibroker_config*"])
+
+
+def test_brokers_that_last_keep_what_tests_write(pytester: pytest.Pytester) -> None:
+    suite = """
+        import pytest
+
+        pytestmark = pytest.mark.kafka(topics=["of-module"], config={"message.max.bytes": 2000})
+
+        @pytest.fixture(scope="module")
+        def filled(kafka_module, kafka_session):
+            kafka_module.produce("of-module", "a")
+            kafka_session.produce("of-run", "a")
+            return kafka_module
+
+        @pytest.mark.parametrize("again", [1, 2])
+        def test_lasting(filled, kafka_module, kafka_session, kafka_broker, again):
+            assert filled is kafka_module
+            assert [record.text for record in filled.records("of-module")] == ["a"]
+            assert len(kafka_session.records("of-run")) == MODULE
+            brokers = (kafka_module, kafka_session, kafka_broker)
+            assert len({broker.bootstrap for broker in brokers}) == 3
+        """
+    pytester.makepyfile(test_a=suite.replace("MODULE", "1"), test_b=suite.replace("MODULE", "2"))
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=4)
+
+
+def test_a_fault_that_meets_nothing_fails_its_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        def test_missed(kafka):
+            with kafka.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER"):
+                pass
+
+        def test_may_miss(kafka):
+            kafka.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", may_miss=True)
+
+        def test_of_the_broker(kafka):
+            with kafka.faults.add(broker="disk_full"):
+                pass
+
+        def test_missed_in_a_broker_of_its_own(kafka_broker):
+            kafka_broker.faults.add("Fetch", delay_ms=1)
+
+        def test_fails_for_another_reason(kafka):
+            kafka.faults.add("Fetch", delay_ms=1)
+            assert kafka.topics == {"a": 1}
+
+        def test_missed_in_a_broker_that_lasts(kafka_module):
+            kafka_module.faults.add("Metadata", delay_ms=1)
+
+        def test_after_it(kafka_module):
+            pass
+        """
+    )
+    result = pytester.runpytest_subprocess(*OPTIONS)
+    result.assert_outcomes(passed=3, failed=4)
+    result.stdout.fnmatch_lines(
+        ["Fault(Produce, 0 hits): never met a request*", "Fault(Fetch, 0 hits): never met*"]
+    )
+    assert str(result.stdout).count("never met a request") == 3
+    assert str(result.stdout).count("--- minibroker at ") == 4  # those that the test used
 
 
 def test_a_setting_without_a_value_is_told(pytester: pytest.Pytester) -> None:

@@ -1,4 +1,4 @@
-"""Which error of an answer is told."""
+"""The error of an answer that the log of requests shows."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from minibroker.storage.files import Files
-from minibroker.testing.request_log import REQUESTS_MAX, ObservedDispatcher, first_error
+from minibroker.testing.fault_interceptor import FaultInterceptor
+from minibroker.testing.request_log import REQUESTS_MAX, RequestLog, first_error
 from tests.support.in_process import InProcessBroker, RawClient
+from tests.support.record_requests import asking, part
 
 if TYPE_CHECKING:
     from minibroker.testing import Broker
@@ -48,26 +50,27 @@ def test_the_first_error_is_told_however_deep_it_lies() -> None:
     assert first_error(MetadataResponse(error_code=12345)) == "error 12345"
 
 
-async def observed(running: InProcessBroker) -> ObservedDispatcher:
-    dispatcher = ObservedDispatcher(running.broker.services)
-    running.broker.use_dispatcher(dispatcher)
-    return dispatcher
+def log_of(running: InProcessBroker) -> RequestLog:
+    """Return the log of the requests from now on."""
+    interceptor = FaultInterceptor(running.broker.services)
+    running.broker.intercept(interceptor)
+    return interceptor.seen
 
 
 async def test_answers_that_wait_are_noted_when_they_are_there(
     running: InProcessBroker, client: RawClient
 ) -> None:
-    dispatcher = await observed(running)
+    log = log_of(running)
     await client.call(FetchRequest(max_wait_ms=1, min_bytes=1), 11)
-    (seen,) = dispatcher.seen
+    (seen,) = log
     assert (seen.api, seen.version, seen.client_id, seen.error) == ("Fetch", 11, "raw", None)
     assert str(seen).startswith("Fetch v11 from raw (127.0.0.1:")
 
 
-async def test_who_hangs_up_while_it_waits_leaves_nothing(running: InProcessBroker) -> None:
-    from tests.unit.handlers.test_fetch import asking, part  # noqa: PLC0415  beside its use
-
-    dispatcher = await observed(running)
+async def test_a_client_that_leaves_while_it_waits_leaves_no_request(
+    running: InProcessBroker,
+) -> None:
+    log = log_of(running)
     partition = running.partitions.get("t", 0)
     async with await running.connect() as client:
         client.send(asking(part(), max_wait_ms=60_000), 11)
@@ -79,12 +82,12 @@ async def test_who_hangs_up_while_it_waits_leaves_nothing(running: InProcessBrok
         while partition.waiters:
             async with await running.connect() as other:
                 await other.call(MetadataRequest(topics=[]), 9)
-    assert any(one.api == "Fetch" for one in dispatcher.seen)
+    assert any(request.api == "Fetch" for request in log)
 
 
 async def test_only_the_last_are_kept(running: InProcessBroker) -> None:
-    dispatcher = await observed(running)
-    assert dispatcher.seen.maxlen == REQUESTS_MAX
+    log = log_of(running)
+    assert log.maxlen == REQUESTS_MAX
 
 
 def test_an_answer_that_a_full_disk_made_an_error_is_noted_as_one(kafka_broker: Broker) -> None:
@@ -106,7 +109,7 @@ async def test_a_commit_that_a_full_disk_made_an_error_is_noted_as_one(
     def refuse(*_: object) -> int:
         raise OSError(errno.ENOSPC, "no space left on device")
 
-    dispatcher = await observed(running)
+    log = log_of(running)
     await client.call(FindCoordinatorRequest(key="g"), 0)
     partitions = [OffsetCommitRequestPartition(partition_index=0, committed_offset=5)]
     topics = [OffsetCommitRequestTopic(name="t", partitions=partitions)]
@@ -114,7 +117,7 @@ async def test_a_commit_that_a_full_disk_made_an_error_is_noted_as_one(
     await client.call(request, 8)
     monkeypatch.setattr(Files, "pwritev", refuse)
     await client.call(request, 8)
-    assert [one.error for one in dispatcher.seen] == [None, None, "NOT_COORDINATOR"]
+    assert [request.error for request in log] == [None, None, "NOT_COORDINATOR"]
 
 
 async def test_a_wait_that_ends_with_an_error_is_noted_with_it(
@@ -126,14 +129,14 @@ async def test_a_wait_that_ends_with_an_error_is_noted_with_it(
     async def away(*_: object, **__: object) -> None:
         raise CoordinationError("the tree is away")
 
-    dispatcher = await observed(running)
+    log = log_of(running)
     request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
     handler = "minibroker.handlers.metadata._create_and_respond"
     monkeypatch.setattr(handler, refuse)
     await client.call(request, 9)
     monkeypatch.setattr(handler, away)
     await client.call(request, 9)
-    assert [one.error for one in dispatcher.seen] == [
+    assert [request.error for request in log] == [
         "INVALID_REPLICATION_FACTOR",
         "REQUEST_TIMED_OUT",
     ]
@@ -142,9 +145,7 @@ async def test_a_wait_that_ends_with_an_error_is_noted_with_it(
 async def test_a_future_that_ends_with_an_error_is_noted_with_it(
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.unit.handlers.test_fetch import asking, part  # noqa: PLC0415  beside its use
-
-    dispatcher = await observed(running)
+    log = log_of(running)
     partition = running.partitions.get("t", 0)
     client.send(asking(part(), max_wait_ms=60_000), 11)
     async with await running.connect() as other, asyncio.timeout(60):
@@ -153,5 +154,5 @@ async def test_a_future_that_ends_with_an_error_is_noted_with_it(
     monkeypatch.setattr("minibroker.handlers.fetch._respond", lambda _fetch: 1 // 0)
     running.partitions.wake_all()
     await client.receive()
-    (seen,) = [one for one in dispatcher.seen if one.api == "Fetch"]
+    (seen,) = [request for request in log if request.api == "Fetch"]
     assert seen.error == "UNKNOWN_SERVER_ERROR"

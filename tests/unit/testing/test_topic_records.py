@@ -20,7 +20,7 @@ def test_reading_goes_on_where_one_read_ended(
         world.append(b"%d" % number * 40, b"x")
     world.manager.commit()
     found = list(records_of(world.partition(), "read_uncommitted"))
-    assert [one.offset for one in found] == list(range(10))
+    assert [record.offset for record in found] == list(range(10))
 
 
 def test_it_begins_at_the_log_start(world: World) -> None:
@@ -28,4 +28,4 @@ def test_it_begins_at_the_log_start(world: World) -> None:
     world.append(b"a", b"b", b"c")
     world.manager.commit()
     world.partition().log.advance_log_start(2)
-    assert [one.value for one in records_of(world.partition(), "read_committed")] == [b"c"]
+    assert [record.value for record in records_of(world.partition(), "read_committed")] == [b"c"]

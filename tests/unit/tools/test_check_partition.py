@@ -1,4 +1,4 @@
-"""What stands beside the segments: leader epochs, topic id, leftovers."""
+"""Files beside the segments: leader epochs, topic id, leftovers."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_gaps_and_all_formats_are_sound(tmp_path: Path) -> None:
         ([batch(), bytes(30)], "length 0 in the batch at position"),
     ],
 )
-def test_what_is_broken(tmp_path: Path, batches: list[bytearray], words: str) -> None:
+def test_damage_is_found(tmp_path: Path, batches: list[bytearray], words: str) -> None:
     assert words in found_in(tmp_path, *batches, following=12)
 
 

@@ -1,4 +1,4 @@
-"""F5: indexes, transaction index and snapshot, and what does not fit."""
+"""Indexes, transaction index and snapshot, and what does not fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NAME = "00000000000000000000"
 
 
-def test_F5_every_kind_of_file(dump: Callable[..., Said], data: Path) -> None:
+def test_every_kind_of_file(dump: Callable[..., Said], data: Path) -> None:
     files = sorted(path for path in (data / "t-0").iterdir() if path.suffix in _SUFFIXES)
     said = dump(*files)
     assert (said.errors, said.code) == ("", 0)
@@ -35,7 +35,7 @@ def test_F5_every_kind_of_file(dump: Callable[..., Said], data: Path) -> None:
 _SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
 
 
-def test_F5_sanity_and_verification_only(dump: Callable[..., Said], data: Path) -> None:
+def test_sanity_and_verification_only(dump: Callable[..., Said], data: Path) -> None:
     index = data / "t-0" / f"{NAME}.index"
     assert dump("--index-sanity-check", index).output.endswith("passed sanity check.\n")
     assert dump("--verify-index-only", index).output == f"Dumping {index}\n"
@@ -45,7 +45,7 @@ def test_F5_sanity_and_verification_only(dump: Callable[..., Said], data: Path) 
     assert dump(empty).output.endswith(f"{empty} is empty.\n")
 
 
-def test_F5_entries_that_do_not_fit(dump: Callable[..., Said], data: Path) -> None:
+def test_entries_that_do_not_fit(dump: Callable[..., Said], data: Path) -> None:
     index = data / "t-0" / f"{NAME}.index"
     index.write_bytes(struct.pack(">iiii", 2, 206, 5, 206))
     said = dump(index)
@@ -62,7 +62,7 @@ def test_F5_entries_that_do_not_fit(dump: Callable[..., Said], data: Path) -> No
     assert "an entry points to position 999999" in dump(index).errors
 
 
-def test_F5_a_damaged_snapshot_is_said_and_passed_by(dump: Callable[..., Said], data: Path) -> None:
+def test_a_damaged_snapshot_is_said_and_passed_by(dump: Callable[..., Said], data: Path) -> None:
     path = data / "t-0" / "00000000000000000012.snapshot"
     path.write_bytes(path.read_bytes()[:-1])
     said = dump(path)
@@ -71,7 +71,7 @@ def test_F5_a_damaged_snapshot_is_said_and_passed_by(dump: Callable[..., Said], 
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 1023, 1024, 1025, 3000])
-def test_F4_the_greatest_entry_up_to_a_target(tmp_path: Path, count: int) -> None:
+def test_the_greatest_entry_up_to_a_target(tmp_path: Path, count: int) -> None:
     path = tmp_path / "i"
     path.write_bytes(b"".join(OFFSET_ENTRY.pack(10 * n + 10, n) for n in range(count)))
     index = IndexEntries(str(path), OFFSET_ENTRY)

@@ -1,4 +1,4 @@
-"""F5: what dump-log prints. (Beside Kafka's tool: tests/integration/test_dump_log.py.)"""
+"""The output of dump-log. (Beside Kafka's tool: tests/integration/test_dump_log.py.)"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAME = "00000000000000000000"
 
 
-def test_F5_batches_and_records(dump: Callable[..., Said], data: Path) -> None:
+def test_batches_and_records(dump: Callable[..., Said], data: Path) -> None:
     said = dump("--print-data-log", data / "t-0" / f"{NAME}.log")
     lines = said.output.splitlines()
     assert lines[:2] == [f"Dumping {data}/t-0/{NAME}.log", "Log starting offset: 0"]
@@ -27,7 +27,7 @@ def test_F5_batches_and_records(dump: Callable[..., Said], data: Path) -> None:
     assert (said.errors, said.code) == ("", 0)
 
 
-def test_F5_without_metadata_and_only_some_bytes(dump: Callable[..., Said], data: Path) -> None:
+def test_without_metadata_and_only_some_bytes(dump: Callable[..., Said], data: Path) -> None:
     path = data / "t-0" / f"{NAME}.log"
     said = dump("--print-data-log", "--skip-record-metadata", "--max-bytes", 250, path)
     assert said.output.splitlines()[3] == " payload: " + "value-0" * 5
@@ -35,7 +35,7 @@ def test_F5_without_metadata_and_only_some_bytes(dump: Callable[..., Said], data
     assert said.output.count("baseOffset") == 2
 
 
-def test_F5_a_torn_end_and_gaps(dump: Callable[..., Said], tmp_path: Path) -> None:
+def test_a_torn_end_and_gaps(dump: Callable[..., Said], tmp_path: Path) -> None:
     path = tmp_path / f"{NAME}.log"
     record = [Record(0, 1, None, b"v")]
     path.write_bytes(build_batch(record) + build_batch(record, base_offset=4) + b"torn")

@@ -48,7 +48,7 @@ def test_of_one_rule_and_file_only_so_many_are_said() -> None:
     assert out.getvalue().endswith("… and 5 more of [order] in i\n")
 
 
-def test_what_is_excused_is_a_note() -> None:
+def test_excused_damage_is_a_note() -> None:
     out = io.StringIO()
     findings = Findings(out, is_quiet=True)
     findings.excuses = True

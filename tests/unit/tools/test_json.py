@@ -21,8 +21,8 @@ def test_every_line_is_an_object_that_names_file_and_type(
     files = sorted((data / "t-0").iterdir())
     said = dump("--json", "--print-data-log", *files)
     found = [json.loads(line) for line in said.output.splitlines()]
-    assert all(one["file"] in map(str, files) for one in found)
-    assert {one["type"] for one in found} == {
+    assert all(line["file"] in map(str, files) for line in found)
+    assert {line["type"] for line in found} == {
         "aborted_transaction",
         "batch",
         "empty_index",
@@ -33,9 +33,9 @@ def test_every_line_is_an_object_that_names_file_and_type(
         "time_entry",
         "unknown_file",
     }
-    (marker,) = [one for one in found if one.get("control_type")]
+    (marker,) = [line for line in found if line.get("control_type")]
     assert (marker["control_type"], marker["offset"]) == ("ABORT", 11)
-    assert [one["value"] for one in found if "value" in one][-1] == "last"
+    assert [line["value"] for line in found if "value" in line][-1] == "last"
 
 
 def test_reports_are_objects_too(dump: Callable[..., Said], data: Path) -> None:

@@ -31,23 +31,23 @@ def test_all_formats_one_behind_the_other(tmp_path: Path) -> None:
     old = message_sets.message(b"a", magic=0) + message_sets.message(b"b", magic=1, offset=1)
     with LogFile(written(tmp_path, old, batch(base_offset=2))) as file:
         batches = list(file.batches())
-        assert [one.header.magic for one in batches] == [0, 1, 2]
-        assert [one.header.last_offset for one in batches] == [0, 1, 2]
-        assert all(one.crc_is_valid() for one in batches)
-        assert b"".join(one.content() for one in batches) == file.read(0, file.size_bytes)
+        assert [batch.header.magic for batch in batches] == [0, 1, 2]
+        assert [batch.header.last_offset for batch in batches] == [0, 1, 2]
+        assert all(batch.crc_is_valid() for batch in batches)
+        assert b"".join(batch.content() for batch in batches) == file.read(0, file.size_bytes)
 
 
 @pytest.mark.parametrize("kept", [1, 12, 17, 18, 61])
 def test_a_cut_batch_ends_the_walk(tmp_path: Path, kept: int) -> None:
     with LogFile(written(tmp_path, batch(), batch()[:kept])) as file:
-        assert [one.position for one in file.batches()] == [0]
+        assert [batch.position for batch in file.batches()] == [0]
 
 
 def test_only_up_to_an_end(tmp_path: Path) -> None:
-    one = batch()
-    with LogFile(written(tmp_path, one, one, one)) as file:
-        assert len(list(file.batches(len(one), 2 * len(one)))) == 1
-        assert len(list(file.batches(0, 3 * len(one) - 1))) == 2
+    content = batch()
+    with LogFile(written(tmp_path, content, content, content)) as file:
+        assert len(list(file.batches(len(content), 2 * len(content)))) == 1
+        assert len(list(file.batches(0, 3 * len(content) - 1))) == 2
 
 
 def test_a_batch_larger_than_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_a_batch_larger_than_the_window(tmp_path: Path, monkeypatch: pytest.Monk
     wrong = bytearray(large)
     wrong[-1] ^= 1
     with LogFile(written(tmp_path, large, bytes(wrong), batch())) as file:
-        assert [one.crc_is_valid() for one in file.batches()] == [True, False, True]
+        assert [batch.crc_is_valid() for batch in file.batches()] == [True, False, True]
 
 
 def test_lengths_and_magics_that_no_format_has(tmp_path: Path) -> None:

@@ -49,12 +49,12 @@ def test_a_wrapper_of_format_1_counts_from_its_own_offset(tmp_path: Path) -> Non
     inner = message_sets.plain(b"a", b"b", b"c")
     wrapper = message_sets.wrapper(message_sets.GZIP, inner, offset=12)
     found = records_in(tmp_path, wrapper)
-    assert [one.offset for one in found] == [10, 11, 12]
-    assert [one.is_valid for one in found] == [True] * 3
+    assert [record.offset for record in found] == [10, 11, 12]
+    assert [record.is_valid for record in found] == [True] * 3
     late = message_sets.wrapper(
         message_sets.GZIP, inner, offset=12, attributes=message_sets.APPEND_TIME, timestamp=99
     )
-    assert {one.timestamp for one in records_in(tmp_path, late)} == {99}
+    assert {record.timestamp for record in records_in(tmp_path, late)} == {99}
 
 
 def test_a_wrapper_of_format_0_keeps_its_offsets(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_wrapper_of_format_0_keeps_its_offsets(tmp_path: Path) -> None:
     inner += message_sets.message(b"b", magic=0, offset=9, wrong_crc=True)
     wrapper = message_sets.wrapper(message_sets.SNAPPY, inner, magic=0, offset=9)
     found = records_in(tmp_path, wrapper)
-    assert [(one.offset, one.timestamp, one.is_valid) for one in found] == [
+    assert [(record.offset, record.timestamp, record.is_valid) for record in found] == [
         (7, -1, True),
         (9, -1, False),
     ]
@@ -100,12 +100,12 @@ def test_control_records(tmp_path: Path) -> None:
             control_of(broken)
 
 
-def test_what_a_header_says_about_time(tmp_path: Path) -> None:
+def test_times_in_a_header(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     old = message_sets.message(b"a", magic=0)
     path.write_bytes(old + bytes(build_batch([Record(0, 1, None, b"v")], base_offset=1)))
     with LogFile(str(path)) as file:
-        first, second = (one.header for one in file.batches())
+        first, second = (batch.header for batch in file.batches())
     assert timestamp_type(first) == "NoTimestampType"
     assert timestamp_type(second) == "CreateTime"
     assert delete_horizon_ms(second) is None

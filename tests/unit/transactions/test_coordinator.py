@@ -29,7 +29,7 @@ NONE = ErrorCode.NONE
 @pytest.mark.parametrize(
     ("commit", "after"), [(True, S.COMPLETE_COMMIT), (False, S.COMPLETE_ABORT)]
 )
-async def test_P6_a_transaction_from_begin_to_end(
+async def test_a_transaction_from_begin_to_end(
     world: World, commit: bool, after: TransactionState
 ) -> None:
     """Readers of committed records see nothing before the end, and everything or nothing then."""
@@ -44,7 +44,10 @@ async def test_P6_a_transaction_from_begin_to_end(
     for index in (0, 1):
         found = await world.fetch(index=index)
         assert (found.high_watermark, found.last_stable_offset) == (3, 3)
-        aborted = [(one.producer_id, one.first_offset) for one in found.aborted_transactions or ()]
+        aborted = [
+            (transaction.producer_id, transaction.first_offset)
+            for transaction in found.aborted_transactions or ()
+        ]
         assert aborted == ([] if commit else [(producer[0], 0)])
         headers = [header for _, header in iterate_headers(memoryview(found.records))]
         assert [header.is_control for header in headers] == [False, True]
@@ -53,7 +56,7 @@ async def test_P6_a_transaction_from_begin_to_end(
     assert world.state().partitions == frozenset()
 
 
-async def test_P5_a_new_session_fences_the_old_one(world: World) -> None:
+async def test_a_new_session_fences_the_old_one(world: World) -> None:
     """The old epoch gets nothing into log, transaction or decision once the new one was told."""
     old = await world.begin()
     await world.add(old, 0)
@@ -68,7 +71,7 @@ async def test_P5_a_new_session_fences_the_old_one(world: World) -> None:
     assert (await world.end(old)).error_code == ErrorCode.PRODUCER_FENCED
     assert (await world.end(old, version=1)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
     found = await world.fetch()
-    assert [one.first_offset for one in found.aborted_transactions] == [0]
+    assert [transaction.first_offset for transaction in found.aborted_transactions] == [0]
     assert await world.add(new, 0) == [NONE]
     assert await world.produce(new, b"new") == NONE
 
@@ -174,7 +177,7 @@ async def test_ids_that_nobody_uses_expire(world: World) -> None:
     open_one = await world.begin("open")
     await world.add(open_one, 0, transactional_id="open")
     world.clock.advance(week_ms + 3_600_001)
-    names_left = [one.transactional_id for one in world.coordinator.all()]
+    names_left = [transaction.transactional_id for transaction in world.coordinator.all()]
     assert names_left == ["open"]
     code = (await world.end(producer, transactional_id="gone")).error_code
     assert code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -218,8 +221,8 @@ async def test_an_end_that_cannot_be_written_is_written_later(
     assert world.state().state == S.COMPLETE_COMMIT
 
 
-async def test_P5_state_survives_a_restart(world: World) -> None:
-    """A transaction goes on with the same id and epoch after the broker was stopped (P7)."""
+async def test_state_survives_a_restart(world: World) -> None:
+    """A transaction goes on with the same id and epoch after the broker was stopped."""
     producer = await world.begin()
     await world.add(producer, 0)
     assert await world.produce(producer, b"a") == NONE

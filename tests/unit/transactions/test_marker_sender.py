@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
 from minibroker.ids import TopicPartition
 from minibroker.partitions.markers import EndOfTransaction
 from minibroker.timers import Timers
-from minibroker.transactions.marker_sender import RETRY_MS, MarkerSender
+from minibroker.transactions.marker_sender import MARKERS_AT_ONCE, RETRY_MS, MarkerSender
 from tests.support.in_process import ManualClock
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 HERE, ELSEWHERE = 0, 1
 MARKER = EndOfTransaction(5, 0, 0, is_commit=True)
@@ -54,11 +56,14 @@ class Fixture:
         return script.pop(0) if script else ErrorCode.NONE
 
     def write(
-        self, marker: EndOfTransaction, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, ErrorCode]:
+        self,
+        marker: EndOfTransaction,
+        partitions: Iterable[TopicPartition],
+        then: Callable[[dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
         assert marker == MARKER
         self.written.append((HERE, list(partitions)))
-        return {name: self._next(name) for name in partitions}
+        then({name: self._next(name) for name in partitions})
 
     async def send(
         self, broker_id: int, marker: EndOfTransaction, partitions: list[TopicPartition]
@@ -83,6 +88,36 @@ async def turns(count: int = 5) -> None:
         await asyncio.sleep(0)
 
 
+async def test_many_markers_are_written_in_short_steps(
+    world: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    count = 2 * MARKERS_AT_ONCE + 1
+    world.leaders = {f"{index:04}": HERE for index in range(count)}
+    names = [TopicPartition(topic, 0) for topic in world.leaders]
+    world.codes[names[-1]] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    world.add(*names)
+    await eventually(lambda: len(world.written) == 3)
+    assert [len(part) for _, part in world.written] == [MARKERS_AT_ONCE, MARKERS_AT_ONCE, 1]
+    assert world.done == []
+    world.clock.advance(RETRY_MS)
+    assert world.written[3:] == [(HERE, [names[-1]])]
+    assert world.done == ["x"]
+
+
+async def test_no_more_markers_are_written_for_what_another_coordinator_has(
+    world: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    world.leaders = {f"{index:04}": HERE for index in range(2 * MARKERS_AT_ONCE)}
+    world.add(*(TopicPartition(topic, 0) for topic in world.leaders))
+    await eventually(lambda: bool(world.written))
+    world.sender.forget("x")
+    await turns()
+    assert len(world.written) == 1
+    assert world.done == []
+
+
 async def test_markers_are_written_behind_what_runs_now(world: Fixture) -> None:
     world.add(B, A)
     assert world.written == []
@@ -101,7 +136,7 @@ async def test_a_transaction_without_partitions_is_done_at_once(world: Fixture) 
 @pytest.mark.parametrize(
     "code", [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.KAFKA_STORAGE_ERROR]
 )
-async def test_what_fails_is_tried_again_and_only_that(world: Fixture, code: ErrorCode) -> None:
+async def test_only_failed_partitions_are_tried_again(world: Fixture, code: ErrorCode) -> None:
     world.codes[B] = [code, code]
     world.add(A, B)
     await turns()

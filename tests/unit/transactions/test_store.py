@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import TopicPartition
@@ -16,9 +17,11 @@ from minibroker.records.batch import iterate_headers
 from minibroker.records.record import Record, decode_records
 from minibroker.transactions.records import encode_key, encode_value
 from minibroker.transactions.state import TransactionMetadata, TransactionState
-from minibroker.transactions.store import _decode_batch
+from minibroker.transactions.store import IDS_AT_ONCE, _decode_batch
 from tests.support.in_process import InProcessBroker
-from tests.support.transactions import SETTINGS, transactional_world
+from tests.support.transactions import SETTINGS, DeafSender, transactional_world
+from tests.support.turns import Turns
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,29 +33,19 @@ DATA: Any = SimpleNamespace(is_control=False)
 CONTROL: Any = SimpleNamespace(is_control=True)
 
 
-class DeafSender:
-    """Brings no markers."""
-
-    def add(self, *_: object) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
-
-
 def record(key: bytes | None, value: bytes | None) -> Record:
     return Record(0, 0, key, value)
 
 
-async def test_what_was_written_is_there_after_a_restart(world: World, tmp_path: Path) -> None:
-    """P7: open transactions stay open, with producer id and epoch."""
+async def test_transactions_are_there_after_a_restart(world: World, tmp_path: Path) -> None:
+    """Open transactions stay open, with producer id and epoch."""
     producers = {name: await world.begin(name) for name in ("a", "b", "c", "d")}
     await world.add(producers["b"], 0, transactional_id="b")
     await world.add(producers["c"], 1, transactional_id="c")
     await world.end(producers["c"], transactional_id="c", commit=False)
     await world.fetch()
-    before = {one.transactional_id: one for one in world.coordinator.all()}
-    assert {name: one.state for name, one in before.items()} == {
+    before = {transaction.transactional_id: transaction for transaction in world.coordinator.all()}
+    assert {name: transaction.state for name, transaction in before.items()} == {
         "a": S.EMPTY,
         "b": S.ONGOING,
         "c": S.COMPLETE_ABORT,
@@ -66,7 +59,9 @@ async def test_what_was_written_is_there_after_a_restart(world: World, tmp_path:
         world.running, world.client = again, client
         await world.load()
         assert (await world.begin("a"))[1] == 1
-        after = {one.transactional_id: one for one in world.coordinator.all()}
+        after = {
+            transaction.transactional_id: transaction for transaction in world.coordinator.all()
+        }
         for name in ("b", "c", "d"):
             assert after[name] == before[name]._replace(last_producer_epoch=-1)
         assert (await world.end(producers["b"], transactional_id="b")).error_code == 0
@@ -74,7 +69,7 @@ async def test_what_was_written_is_there_after_a_restart(world: World, tmp_path:
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("commit", [True, False])
-async def test_P6_a_decided_transaction_is_ended_by_the_next_start(
+async def test_a_decided_transaction_is_ended_by_the_next_start(
     world: World, tmp_path: Path, commit: bool, is_killed: bool
 ) -> None:
     """The broker ends between the decision and the markers; nobody has to ask.
@@ -123,9 +118,9 @@ async def test_the_clusters_level_decides_the_version_of_the_values(
         partition = world.running.partitions.get("__transaction_state", index)
         read = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
         versions = {
-            version_of(one.value or b"")
+            version_of(stored.value or b"")
             for position, header in iterate_headers(read.records)
-            for one in decode_records(read.records, position, header=header)
+            for stored in decode_records(read.records, position, header=header)
         }
         assert versions == {version}
 
@@ -136,11 +131,66 @@ async def test_a_topic_that_is_deleted_takes_its_ids_along(world: World) -> None
     store = world.coordinator._store
     await world.running.broker.cluster.delete_topic("__transaction_state")
     assert not store.has_ongoing
-    assert store.overdue(10**15) == []
+    assert list(store.ongoing()) == []
+    assert not store.has_ids
     with pytest.raises(KafkaError) as caught:
         store.find("x")
     assert caught.value.code == ErrorCode.NOT_COORDINATOR
     assert await world.add(producer, 0) == [ErrorCode.NOT_COORDINATOR]
+
+
+def store_unused(world: World, count: int) -> list[TransactionMetadata]:
+    """Ids that nobody used since the epoch, all in one partition."""
+    store = world.coordinator._store
+    index = store.find("x")[0]
+    unused: list[TransactionMetadata] = []
+    while len(unused) < count:
+        unused.append(TransactionMetadata(f"unused-{len(unused)}", 5, 0, timeout_ms=1))
+        store.write(index, unused[-1])
+    return unused
+
+
+async def test_unused_ids_expire_in_short_steps(world: World) -> None:
+    await world.begin()
+    store = world.coordinator._store
+    index = store.find("x")[0]
+    unused = store_unused(world, 3 * IDS_AT_ONCE)
+    steps = store.forget_unused(1)
+    next(steps)
+    left = {metadata.transactional_id for metadata in store.all()}
+    assert 2 * IDS_AT_ONCE <= len(left) - 1 < 3 * IDS_AT_ONCE
+    used = unused[-1]._replace(last_update_ms=2)
+    store.write(index, used)
+    assert len(list(steps)) >= 2
+    assert {metadata.transactional_id for metadata in store.all()} == {
+        "x",
+        used.transactional_id,
+    }
+
+
+async def test_others_have_the_loop_while_ids_expire(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.begin()
+    store_unused(world, 10 * IDS_AT_ONCE)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    world.clock.advance(8 * 24 * 3_600_000)
+    await eventually(lambda: not world.coordinator._store.has_ids)
+    assert turns.stop() >= 10
+
+
+async def test_others_have_the_loop_while_transactions_are_aborted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producers = {f"open-{number}": await world.begin(f"open-{number}") for number in range(5)}
+    for name, producer in producers.items():
+        await world.add(producer, 0, transactional_id=name)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    world.clock.advance(70_001)
+    await eventually(lambda: not world.coordinator._store.has_ongoing)
+    assert turns.stop() >= len(producers) - 1  # the first is aborted at once
 
 
 async def test_unknown_and_empty_ids_are_told_apart(world: World) -> None:
@@ -156,11 +206,11 @@ async def test_unknown_and_empty_ids_are_told_apart(world: World) -> None:
 
 
 async def test_a_state_too_large_for_a_record_is_refused(world: World) -> None:
-    """Nothing changes then."""
+    """The state does not change then."""
     await world.begin()
     store = world.coordinator._store
     index, found = store.get("x")
-    large = frozenset(TopicPartition("n" * 249, one) for one in range(300_000))
+    large = frozenset(TopicPartition("n" * 249, number) for number in range(300_000))
     with pytest.raises(KafkaError) as caught:
         store.write(index, found._replace(state=S.ONGOING, partitions=large))
     assert caught.value.code == ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,6 +1,6 @@
-"""A consumer with confluent-kafka that sets aside what it cannot handle.
+"""A consumer with confluent-kafka that sets aside records that it cannot handle.
 
-A record that fails three times goes to the topic's `.dlq`, with where it came from and why in its
+A record that fails three times goes to the topic's `.dlq`, with its origin and the reason in its
 headers; then its offset is committed. Nothing is lost, and nothing blocks the partition.
 """
 
@@ -10,7 +10,7 @@ ATTEMPTS = 3
 
 
 class Worker:
-    """`handle(value)` raises for what it cannot do."""
+    """A worker; `handle(value)` raises for a value that it cannot handle."""
 
     def __init__(self, bootstrap_servers, topic, group, handle):
         self._topic = topic
@@ -35,7 +35,7 @@ class Worker:
         self._consumer.subscribe([topic])
 
     def run_once(self, timeout_s=0.1):
-        """Handle at most one record; whether one is done with."""
+        """Handle at most one record; return whether one is done."""
         message = self._consumer.poll(timeout_s)
         if message is None or message.error() is not None:
             return False

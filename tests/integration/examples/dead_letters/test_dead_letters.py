@@ -27,7 +27,7 @@ def worker(kafka, handler):
 
 
 def run(worker, count, polls=600):
-    """Until `count` records are done with; a poll takes a tenth of a second at most."""
+    """Run until `count` records are done; a poll takes a tenth of a second at most."""
     for _ in range(polls):
         count -= worker.run_once()
         if not count:
@@ -35,7 +35,7 @@ def run(worker, count, polls=600):
     raise AssertionError(f"{count} records are not done with after {polls} polls")
 
 
-def test_what_cannot_be_handled_is_set_aside_and_the_rest_goes_on(kafka, worker, handler):
+def test_records_that_cannot_be_handled_are_set_aside_and_the_rest_goes_on(kafka, worker, handler):
     kafka.produce("payments", b"good 1")
     kafka.produce("payments", b"bad 2", key=b"account-2", headers=[("trace", b"abc")])
     kafka.produce("payments", b"good 3")

@@ -15,7 +15,7 @@ ORDERS, CONFIRMED, GROUP = "orders", "confirmations", "orders-service"
 
 
 class OrdersService:
-    """`run` until it is cancelled."""
+    """The service; `run` until it is cancelled."""
 
     def __init__(self, bootstrap_servers: str, *, instance: str = "1") -> None:
         self._consumer = AIOKafkaConsumer(

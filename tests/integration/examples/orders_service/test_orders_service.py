@@ -54,4 +54,4 @@ async def test_every_order_is_confirmed_once_whatever_fails(kafka, fault):
                 order(kafka, number)
             found = await confirmed(kafka, 5)
     assert rule.hits == fault["times"]
-    assert sorted(one["order"] for one in found) == [0, 1, 2, 3, 4]
+    assert sorted(confirmation["order"] for confirmation in found) == [0, 1, 2, 3, 4]

@@ -8,7 +8,7 @@ from windowed_counter import CHANGELOG, COUNTS, GRACE_MS, WINDOW_MS, WORDS, Wind
 
 @pytest.fixture
 def start(kafka):
-    """Starts counters; at the beginning of a window."""
+    """Yield a function that starts counters, at the beginning of a window."""
     started = []
     kafka.clock.advance(milliseconds=WINDOW_MS - kafka.clock.now_ms() % WINDOW_MS)
 
@@ -54,7 +54,7 @@ def test_a_counter_that_is_replaced_loses_no_count(kafka, start):
     kafka.clock.advance(minutes=2)
     feed(kafka, second, b"end")
     assert told(kafka) == [("a", 2), ("b", 1)]
-    assert [one.value for one in kafka.records(CHANGELOG)].count(None) == 2
+    assert [record.value for record in kafka.records(CHANGELOG)].count(None) == 2
 
 
 def test_a_leader_that_moves_is_not_counted_twice(kafka, start):

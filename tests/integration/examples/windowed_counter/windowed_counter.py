@@ -1,7 +1,7 @@
 """Counts of words in windows of a minute, in the manner of Faust, in plain Python.
 
-The table is a compacted changelog topic: who starts reads it first. A window is told, on the topic
-`counts`, once time (that of the records) has gone a grace beyond its end.
+The table is a compacted changelog topic, which a counter reads at its start. The count of a window
+goes to the topic `counts` once the records' time is a grace beyond its end.
 """
 
 import json
@@ -13,7 +13,7 @@ WORDS, CHANGELOG, COUNTS = "words", "counter-changelog", "counts"
 
 
 class WindowedCounter:
-    """One partition of `words`; `poll` until all is read."""
+    """A counter of one partition of `words`; `poll` until all is read."""
 
     def __init__(self, bootstrap_servers, group="counter"):
         settings = {"bootstrap_servers": bootstrap_servers}
@@ -42,8 +42,8 @@ class WindowedCounter:
         return table
 
     def poll(self, timeout_ms=100):
-        """Count what came; how many records."""
-        records = [one for part in self._consumer.poll(timeout_ms).values() for one in part]
+        """Count new records; return how many there were."""
+        records = [record for part in self._consumer.poll(timeout_ms).values() for record in part]
         for record in records:
             self.time_ms = max(self.time_ms, record.timestamp)
             start_ms = record.timestamp - record.timestamp % WINDOW_MS

@@ -1,4 +1,4 @@
-"""What is read out of the load tools' output."""
+"""Parsing of the load tools' output."""
 
 import pytest
 

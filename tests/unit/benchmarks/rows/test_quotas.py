@@ -1,4 +1,4 @@
-"""What is read out of a throttled client's progress."""
+"""Figures from a throttled client's progress."""
 
 from __future__ import annotations
 

@@ -11,6 +11,14 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from benchmarks import wire
 from benchmarks.rows.raw import RawClient
 from benchmarks.rows.session import RowError
+from minibroker.protocol.header import parse_request_header
+from minibroker.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from minibroker.protocol.primitives import Reader, Writer
 
 TOPIC = "bench-raw"
 BATCH = wire.one_record_batch(b"v" * 100)
@@ -74,6 +82,23 @@ def test_a_wrong_answer_is_noticed() -> None:
         client.run(50, 0.01)
     connection.close()
     server.join(10)
+
+
+def test_each_of_several_partitions_is_asked_and_read() -> None:
+    for count in (1, 6, 12, 100):
+        request = wire.produce_frame(TOPIC, BATCH, partitions=count)
+        start = 4 + parse_request_header(memoryview(request)[4:])[-1]
+        (topic,) = ProduceRequest.read(Reader(request, start), 9).topic_data
+        assert [data.index for data in topic.partition_data] == list(range(count))
+        results = [
+            PartitionProduceResponse(index=index, base_offset=10 + index) for index in range(count)
+        ]
+        answer = TopicProduceResponse(name=TOPIC, partition_responses=results)
+        writer = Writer()
+        ProduceResponse(responses=[answer]).write(writer, 9)
+        body = b"\0" + writer.to_bytes()
+        expected = [(0, 10 + index) for index in range(count)]
+        assert wire.produce_answers(body, TOPIC, count) == expected
 
 
 def test_the_batch_is_valid_for_another_reader() -> None:

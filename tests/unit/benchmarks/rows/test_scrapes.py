@@ -1,4 +1,4 @@
-"""What a round's blocks say, and that the row runs against a broker."""
+"""Figures from a round's blocks; and the row runs against a broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.rows import scrapes
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = {one.name for one in METRICS if one.row == "scrapes"}
+NAMES = {metric.name for metric in METRICS if metric.row == "scrapes"}
 
 
 def value(results: Results, metric: str) -> float:
@@ -49,7 +49,7 @@ def test_a_cost_that_may_be_above_the_bar_is_short_of_it() -> None:
     during = [1.05, 1.2, 1.05, 1.05, 0.9, 1.0]
     p99s_ms = {"scrapes_alone": [1.0] * 6, "scrapes_live": [1.0] * 6, "scrapes_during": during}
     scrapes.report(p99s_ms, SUBJECT, results)
-    verdicts = {one.name: one.verdict(results.values(one.name)) for one in METRICS}
+    verdicts = {metric.name: metric.verdict(results.values(metric.name)) for metric in METRICS}
     assert (verdicts["scrapes_cost"], verdicts["scrapes_cost_most"]) == ("must", "SHORT")
 
 
@@ -70,7 +70,7 @@ def test_it_measures_minibroker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(scrapes, "BLOCK_SCRAPES", 2)
     monkeypatch.setattr(scrapes, "TOPICS", 2)
     results = Results([SUBJECT])
-    peer = next(one for one in all_peers() if one.name == SUBJECT)
+    peer = next(peer for peer in all_peers() if peer.name == SUBJECT)
     scrapes.measure(peer, tmp_path, results, QUICK._replace(scrapes=4, scrapes_most=4))
     assert {name for name in NAMES if results.values(name)} == NAMES
     assert value(results, "scrapes_alone") > 0

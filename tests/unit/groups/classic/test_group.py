@@ -37,8 +37,8 @@ def group_of(
     state: State, *members: Member, protocol_type: str = "consumer", protocol: str = "range"
 ) -> ClassicGroup:
     group = ClassicGroup("g", STATE_MS, state=state, generation_id=4, protocol_name=protocol)
-    for one in members:
-        group.add(one, protocol_type)
+    for joining in members:
+        group.add(joining, protocol_type)
     group.learn_topics()
     return group
 
@@ -100,7 +100,7 @@ def test_commits_while_shares_are_waited_for() -> None:
     assert refusal(group, "a", 3) == "ILLEGAL_GENERATION"
 
 
-def test_G2_a_commit_of_nobody_into_a_live_group_says_why() -> None:
+def test_a_commit_without_a_member_into_a_live_group_says_why() -> None:
     """A consumer that uses assign() under the id of a group with members; the sentence is for our
     log, as OffsetCommit has no place for it."""
     group = group_of(State.STABLE, member("a", "range"))
@@ -143,10 +143,10 @@ def test_an_empty_group_is_deleted_with_one_tombstone() -> None:
     assert value is None
 
 
-def test_what_it_is_subscribed_to() -> None:
-    one = member("a", "range", metadata=subscription("t1"))
+def test_topics_that_it_is_subscribed_to() -> None:
+    consumer = member("a", "range", metadata=subscription("t1"))
     two = member("b", "range", metadata=subscription("t2"))
-    group = group_of(State.STABLE, one, two)
+    group = group_of(State.STABLE, consumer, two)
     assert [t for t in ("t1", "t2", "t3") if group.is_subscribed_to(t)] == ["t1", "t2"]
 
 

@@ -18,29 +18,29 @@ def member(*protocols: tuple[str, bytes], instance_id: str | None = None) -> Mem
 
 
 def test_it_votes_for_what_it_likes_best_of_what_all_can_do() -> None:
-    one = member(("a", b""), ("b", b""), ("c", b""))
-    assert one.vote({"c", "b"}) == "b"
+    found = member(("a", b""), ("b", b""), ("c", b""))
+    assert found.vote({"c", "b"}) == "b"
 
 
 def test_metadata_of_a_protocol_that_it_lacks_is_empty() -> None:
-    one = member(("a", b"meta"))
-    assert one.metadata_of("a") == b"meta"
-    assert one.metadata_of("b") == one.metadata_of(None) == b""
+    found = member(("a", b"meta"))
+    assert found.metadata_of("a") == b"meta"
+    assert found.metadata_of("b") == found.metadata_of(None) == b""
 
 
 def test_a_protocol_named_twice_counts_once() -> None:
     assert member(("a", b"1"), ("a", b"2")).names == {"a"}
 
 
-def test_who_waits_needs_no_heartbeat_unless_it_is_new() -> None:
-    one = member(("a", b""))
-    assert not one.is_alive_without_heartbeat
-    one.join_waiter = lambda answer: None
-    assert one.is_alive_without_heartbeat
-    one.is_new = True
-    assert not one.is_alive_without_heartbeat
-    one.is_new, one.join_waiter, one.sync_waiter = False, None, lambda answer: None
-    assert one.is_alive_without_heartbeat
+def test_a_waiting_member_needs_no_heartbeat_unless_it_is_new() -> None:
+    found = member(("a", b""))
+    assert not found.is_alive_without_heartbeat
+    found.join_waiter = lambda answer: None
+    assert found.is_alive_without_heartbeat
+    found.is_new = True
+    assert not found.is_alive_without_heartbeat
+    found.is_new, found.join_waiter, found.sync_waiter = False, None, lambda answer: None
+    assert found.is_alive_without_heartbeat
 
 
 def test_it_says_who_it_is() -> None:

@@ -1,4 +1,4 @@
-"""What carries out the steps: records before answers, timers on the clock, nobody forgotten."""
+"""Membership carries out the steps: records before answers, timers, all are answered."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import Join, JoinAnswer, Settings, Sync
 from minibroker.groups.classic.group import ClassicGroup, State
 from minibroker.groups.classic.membership import ClassicMembership, new_member_id
-from minibroker.groups.classic.sessions import Leaving
 from minibroker.groups.classic.stored import group_of
 from minibroker.groups.group import Group
+from minibroker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
 from minibroker.groups.records import decode_record
+from minibroker.groups.steps import ClassicSettings
 from minibroker.timers import Timers
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minibroker.groups.group import GroupRecord
 
 SESSION_MS = 10_000
 
 
 class Shard:
-    """What membership needs of a `GroupShard`: groups, and a journal that may refuse."""
+    """The part of a `GroupShard` that membership needs: groups, and a journal that may refuse."""
 
     def __init__(self, index: int = 0) -> None:
         self.index = index
@@ -33,11 +35,26 @@ class Shard:
         self.records: list[GroupRecord] = []
         self.failure: ErrorCode | None = None
 
-    def append(self, records: list[GroupRecord]) -> int:
+    def write(
+        self,
+        records: list[GroupRecord],
+        *,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+        apply: Callable[[], None] | None = None,
+    ) -> None:
         if self.failure is not None:
             raise KafkaError(self.failure)
         self.records += records
-        return len(self.records) - len(records)
+        if apply is not None:
+            apply()
+        else:
+            group = self.last_stored()
+            self.groups[group.group_id] = group
+        then()
+
+    def when_visible(self, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
+        then()
 
     def last_stored(self) -> ClassicGroup:
         entry = decode_record(*self.records[-1])
@@ -55,7 +72,7 @@ class Rig:
         self.membership = ClassicMembership(
             clock=self.clock,
             timers=self.timers,
-            settings=Settings(0, 10, 1_000, 60_000),
+            settings=ClassicSettings(0, 10, 1_000, 60_000),
             new_member_id=lambda name: f"{name}-1",
         )
 
@@ -80,6 +97,13 @@ class Rig:
         sync = Sync(member_id, None, generation, None, None, named)
         self.membership.sync(self.shard, "g", sync, answers.append)
         return answers
+
+    def leave(self, *leaving: Leaving) -> Any:
+        """One code per entry, or the error of the whole request."""
+        answers: list[Any] = []
+        self.membership.leave(self.shard, "g", leaving, answers.append)
+        (codes,) = answers
+        return codes
 
     def stable(self) -> None:
         """One member, a-1, in generation 1."""
@@ -156,7 +180,7 @@ async def test_requests_to_a_group_that_is_not_there(rig: Rig) -> None:
     assert rig.sync("a-1", 1)[0].error is ErrorCode.UNKNOWN_MEMBER_ID
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     assert rig.membership.heartbeat(rig.shard, "g", "a-1", None, 1) is unknown
-    assert rig.membership.leave(rig.shard, "g", [Leaving("a-1", None)] * 2) == [unknown] * 2
+    assert rig.leave(*[Leaving("a-1", None)] * 2) == [unknown] * 2
 
 
 async def test_a_silent_member_goes_and_a_heartbeat_keeps_it(rig: Rig) -> None:
@@ -184,10 +208,20 @@ async def test_many_heartbeats_make_no_timers(rig: Rig) -> None:
 
 async def test_the_last_member_that_leaves_ends_the_group(rig: Rig) -> None:
     rig.stable()
-    codes = rig.membership.leave(rig.shard, "g", [Leaving("a-1", None)])
+    codes = rig.leave(Leaving("a-1", None))
     assert codes == [ErrorCode.NONE]
     assert rig.shard.last_stored().is_empty
     assert len(rig.timers) == 0
+
+
+async def test_a_leave_whose_record_is_refused_is_an_error(rig: Rig) -> None:
+    """The member is out all the same, as in Kafka 4.4."""
+    rig.stable()
+    rig.shard.failure = ErrorCode.NOT_COORDINATOR
+    refused = rig.leave(Leaving("a-1", None))
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.NOT_COORDINATOR
+    assert rig.group.is_empty
 
 
 async def test_a_loaded_group_has_its_sessions(rig: Rig) -> None:
@@ -200,7 +234,7 @@ async def test_a_loaded_group_has_its_sessions(rig: Rig) -> None:
     assert rig.group.state is State.EMPTY
 
 
-async def test_who_waits_is_told_when_the_partition_goes(rig: Rig) -> None:
+async def test_a_waiting_member_is_answered_when_the_partition_goes(rig: Rig) -> None:
     rig.stable()
     joining = rig.join("b")
     rig.membership.on_shard_unloaded(rig.shard)
@@ -208,7 +242,7 @@ async def test_who_waits_is_told_when_the_partition_goes(rig: Rig) -> None:
     assert len(rig.timers) == 0
     rig.clock.advance(SESSION_MS)
     with pytest.raises(KafkaError, match="COORDINATOR_NOT_AVAILABLE"):
-        rig.membership.leave(rig.shard, "g", [Leaving("a-1", None)])
+        rig.leave(Leaving("a-1", None))
 
 
 async def test_a_released_group_has_no_timers(rig: Rig) -> None:
@@ -244,7 +278,7 @@ async def test_an_empty_group_of_another_kind_gives_way(rig: Rig) -> None:
 
 async def test_static_members_need_a_record_that_names_them(rig: Rig) -> None:
     old = ClassicMembership(
-        clock=rig.clock, timers=rig.timers, settings=Settings(0, 10, 1, 2), value_version=2
+        clock=rig.clock, timers=rig.timers, settings=ClassicSettings(0, 10, 1, 2), value_version=2
     )
     old.check_instance_id(None)
     rig.membership.check_instance_id("one")

@@ -15,7 +15,7 @@ def stable_group() -> ClassicGroup:
         "g", 77, state=State.STABLE, generation_id=5, protocol_name="range", leader_id="b-1"
     )
     for name, instance in (("a", None), ("b", "one")):
-        one = Member(
+        stored = Member(
             f"{name}-1",
             instance_id=instance,
             client_id=name,
@@ -24,14 +24,17 @@ def stable_group() -> ClassicGroup:
             session_timeout_ms=1000,
             protocols=(("sticky", b"no"), ("range", f"meta-{name}".encode())),
         )
-        group.add(one, "consumer")
+        group.add(stored, "consumer")
     return group
 
 
 @pytest.mark.parametrize("version", range(5))
 def test_round_trip(version: int) -> None:
-    """What a version has no place for is lost as it is in Kafka: names of static members before 3,
-    the time of the state before 2, the rebalance time-out before 1."""
+    """A version without a field loses it, as in Kafka.
+
+    Names of static members need version 3, the time of the state version 2, the rebalance time-out
+    version 1.
+    """
     value = value_of(stable_group(), {"a-1": b"x", "b-1": b"y"})
     group = group_of("g", GroupMetadataValue.from_bytes(value.to_bytes(version)))
     assert group.state is State.STABLE
@@ -65,7 +68,7 @@ def test_a_group_that_nobody_joined_has_no_type() -> None:
     assert group_of("g", value).is_simple
 
 
-def test_what_members_subscribed_to_is_known_after_a_load() -> None:
+def test_subscriptions_are_known_after_a_load() -> None:
     value = value_of(stable_group(), {})
     assert group_of("g", value).subscribed_topics is None
     for member in value.members:

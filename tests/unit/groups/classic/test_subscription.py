@@ -1,4 +1,4 @@
-"""What members are subscribed to, out of bytes that are theirs."""
+"""Subscriptions of members, parsed from their own bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_topics_of_a_version_to_come() -> None:
         subscription("a")[:-1],
     ],
 )
-def test_what_cannot_be_understood(metadata: bytes) -> None:
+def test_malformed_subscriptions(metadata: bytes) -> None:
     with pytest.raises(ProtocolError):
         topics_of(metadata)
     assert subscribed_topics([subscription("a"), metadata]) is None

@@ -19,8 +19,8 @@ def parsed(text: str) -> dict[bytes, tuple[int, ...]]:
 def written(assignment: dict[bytes, tuple[int, ...]]) -> str:
     """The inverse."""
     return " ".join(
-        f"{one[:1].decode()}:{','.join(map(str, numbers))}"
-        for one, numbers in sorted(assignment.items())
+        f"{topic[:1].decode()}:{','.join(map(str, numbers))}"
+        for topic, numbers in sorted(assignment.items())
     )
 
 
@@ -39,8 +39,8 @@ def assign(
     }
     owners: dict[bytes, dict[int, str]] = {}
     for member_id, member in given.items():
-        for one, numbers in member.assignment.items():
-            owners.setdefault(one, {}).update(dict.fromkeys(numbers, member_id))
+        for topic, numbers in member.assignment.items():
+            owners.setdefault(topic, {}).update(dict.fromkeys(numbers, member_id))
     is_homogeneous = len({frozenset(letters) for letters, _ in members.values()}) == 1
     counts = {topic_id(letter): count for letter, count in topics.items()}
     targets = load_assignor(name)(AssignorInput(given, is_homogeneous, counts, owners))

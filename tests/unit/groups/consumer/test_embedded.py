@@ -16,7 +16,7 @@ from minibroker.protocol.stored.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from tests.unit.groups.consumer.test_topics import ID, image_with, topic, topics_of
+from tests.support.group_topics import ID, image_with, topic, topics_of
 
 TOPICS = topics_of(image_with(topic(3)))
 
@@ -41,7 +41,7 @@ def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
 
 
 @pytest.mark.parametrize("broken", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\1\0\0\0\5"])
-def test_what_is_no_subscription_is_said(broken: bytes) -> None:
+def test_a_malformed_subscription_is_reported(broken: bytes) -> None:
     with pytest.raises(ProtocolError):
         read_subscription(broken, TOPICS)
 

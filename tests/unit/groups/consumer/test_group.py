@@ -6,8 +6,9 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from minibroker.groups.consumer.group import ConsumerGroup
 from minibroker.groups.consumer.member import ClassicFacts, Member, MemberState, with_epoch
+from minibroker.groups.consumer.subscriptions import ResolvedRegex
 from minibroker.groups.group import CONSUMER
 
 TOPIC = b"t" * 16

@@ -11,19 +11,8 @@ from minibroker.groups.consumer.java_order import (
     int_hash,
     java_string_key,
     java_uuid_key,
-    string_hash,
     uuid_hash,
 )
-
-
-@pytest.mark.parametrize(("text", "code"), [("", 0), ("a", 97), ("range", 108280125)])
-def test_string_hash_is_javas(text: str, code: int) -> None:
-    assert string_hash(text) == code
-
-
-def test_string_hash_counts_utf_16_units() -> None:
-    """Beyond the basic plane a character is two units: "𝄞".hashCode() is 1772436."""
-    assert string_hash("𝄞") == 0xD834 * 31 + 0xDD1E
 
 
 def test_uuid_hash_folds_all_bits() -> None:

@@ -1,4 +1,4 @@
-"""Who is next: the emptiest members and the fullest ones."""
+"""The next member: the emptiest ones and the fullest ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_fullest_give_until_all_are_level() -> None:
     assert sizes == [2, 2, 2]
 
 
-def test_who_has_nothing_to_give_is_passed_over() -> None:
+def test_a_member_with_nothing_to_give_is_skipped() -> None:
     ranges = MemberRanges([0, 1], [3, 3])
     assert ranges.next_most_loaded() == 1
     ranges.exclude_most_loaded()

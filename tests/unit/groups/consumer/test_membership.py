@@ -1,4 +1,4 @@
-"""What stands between handlers and steps: settings, ids, shards that come and go."""
+"""The layer between handlers and steps: settings, ids, shards that come and go."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_assignors_are_named_as_kafka_39_and_4_do() -> None:
 def test_member_ids_are_like_kafkas() -> None:
     made = {new_member_id() for _ in range(300)}
     assert len(made) == 300
-    assert {len(one) for one in made} == {22}
-    assert not any(one.startswith("-") for one in made)
+    assert {len(member_id) for member_id in made} == {22}
+    assert not any(member_id.startswith("-") for member_id in made)
 
 
 def test_sessions_end_with_the_shard() -> None:
@@ -64,10 +64,10 @@ def test_a_look_up_ends_with_the_shard() -> None:
     rig = ConsumerRig()
     rig.play("topic a 1")
     rig.play("join m regex=a")
-    written = len(rig.journal.records)
+    written = len(rig.runtime.records)
     rig.consumer.on_shard_unloaded(rig.shard)
     rig.play("resolve")
-    assert len(rig.journal.records) == written
+    assert len(rig.runtime.records) == written
 
 
 def test_a_look_up_that_fails_is_asked_for_again() -> None:

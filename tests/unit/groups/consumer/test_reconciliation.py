@@ -34,12 +34,12 @@ def test_nothing_changes_at_the_epoch_of_the_target() -> None:
     assert next_assignment(known, target()) is known
 
 
-def test_what_is_free_is_got_at_once() -> None:
+def test_a_free_partition_is_assigned_at_once() -> None:
     gained = next_assignment(member(), target(assignment={TOPIC: (0, 1)}))
     assert gained == Member("m", 5, 4, state=STABLE, assigned={TOPIC: {0: 5, 1: 5}}, revoking={})
 
 
-def test_what_stays_keeps_its_epoch() -> None:
+def test_a_partition_that_stays_keeps_its_epoch() -> None:
     known = member(assigned=with_epoch({TOPIC: (0,)}, 2))
     gained = next_assignment(known, target(assignment={TOPIC: (0, 1)}))
     assert gained.assigned == {TOPIC: {0: 2, 1: 5}}
@@ -64,7 +64,7 @@ def test_a_client_that_gave_up_already_is_not_asked() -> None:
     assert (done.state, done.member_epoch, done.assigned) == (STABLE, 5, {})
 
 
-def test_what_others_hold_is_waited_for_at_the_new_epoch() -> None:
+def test_partitions_of_others_are_waited_for_at_the_new_epoch() -> None:
     held = target(
         assignment={TOPIC: (0, 1)}, partition_epoch=lambda _t, number: 4 if number else -1
     )
@@ -75,7 +75,7 @@ def test_what_others_hold_is_waited_for_at_the_new_epoch() -> None:
     assert (done.state, done.assigned) == (STABLE, {TOPIC: {0: 5, 1: 5}})
 
 
-def test_what_it_was_to_give_up_and_gets_again_is_free_for_it() -> None:
+def test_a_partition_to_revoke_that_is_assigned_again_is_free_for_it() -> None:
     known = member(state=UNREVOKED, revoking=with_epoch({TOPIC: (0,)}, 4))
     held = target(assignment={TOPIC: (0,)}, reported={}, partition_epoch=lambda _t, _p: 4)
     assert next_assignment(known, held).assigned == {TOPIC: {0: 5}}

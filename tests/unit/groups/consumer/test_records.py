@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from minibroker.groups.consumer import records
-from minibroker.groups.consumer.group import ResolvedRegex
 from minibroker.groups.consumer.member import ClassicFacts, Member, with_epoch
+from minibroker.groups.consumer.subscriptions import ResolvedRegex
 from minibroker.groups.records import decode_record
 
 TOPIC = b"t" * 16
@@ -33,7 +33,9 @@ def test_a_classic_member_keeps_its_protocols() -> None:
     assert entry is not None
     stored = entry.value.classic_member_metadata
     assert stored.session_timeout_ms == 7
-    assert [(one.name, one.metadata) for one in stored.supported_protocols] == [("range", b"x")]
+    assert [(protocol.name, protocol.metadata) for protocol in stored.supported_protocols] == [
+        ("range", b"x")
+    ]
 
 
 def test_every_record_says_what_it_is() -> None:

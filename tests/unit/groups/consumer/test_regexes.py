@@ -24,7 +24,7 @@ from minibroker.groups.consumer.regexes import compile_regex, match_topics
         ("\\", "trailing backslash at end of expression"),
     ],
 )
-def test_what_is_no_pattern_is_refused_in_kafkas_words(regex: str, why: str) -> None:
+def test_a_malformed_pattern_is_refused_in_kafkas_words(regex: str, why: str) -> None:
     with pytest.raises(KafkaError) as raised:
         compile_regex(regex)
     assert raised.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -44,11 +44,11 @@ def test_every_kind_is_understood() -> None:
     assert sorted(KINDS) == [3, 4, 5, 6, 7, 8, 16]
 
 
-def test_tombstones_of_what_is_not_there_are_passed_over() -> None:
+def test_tombstones_without_a_value_before_them_are_ignored() -> None:
     gone = [
         *records.member_tombstones("g", "m"),
         records.regex_tombstone("g", "x"),
-        *records.group_tombstones(ConsumerGroup("g"), ["m"]),
+        *records.group_tombstones("g", ["m"], []),
     ]
     assert replayed({}, *gone) == {}
 
@@ -56,7 +56,10 @@ def test_tombstones_of_what_is_not_there_are_passed_over() -> None:
 def test_a_group_goes_with_the_tombstone_of_its_epoch() -> None:
     groups = replayed({}, records.epoch_record("g", 4, 7))
     assert (the_group(groups).epoch, the_group(groups).metadata_hash) == (4, 7)
-    assert replayed(groups, *records.group_tombstones(the_group(groups), [])) == {}
+    assert (
+        replayed(groups, *records.group_tombstones("g", [], the_group(groups).resolved_regexes))
+        == {}
+    )
 
 
 def test_a_group_that_only_stores_offsets_gives_way() -> None:
@@ -71,7 +74,7 @@ def test_so_does_a_classic_group_whose_tombstone_was_compacted_away() -> None:
     assert the_group(replayed(groups, records.epoch_record("g", 4, 7))).epoch == 4
 
 
-def test_what_a_member_has_may_come_before_what_it_is() -> None:
+def test_a_members_assignment_may_come_before_its_metadata() -> None:
     member = Member("m", member_epoch=3, assigned=with_epoch({TOPIC: (0,)}, 2), client_id="c")
     groups = replayed({}, records.current_record("g", member), records.member_record("g", member))
     assert the_group(groups).members == {"m": member}

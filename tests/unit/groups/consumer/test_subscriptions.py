@@ -8,13 +8,13 @@ from minibroker.groups.consumer.subscriptions import Subscriptions
 def subscriptions(*names: str, matches: str = "") -> Subscriptions:
     """Each of `names` is one member's, letters are topics."""
     made = Subscriptions()
-    for one in names:
-        made.add_names(one)
+    for name in names:
+        made.add_names(name)
     made.add_matches(matches)
     return made
 
 
-def test_a_topic_counts_as_long_as_somebody_wants_it() -> None:
+def test_a_topic_counts_as_long_as_a_member_wants_it() -> None:
     made = subscriptions("ab", "b", matches="bc")
     assert sorted(made) == ["a", "b", "c"]
     made.drop_names("ab")

@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-from minibroker.cluster.image import BrokerInfo, MetadataImage, PartitionImage, TopicImage
-from minibroker.groups.consumer.topics import NO_HASH, Topics
-from minibroker.ids import TopicId
-
-ID = TopicId(bytes.fromhex("00112233445566778899aabbccddeeff"))
-
-
-def topic(count: int = 1, name: str = "t") -> TopicImage:
-    partition = PartitionImage(
-        leader=0,
-        leader_epoch=0,
-        replicas=[0],
-        isr=[0],
-        adding=[],
-        removing=[],
-        offline=[],
-        controller_epoch=0,
-        partition_epoch=0,
-    )
-    return TopicImage(name, ID, [partition] * count)
-
-
-def topics_of(image: MetadataImage, now_ms: int = 1000) -> Topics:
-    return Topics(lambda: image, lambda: now_ms)
-
-
-def image_with(one: TopicImage) -> MetadataImage:
-    image = MetadataImage()
-    image.topics[one.name] = image.topic_by_id[one.topic_id] = one
-    return image
+from minibroker.cluster.image import BrokerInfo, MetadataImage
+from minibroker.groups.consumer.topics import NO_HASH
+from tests.support.group_topics import ID, image_with, topic, topics_of
 
 
 def test_topics_are_found_both_ways() -> None:

@@ -10,12 +10,12 @@ def test_everybody_gets_the_same_number_over_all_topics() -> None:
     assert assign("uniform", {"a": 3, "b": 1}, members) == {"m1": "a:0,1", "m2": "a:2 b:0"}
 
 
-def test_who_comes_takes_only_what_is_too_much() -> None:
+def test_a_new_member_takes_only_the_excess_of_others() -> None:
     members = {"new": ("a", ""), "old": ("a", "a:0,1,2")}
     assert assign("uniform", {"a": 3}, members) == {"new": "a:2", "old": "a:0,1"}
 
 
-def test_what_nobody_has_goes_to_those_below_their_share() -> None:
+def test_unassigned_partitions_go_to_members_below_their_share() -> None:
     members = {"m1": ("a", "a:0"), "m2": ("a", "a:1")}
     assert assign("uniform", {"a": 4}, members) == {"m1": "a:0,2", "m2": "a:1,3"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.groups.consumer.assignments import assign
 
 
-def test_who_can_take_only_one_topic_is_served_from_it() -> None:
+def test_a_member_of_a_single_topic_is_served_from_it() -> None:
     members = {"m1": ("ab", ""), "m2": ("b", "")}
     assert assign("uniform", {"a": 2, "b": 2}, members) == {"m1": "a:0,1", "m2": "b:0,1"}
 
@@ -18,7 +18,7 @@ def test_partitions_move_until_nothing_is_better() -> None:
     )
 
 
-def test_what_is_balanced_stays() -> None:
+def test_a_balanced_assignment_stays() -> None:
     members = {"m1": ("ab", "a:0,1"), "m2": ("b", "b:0,1")}
     assert assign("uniform", {"a": 2, "b": 2}, members) == {"m1": "a:0,1", "m2": "b:0,1"}
 

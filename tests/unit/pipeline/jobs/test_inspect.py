@@ -1,4 +1,4 @@
-"""What `inspect` decides without Spark: what is wrong from the start, and how time is cut."""
+"""Decisions of `inspect` without Spark: errors before the start, and slices of time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import Row
 from minibroker.pipeline import inspect
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.jobs.inspect import _slice_ms, check, slice_of
-from minibroker.pipeline.plan import InspectPlan, Kafka, UsageError
+from minibroker.pipeline.plan import InspectPlan, JobUsageError, Kafka
 from minibroker.storage import names
 from tests.support.batches import batch
 
@@ -22,7 +22,7 @@ def plan(log_dir: Path, *topics: str, report: Path | None = None) -> InspectPlan
     return InspectPlan(Kafka(), topics, str(log_dir), None if report is None else str(report))
 
 
-def test_what_is_missing_is_told_before_spark_starts(tmp_path: Path) -> None:
+def test_missing_topics_are_reported_before_spark_starts(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "orders-0" / names.segment_file(0, names.LOG)).write_bytes(batch(b"v"))
     check(plan(tmp_path))
@@ -41,7 +41,7 @@ def test_time_is_cut_for_each_topic_by_its_own_span() -> None:
 
 
 def test_neither_topics_nor_a_directory_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="topics, or a log directory"):
+    with pytest.raises(JobUsageError, match="topics, or a log directory"):
         inspect()
 
 

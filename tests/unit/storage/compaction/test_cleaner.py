@@ -1,4 +1,4 @@
-"""When a log is compacted, on which thread, and what becomes of a round that fails."""
+"""The time and the thread of a compaction, and rounds that fail."""
 
 from __future__ import annotations
 
@@ -58,14 +58,26 @@ class World:
         self.calls: queue.Queue[Callable[[], None]] = queue.Queue()
         self.failures: list[StorageError] = []
         self.settings = SETTINGS
+        self.steps: Iterator[object] | None = None
+        self.is_held = False
         self.cleaner = LogCleaner(
             self.manager,
             clock=self.clock,
             settings=lambda: self.settings,
             run_after=self._run_after,
             call_soon=self.calls.put,
+            run_in_slices=self.run_in_slices,
             on_failure=self.failures.append,
         )
+
+    def run_in_slices(self, steps: Iterator[object]) -> None:
+        """Run all steps of a look, or only the first, and hold the others."""
+        if self.is_held:
+            self.steps = steps
+            next(steps)
+        else:
+            for _ in steps:
+                pass
 
     def _run_after(self, delay_ms: int, call: Callable[[], None]) -> Timer:
         self.timers.append(Timer(delay_ms, call))
@@ -115,7 +127,7 @@ def test_a_dirty_log_is_compacted_on_a_thread_of_its_own(world: World) -> None:
     world.turn_until_done()
     assert values_of(log) == [b"9"]
     assert log.clean_offset == 10
-    assert THREAD_NAME not in {one.name for one in threading.enumerate()}
+    assert THREAD_NAME not in {thread.name for thread in threading.enumerate()}
     checkpoint = Path(world.manager.directories[0].path, names.CLEANER_OFFSETS).read_text()
     assert checkpoint == "0\n1\nt 0 10\n"
     assert world.armed_ms == []
@@ -150,7 +162,9 @@ def test_the_dirtiest_goes_first_and_then_the_others(
     dirty.roll()
     caplog.clear()
     world.look()
-    order = [one.args[0].topic for one in caplog.records if one.msg.startswith("compacted")]  # type: ignore[union-attr,index]
+    order = [
+        record.args[0].topic for record in caplog.records if record.msg.startswith("compacted")
+    ]  # type: ignore[union-attr,index]
     assert order == ["dirty", "cleaner"]
 
 
@@ -264,7 +278,9 @@ def test_a_damaged_log_is_set_aside_and_the_others_go_on(
     assert values_of(good) == [b"9"]
     assert "bad-0 is not compacted any more" in caplog.text
     assert world.cleaner.metrics.by_name(NOW_MS + 5)["time-since-last-run-ms"] == 5
-    dirty_bytes = sum(one.size_bytes for one in bad.segments) - bad.active_segment.size_bytes
+    dirty_bytes = (
+        sum(segment.size_bytes for segment in bad.segments) - bad.active_segment.size_bytes
+    )
     assert dirty_bytes > 0
     assert world.cleaner.uncleanable() == {bad.log_directory: (1, dirty_bytes)}
     deleted = world.manager.delete("bad", 0)
@@ -375,3 +391,44 @@ def test_truncation_takes_the_clean_offset_back(world: World) -> None:
     assert log.clean_offset == 10
     log.truncate_to(4)
     assert log.clean_offset == 4
+
+
+def test_a_look_is_made_in_steps_of_one_log(tmp_path: Path) -> None:
+    """Between two steps the loop serves clients; logs may go meanwhile, and be appended to."""
+    world = World(tmp_path)
+    logs = [world.log(f"t{number}") for number in range(3)]
+    for log in logs:
+        put(log, (b"a", b"1"))
+        put(log, (b"a", b"2"))
+        log.roll()
+    world.is_held = True
+    world.cleaner.look()
+    assert world.steps is not None
+    assert not world.cleaner.is_running
+    assert world.manager.delete("t0", 0) is not None  # it was looked at: as dirty as the others
+    put(logs[1], (b"a", b"3"))
+    world.cleaner.look()  # noted, for after this one
+    steps, world.is_held = world.steps, False
+    for _ in steps:
+        pass
+    world.turn_until_done()
+    assert values_of(logs[1]) == [b"2", b"3"]
+    assert values_of(logs[2]) == [b"2"]
+    assert world.failures == []
+    world.close()
+
+
+def test_nothing_is_begun_by_a_look_that_a_stop_meets(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for number in range(2):
+        log = world.log(f"t{number}")
+        put(log, (b"a", b"1"))
+        put(log, (b"a", b"2"))
+        log.roll()
+    world.is_held = True
+    world.cleaner.look()
+    world.cleaner.close()
+    assert world.steps is not None
+    assert list(world.steps) == []
+    assert not world.cleaner.is_running
+    abandon(world.manager)

@@ -1,4 +1,4 @@
-"""What of the broker's configuration the cleaner goes by, and what it shows."""
+"""The cleaner's settings of the broker's configuration, and its metrics."""
 
 from __future__ import annotations
 

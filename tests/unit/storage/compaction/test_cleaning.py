@@ -93,7 +93,7 @@ def test_a_reader_finds_the_next_record_behind_a_gap(new_log: NewLog) -> None:
     put(log, (b"z", b"end"))
     compact(log)
     for offset in range(4):
-        assert [one.offset for one in records_of(log, offset)] == [3, 4]
+        assert [record.offset for record in records_of(log, offset)] == [3, 4]
 
 
 def test_a_log_of_which_nothing_is_left_goes_on(new_log: NewLog) -> None:
@@ -107,7 +107,7 @@ def test_a_log_of_which_nothing_is_left_goes_on(new_log: NewLog) -> None:
     put(log, (b"c", b"1"))
     roll_and_compact(log, NOW_MS + 40)
     assert found_in(log) == [(4, b"c", b"1")]
-    assert [one.offset for one in records_of(log, 0)] == [4]
+    assert [record.offset for record in records_of(log, 0)] == [4]
 
 
 def test_tombstones_stay_for_their_time(new_log: NewLog) -> None:
@@ -174,8 +174,8 @@ def test_the_last_sequence_of_a_producer_outlives_its_records(new_log: NewLog) -
     # As after a start without a snapshot: the state comes from the batches.
     for path in Path(log.directory).glob("*.snapshot"):
         path.unlink()
-    log._producers = None
-    log._opened_end_offset = log.log_end_offset
+    log._producers.state = None
+    log._producers.known_to = log.log_end_offset
     assert log.producers()[7].last_sequence == 2
     put(log, (b"a", b"next"), producer_id=7, sequence=3)
     roll_and_compact(log)
@@ -230,7 +230,7 @@ def test_the_transaction_index_follows_the_data(new_log: NewLog) -> None:
     end_transaction(log, 1, is_commit=False)
     roll_and_compact(log)
     assert headers_of(log) == [(0, 0, 0), (1, 1, 1)]
-    assert [one.last_offset for one in log.aborted_transactions(0, 2)] == [1]
+    assert [transaction.last_offset for transaction in log.aborted_transactions(0, 2)] == [1]
     put(log, (b"b", b"1"), producer_id=1, sequence=1)
     roll_and_compact(log)
     roll_and_compact(log)

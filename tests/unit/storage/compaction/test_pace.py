@@ -96,7 +96,7 @@ def test_a_stop_ends_the_round() -> None:
         pace.spent(1)
 
 
-def test_threads_switch_quickly_while_somebody_compacts() -> None:
+def test_threads_switch_quickly_during_a_compaction() -> None:
     before_s = sys.getswitchinterval()
     with quick_switches():
         assert sys.getswitchinterval() == pytest.approx(SWITCH_S)

@@ -70,7 +70,7 @@ def test_an_empty_segment_has_its_files(tmp_path: Path) -> None:
     ]
 
 
-def test_what_an_earlier_try_left_goes(tmp_path: Path) -> None:
+def test_files_of_an_earlier_try_are_removed(tmp_path: Path) -> None:
     for suffix in ("log", "index", "timeindex", "txnindex"):
         (tmp_path / f"{0:020d}.{suffix}.cleaned").write_bytes(b"old" * 100)
     writer = SegmentWriter(REAL_FILES, str(tmp_path), 0, 4096)

@@ -1,4 +1,4 @@
-"""Which part of a log is compacted, when it is worth it, and which segments become one."""
+"""The part of a log to compact next, the time for it, and groups of segments to merge."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_everything_but_the_active_segment_is_dirty_at_first() -> None:
     assert found.dirty_ratio == 1.0
 
 
-def test_what_was_compacted_is_clean() -> None:
+def test_compacted_segments_are_clean() -> None:
     found = of(Fake(0, 300), Fake(100), Fake(200), checkpoint=100)
     assert (found.first_dirty_offset, found.end_offset) == (100, 200)
     assert found.dirty_ratio == 0.25
@@ -64,7 +64,7 @@ def test_a_log_that_is_clean_is_not_worth_a_round() -> None:
 
 
 def test_a_segment_that_was_compacted_in_part_counts_twice() -> None:
-    """As Kafka: its bytes are read by both passes."""
+    """As in Kafka, both passes read its bytes."""
     found = of(Fake(0), Fake(100), Fake(200), checkpoint=150)
     assert (found.clean_bytes, found.dirty_bytes) == (200, 100)
 
@@ -116,7 +116,7 @@ def group(*segments: GroupFacts, end: int = 1000, count_max: int = 100) -> list[
         offset_span_max=10_000,
         count_max=count_max,
     )
-    return [[one.base_offset for one in group] for group in found]
+    return [[facts.base_offset for facts in group] for group in found]
 
 
 def test_segments_are_grouped_up_to_the_size_of_one() -> None:
@@ -132,11 +132,11 @@ def test_indexes_bound_a_group() -> None:
 
 
 def test_offsets_of_a_group_fit_into_a_segment() -> None:
-    one, two, three = (GroupFacts(base, 1, 0, 0) for base in (0, 10_000, 10_001))
-    assert group(one, two, three, end=10_002) == [[0, 10_000], [10_001]]
-    assert group(one, two, end=10_001) == [[0, 10_000]]
-    assert group(one, two, end=10_002) == [[0], [10_000]]
-    assert group(one, GroupFacts(10_000, 0, 0, 0), end=90_000) == [[0, 10_000]]
+    first, second, third = (GroupFacts(base, 1, 0, 0) for base in (0, 10_000, 10_001))
+    assert group(first, second, third, end=10_002) == [[0, 10_000], [10_001]]
+    assert group(first, second, end=10_001) == [[0, 10_000]]
+    assert group(first, second, end=10_002) == [[0], [10_000]]
+    assert group(first, GroupFacts(10_000, 0, 0, 0), end=90_000) == [[0, 10_000]]
 
 
 def test_not_too_many_at_once() -> None:

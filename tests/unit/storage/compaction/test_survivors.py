@@ -1,4 +1,4 @@
-"""Which records survive: rule by rule, batch in, batch out."""
+"""Surviving records: rule by rule, batch in, batch out."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_producer_and_sequence_of_the_batch_stay() -> None:
         is_transactional=True,
     )
     header, kept = check(left_of(survivors({b"a": 50, b"b": 11}), whole))
-    assert [one.key for one in kept] == [b"b"]
+    assert [record.key for record in kept] == [b"b"]
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (5, 2, 40)
     assert header.last_sequence == 41
     assert header.is_transactional
@@ -118,17 +118,17 @@ def test_nothing_left_is_nothing() -> None:
     assert left_of(survivors({b"a": 50}), batch(record(10, b"a"))) == GONE
 
 
-def test_what_lies_behind_the_map_stays() -> None:
+def test_records_behind_the_map_stay() -> None:
     """The map was full: records it has not seen are the next round's."""
     whole = batch(record(10, b"a"), record(11, None), record(12, b"a"))
     _, kept = check(left_of(survivors({b"a": 50}, latest=10), whole))
-    assert [one.offset for one in kept] == [11, 12]
+    assert [record.offset for record in kept] == [11, 12]
 
 
 def test_records_without_a_key_go() -> None:
     rules = survivors({b"b": 11})
     _, kept = check(left_of(rules, batch(record(10, None), record(11, b"b"))))
-    assert [one.offset for one in kept] == [11]
+    assert [record.offset for record in kept] == [11]
     assert rules.invalid_count == 1
 
 
@@ -152,7 +152,7 @@ def test_a_tombstone_goes_when_its_horizon_is_over_and_not_before() -> None:
     assert dated
     assert left_of(survivors(offsets, now_ms=HORIZON_MS - 1), dated) is None
     header, kept = check(left_of(survivors(offsets, now_ms=HORIZON_MS), dated))
-    assert [one.key for one in kept] == [b"b"]
+    assert [record.key for record in kept] == [b"b"]
     assert header.base_timestamp == HORIZON_MS, "the horizon stays with its batch"
     assert kept[0].timestamp == record(11, b"b").timestamp
 
@@ -164,7 +164,7 @@ def test_the_horizon_is_not_put_off_by_later_rounds() -> None:
     later = survivors({b"a": 10, b"b": 99}, now_ms=NOW_MS + 10)
     header, kept = check(left_of(later, dated))
     assert header.base_timestamp == HORIZON_MS
-    assert [one.key for one in kept] == [b"a"]
+    assert [record.key for record in kept] == [b"a"]
 
 
 def test_append_time_stays_that_of_the_batch() -> None:
@@ -173,7 +173,7 @@ def test_append_time_stays_that_of_the_batch() -> None:
     header, kept = check(left_of(survivors({b"a": 10, b"b": 11, b"c": 99}), whole))
     assert header.is_append_time
     assert header.max_timestamp == NOW_MS
-    assert [one.timestamp for one in kept] == [NOW_MS, NOW_MS]
+    assert [record.timestamp for record in kept] == [NOW_MS, NOW_MS]
     assert header.base_timestamp == HORIZON_MS
 
 
@@ -280,7 +280,10 @@ def test_old_append_time_stays() -> None:
     whole = bytes(build_message_set(records, magic=1, codec=1, append_time_ms=NOW_MS))
     left = _left_of_all(survivors({b"0": 50, b"1": 11, b"2": 12}), whole)
     assert read_header(left).is_append_time
-    assert [(one.offset, one.timestamp) for one in _read_all(left)] == [(11, NOW_MS), (12, NOW_MS)]
+    assert [(record.offset, record.timestamp) for record in _read_all(left)] == [
+        (11, NOW_MS),
+        (12, NOW_MS),
+    ]
 
 
 def test_the_last_old_message_of_the_compacted_part_stays() -> None:
@@ -295,9 +298,9 @@ def _left_of_all(rules: Survivors, whole: bytes, *, keeps_old_tombstones: bool =
     position = 0
     while position < len(whole):
         header = read_header(whole, position)
-        one = rules.of_batch(whole, position, header, keeps_old_tombstones=keeps_old_tombstones)
+        verdict = rules.of_batch(whole, position, header, keeps_old_tombstones=keeps_old_tombstones)
         end = position + header.size_bytes
-        left += whole[position:end] if one is None else bytes(one)
+        left += whole[position:end] if verdict is None else bytes(verdict)
         position = end
     return left
 

@@ -1,0 +1,158 @@
+"""Pages that MkDocs makes out of the code: what is served, known differences, the command line.
+
+The root of the repository is on the path (`python -m mkdocs` from there).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkdocs.structure.files import File, Files
+
+from minibroker.control.families import families
+from minibroker.handlers.registry import HANDLERS
+from minibroker.protocol.api_keys import APIS
+from minibroker.testing import Broker
+from tests.compat.known_differences import KNOWN_DIFFERENCES
+from tests.compat.verdict import AS_OURS, KAFKA_39, KAFKA_44, Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minibroker.testing.node import Node
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated pages."""
+    for path, content in (
+        ("reference/compatibility.md", _compatibility_page()),
+        ("reference/control-api.md", _control_page()),
+    ):
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Put texts that stand elsewhere where a page wants them."""
+    texts = {
+        "reference/command-line.md": ("minibroker serve --help", lambda: _help("serve")),
+        "how-it-works.md": ("minibroker/ARCHITECTURE.md", _architecture),
+    }
+    wanted = texts.get(page.file.src_uri)
+    if wanted is None:
+        return markdown
+    name, text = wanted
+    return markdown.replace(f"<!-- {name} -->", text())
+
+
+def _architecture() -> str:
+    """Return the page without its title."""
+    return (ROOT / "minibroker" / "ARCHITECTURE.md").read_text().partition("\n")[2]
+
+
+def _help(verb: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "minibroker", verb, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    return done.stdout.strip()
+
+
+def _control_page() -> str:
+    """Return the tables of the control API's paths and of the metrics."""
+    paths = json.loads((ROOT / "minibroker" / "control" / "openapi.json").read_text())["paths"]
+    lines = [
+        "# Control API and metrics",
+        "",
+        "`minibroker serve --control HOST:PORT` serves these paths.",
+        "[From any language](../how-to/any-language.md) shows how to use them;",
+        "`/openapi.json` has all fields.",
+        "",
+        "| path | method | meaning |",
+        "|---|---|---|",
+    ]
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            if isinstance(operation, dict):
+                lines.append(f"| `{path}` | {method.upper()} | {operation['summary']} |")
+    lines += ["", "## Metrics", "", "Families of `/metrics`, in Prometheus' text format.", ""]
+    lines += ["| metric | kind | meaning |", "|---|---|---|"]
+    lines += [f"| `{name}` | {kind} | {text} |" for name, kind, text in sorted(_metrics())]
+    return "\n".join(lines) + "\n"
+
+
+def _metrics() -> Iterator[tuple[str, str, str]]:
+    """Yield name, kind and meaning of each family of a broker that has served a request."""
+    with Broker(topics=["t"]) as broker:
+        broker.produce("t", "x")
+        text = broker.await_node(_families)
+    texts: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name, _, meaning = line.removeprefix("# HELP ").partition(" ")
+            texts[name] = meaning
+        elif line.startswith("# TYPE "):
+            name, _, kind = line.removeprefix("# TYPE ").partition(" ")
+            yield name, kind, texts[name]
+
+
+async def _families(node: Node) -> str:
+    return "".join(families(node.app))
+
+
+def _compatibility_page() -> str:
+    """Return the tables of APIs and of known differences."""
+    lines = [
+        "# Compatibility",
+        "",
+        "The same raw requests go to Apache Kafka 3.9.1, Apache Kafka 4.4.0 and minibroker.",
+        "The decoded answers have to be equal. These are the APIs that are served, with the",
+        "versions of Kafka 0.8 to 4.4, and the differences that are known.",
+        "",
+        "## APIs",
+        "",
+        "| key | API | versions |",
+        "|---:|---|---|",
+    ]
+    for key in sorted(HANDLERS):
+        api = APIS[key]
+        lines.append(f"| {key} | {api.name} | {api.min_version} to {api.max_version} |")
+    missing = ", ".join(api.name for key, api in sorted(APIS.items()) if key not in HANDLERS)
+    lines += ["", f"Not served, and not advertised: {missing}.", "", *_differences()]
+    return "\n".join(lines) + "\n"
+
+
+def _differences() -> list[str]:
+    """Return the table of known differences, each reason once for each scenario."""
+    rows: dict[tuple[str, str], set[str]] = {}
+    for line in KNOWN_DIFFERENCES:
+        releases = rows.setdefault((line.scenario, line.reason), set())
+        if isinstance(line, Difference):
+            stated = {KAFKA_39: line.kafka_39, KAFKA_44: line.kafka_44}
+            releases |= {release for release, value in stated.items() if value != AS_OURS}
+        else:
+            releases.add(line.lacked_by)
+    lines = [
+        "## Known differences",
+        "",
+        "Each line is proved by the tests: where it stops being true, they fail. Where the two",
+        "Kafkas differ from each other, minibroker follows one of them.",
+        "",
+        "| dialogue | differs from | reason |",
+        "|---|---|---|",
+    ]
+    for (scenario, reason), releases in sorted(rows.items()):
+        lines.append(
+            f"| {scenario.replace('_', ' ')} | {', '.join(sorted(releases))} |"
+            f" {reason.replace('|', chr(92) + '|')} |"
+        )
+    return lines

@@ -1,0 +1,163 @@
+"""One embedded tree for several brokers of one process, each with a session of its own.
+
+A session is what a broker has of ZooKeeper otherwise: it owns the ephemeral nodes that the broker
+makes, and its end, clean or by a kill, takes them away. The other brokers' watches tell them.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.embedded import SESSION_ID, EmbeddedTree
+from minibroker.cluster.tree import ANY_VERSION, Create, Delete
+from minibroker.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from minibroker.clock import Clock
+    from minibroker.cluster.tree import Cancel, Operation, SessionEvent, Stat
+
+
+class SharedTree:
+    """The tree; open while any session is. Owned by the loop."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.tree = EmbeddedTree(path, clock)  # constant after construction
+        self._session_ids = count(SESSION_ID + 1)
+        self._open_count = 0
+
+    def session(self) -> TreeSession:
+        """Return a session, not opened yet: the tree of one broker."""
+        return TreeSession(self, next(self._session_ids))
+
+    async def open(self) -> None:
+        """Open the file with the first session. Raises CoordinationError."""
+        if self._open_count == 0:
+            await self.tree.open()
+        self._open_count += 1
+
+    async def close(self) -> None:
+        """Close the file with the last session."""
+        self._open_count -= 1
+        if self._open_count == 0:
+            await self.tree.close()
+
+
+class TreeSession:
+    """`Tree` of one broker. Owned by the loop."""
+
+    is_shared = True
+    change_count = 0
+
+    def __init__(self, home: SharedTree, session_id: int) -> None:
+        self._home = home  # constant after construction, as `session_id` and `_tree`
+        self._tree = home.tree
+        self.session_id = session_id
+        self._is_open = False
+
+    async def open(self) -> None:
+        """Begin the session. Raises CoordinationError."""
+        await self._home.open()
+        self._is_open = True
+
+    async def close(self) -> None:
+        """End the session: its ephemeral nodes go, the other brokers are told."""
+        if not self._is_open:
+            return
+        await self._tree.multi([Delete(path) for path in self._tree.owned_by(self.session_id)])
+        self._is_open = False
+        await self._home.close()
+
+    async def abandon(self) -> None:
+        """Do `close`: the other brokers of the process see at once that this one is gone."""
+        await self.close()
+
+    # Reading
+
+    async def get(self, path: str) -> tuple[bytes, Stat]:
+        """Return value and stat. Raises NoNode."""
+        return await self._open_tree.get(path)
+
+    async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """Return `get` of each, in order; None where there is no node."""
+        return await self._open_tree.get_many(paths)
+
+    async def exists(self, path: str) -> Stat | None:
+        """Return the stat, None when there is no node."""
+        return await self._open_tree.exists(path)
+
+    async def children(self, path: str) -> list[str]:
+        """Return the names of the children, sorted. Raises NoNode."""
+        return await self._open_tree.children(path)
+
+    @property
+    def _open_tree(self) -> EmbeddedTree:
+        """The tree. Raises CoordinationError when the session is over."""
+        if not self._is_open:
+            raise CoordinationError("the session with the metadata tree is over")
+        return self._tree
+
+    # Writing
+
+    async def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        make_parents: bool = False,
+        sequence: bool = False,
+    ) -> str:
+        """Create a node; return its path. Raises NodeExists, NoNode, EphemeralParent."""
+        operations: list[Operation] = []
+        if make_parents:
+            operations += [Create(parent) for parent in self._open_tree.missing_parents(path)]
+        operations.append(Create(path, data, ephemeral=ephemeral, sequence=sequence))
+        return str((await self.multi(operations))[-1])
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        """Replace the value; return the new version. Raises NoNode, BadVersion."""
+        return await self._open_tree.set(path, data, version)
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children. Raises NoNode, BadVersion, NotEmpty."""
+        await self._open_tree.delete(path, version)
+
+    async def subtree(self, path: str) -> list[str]:
+        """Return the paths of a node and of everything below it, parents first."""
+        return await self._open_tree.subtree(path)
+
+    async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
+        """Do all in one transaction, or none; ephemeral nodes are this session's."""
+        return await self._open_tree.multi(operations, session_id=self.session_id)
+
+    async def flush(self) -> None:
+        """Return when everything acknowledged is on the disk. Raises CoordinationError."""
+        await self._open_tree.flush()
+
+    # Watches
+
+    async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after the node is created, set or deleted, while the session stands."""
+        return await self._open_tree.watch(path, self._while_open(callback))
+
+    async def watch_many(self, callbacks: Mapping[str, Callable[[], None]]) -> list[Cancel]:
+        """Begin a `watch` of each path; return their ends, in order."""
+        return [await self.watch(path, callback) for path, callback in callbacks.items()]
+
+    async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
+        """Call back after a child is created or deleted. Raises NoNode."""
+        return await self._open_tree.watch_children(path, self._while_open(callback))
+
+    def _while_open(self, callback: Callable[[], None]) -> Callable[[], None]:
+        def call() -> None:
+            if self._is_open:
+                callback()
+
+        return call
+
+    def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
+        """Accept it; a session of this home has no events."""

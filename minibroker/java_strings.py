@@ -1,0 +1,38 @@
+"""Hash codes of strings as Java computes them; pure functions.
+
+Kafka finds the partition of a group or a transactional id with the hash code, and its hash tables
+are in the order of hash codes. Source: java.lang.String.hashCode, Kafka Utils.abs.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from struct import unpack
+from typing import Final
+
+HASHES_KEPT: Final = 1 << 14
+"""Cached hash codes: ids and topic names repeat, and Python computes a hash code slowly."""
+_MASK: Final = 0xFFFFFFFF
+_SMALLEST: Final = 1 << 31
+
+
+@lru_cache(HASHES_KEPT)
+def string_hash(text: str) -> int:
+    """Return Java's String.hashCode as an unsigned 32-bit number, over UTF-16 units.
+    A half of a surrogate pair counts as a unit.
+    """
+    data = text.encode("utf-16-be", "surrogatepass")
+    result = 0
+    for unit in unpack(f">{len(data) // 2}H", data):
+        result = (result * 31 + unit) & _MASK
+    return result
+
+
+def partition_for(key: str, partition_count: int) -> int:
+    """Return the partition of an internal topic that keeps `key`: Kafka's Utils.abs, modulo."""
+    code = string_hash(key)
+    if code == _SMALLEST:  # the smallest int has no positive counterpart
+        code = 0
+    elif code > _SMALLEST:
+        code = _MASK + 1 - code
+    return code % partition_count

@@ -1,0 +1,234 @@
+"""The runtime of every coordinator: shards that follow the journal, and the way to change them.
+
+An operation of a coordinator reads the state and returns records and the steps that follow:
+
+    records ─► staged ─► written ─► replayed into the shard ─► visible (high watermark) ─► then
+                  └── refused: KafkaError, nothing happened      └── lost: failed
+
+The state is that of the log's end, so the next operation builds on this one. Answers, timers and
+markers follow only when the records are visible, in the order of the log. When this broker loses
+the partition, or its disk refuses an fsync, everything that is not visible yet fails in that order.
+
+A shard is the state of one partition. The same code replays a record when it was written and when
+it is read again at the next load.
+
+Source: Kafka 4.4 org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from minibroker.errors import KafkaError
+from minibroker.partitions.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from minibroker.clock import Clock
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.error_codes import ErrorCode
+    from minibroker.partitions.journal import JournalRecord
+    from minibroker.partitions.journal_partition import DecodeBatch
+    from minibroker.partitions.manager import PartitionManager
+    from minibroker.records.batch import BatchHeader
+    from minibroker.records.record import Record
+
+
+class CoordinatorShard(Protocol):
+    """The state of one partition; called on the loop."""
+
+    def replay_batch(self, header: BatchHeader, records: Sequence[Any]) -> None:
+        """During load: the next batch, control batches (markers) included.
+
+        A batch of many records comes in parts. `records` are `Record`s, or what the journal's
+        `decode` made of them.
+        """
+
+    def on_loaded(self) -> None:
+        """Begin to serve requests: everything is replayed."""
+
+    def on_unloaded(self) -> None:
+        """Answer all that waits: this broker leads the partition no more, or cannot load it."""
+
+
+Shard = TypeVar("Shard", bound=CoordinatorShard)
+
+
+class CoordinatorRuntime(Generic[Shard]):
+    """One coordinator's shards and journal; belongs to the loop's thread."""
+
+    __slots__ = ("_make_shard", "_shards", "journal")
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        make_shard: Callable[[int], Shard],
+        cluster: Cluster,
+        partitions: PartitionManager,
+        clock: Clock,
+        config: BrokerConfig,
+        run_later: Callable[[Callable[[], None]], None],
+        codec: int = 0,
+        decode: Callable[[BatchHeader, list[Record]], Sequence[Any]] | None = None,
+        decode_batch: DecodeBatch | None = None,
+    ) -> None:
+        """`make_shard` makes the empty state of a partition; the rest is the `Journal`'s."""
+        self._make_shard = make_shard
+        self._shards: dict[int, Shard] = {}
+        """Partition → its shard, while it is loading or loaded."""
+        self.journal = Journal(
+            topic,
+            cluster=cluster,
+            partitions=partitions,
+            clock=clock,
+            config=config,
+            run_later=run_later,
+            listener=self,
+            codec=codec,
+            decode=decode,
+            decode_batch=decode_batch,
+        )
+
+    # Finding.
+
+    def find(self, index: int) -> Shard | None:
+        """Return the shard of a partition, None if it is not loaded."""
+        return self._shards.get(index) if self.journal.is_active(index) else None
+
+    def get(self, index: int) -> Shard:
+        """Return the shard of a partition.
+
+        Raises KafkaError: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
+        """
+        self.journal.check_active(index)
+        return self._shards[index]
+
+    def active(self) -> Iterator[Shard]:
+        """Yield every shard that is loaded now; partitions may come and go meanwhile."""
+        for index in self.journal.active_indexes():
+            shard = self.find(index)
+            if shard is not None:
+                yield shard
+
+    # Changing.
+
+    def write(
+        self,
+        index: int,
+        records: Sequence[JournalRecord],
+        *,
+        replay: Callable[[int], None],
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+        required_acks: int = -1,
+    ) -> None:
+        """Carry out an operation: write its records (at least one) as one batch.
+
+        `replay` does to the state what they say, with the offset of the first, before this returns.
+        One of the others is called once: `then` when they are visible (before this returns, unless
+        they have to be synced or replicated first), or `failed` with the code for clients when that
+        does not come about.
+
+        Raises KafkaError as `Journal.stage`, and NOT_COORDINATOR where the disk refused; nothing
+        has happened then, and neither is called.
+        """
+        self.journal.flush()  # answers of this read wait for what they have staged themselves
+        operation = _Operation(then, failed)
+        staged = self.journal.stage(
+            index,
+            records,
+            on_written=operation.on_visible,
+            on_failed=operation.on_failed,
+            required_acks=required_acks,
+        )
+        self.journal.write_staged()
+        if operation.error is not None:
+            topic = self.journal.topic
+            raise KafkaError(operation.error, f"cannot append to partition {index} of {topic}")
+        replay(staged.first_offset)
+        operation.go_on()
+
+    def visible(self, index: int) -> asyncio.Future[None] | None:
+        """Return None if every record of the partition is visible, else a future that is done then.
+
+        The future raises KafkaError with the code for clients where this broker loses the partition
+        before.
+        """
+        waiting: asyncio.Future[None] | None = None
+        is_visible = False
+
+        def then() -> None:
+            nonlocal is_visible
+            is_visible = True
+            if waiting is not None and not waiting.done():
+                waiting.set_result(None)
+
+        def failed(code: ErrorCode) -> None:
+            assert waiting is not None, "a partition is lost while it is asked for"
+            if not waiting.done():
+                waiting.set_exception(KafkaError(code))
+
+        self.journal.when_told(index, then, failed)
+        if is_visible:
+            return None
+        waiting = asyncio.get_running_loop().create_future()
+        return waiting
+
+    # The journal (`JournalListener`).
+
+    def on_batch(self, index: int, header: BatchHeader, records: Sequence[Any]) -> None:
+        """Replay what was written before."""
+        self._shard(index).replay_batch(header, records)
+
+    def on_loaded(self, index: int) -> None:
+        """Serve the partition."""
+        self._shard(index).on_loaded()
+
+    def on_unloaded(self, index: int) -> None:
+        """Forget the partition."""
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.on_unloaded()
+
+    def _shard(self, index: int) -> Shard:
+        shard = self._shards.get(index)
+        if shard is None:
+            shard = self._shards[index] = self._make_shard(index)
+        return shard
+
+
+class _Operation:
+    """One `write` between its append and what follows."""
+
+    __slots__ = ("_failed", "_is_replayed", "_is_visible", "_then", "error")
+
+    def __init__(
+        self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None
+    ) -> None:
+        self._then = then
+        self._failed = failed
+        self._is_visible = self._is_replayed = False
+        self.error: ErrorCode | None = None
+        """Set where the records are not in the log, or will be lost."""
+
+    def on_visible(self, _first_offset: int) -> None:
+        """Note that the records are below the high watermark; go on if they are replayed."""
+        self._is_visible = True
+        if self._is_replayed:
+            self._then()
+
+    def on_failed(self, code: ErrorCode) -> None:
+        """Note the error: `write` raises it, or the operation fails later."""
+        self.error = code
+        if self._is_replayed and self._failed is not None:
+            self._failed(code)
+
+    def go_on(self) -> None:
+        """Note that the records are replayed; go on if they are visible."""
+        self._is_replayed = True
+        if self._is_visible:
+            self._then()

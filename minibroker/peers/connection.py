@@ -1,0 +1,222 @@
+"""One connection to another broker: opened, versions agreed on, requests and answers in order.
+
+    open ─► ApiVersions ─► call, call, … ─► closed (by us, by the peer, by a request's time-out)
+
+A request has a correlation id; answers come in the order of the requests, as every broker promises.
+A malformed answer, one out of turn or one too large ends the connection, because the bytes behind
+it cannot be understood. So does a request that is not answered in time. All requests that wait then
+get ConnectionError.
+
+Source: Kafka NetworkClient, InFlightRequests, NodeApiVersions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker import __version__
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError, ProtocolError
+from minibroker.protocol.api_keys import API_VERSIONS
+from minibroker.protocol.header import response_header_version, write_request_header
+from minibroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from minibroker.protocol.primitives import Reader, Writer
+
+if TYPE_CHECKING:
+    from minibroker.cluster.image import Endpoint
+
+ANSWER_BYTES_MAX: Final = 16 << 20
+IN_FLIGHT_MAX: Final = 5
+"""Requests without their answer; the rest wait. A client's max.in.flight.requests.per.connection.
+"""
+CLIENT_ID: Final = "minibroker"
+_SIZE: Final = Struct(">i")
+_HEADER: Final = Struct(">i")
+_FAILURES: Final = (OSError, EOFError, ProtocolError)
+
+
+class _InFlight(NamedTuple):
+    """A request that waits for its answer, and the reader of that answer."""
+
+    answer: asyncio.Future[Any]
+    api_key: int
+    version: int
+    response: Any
+
+
+class PeerConnection:
+    """Belongs to the loop's thread; `open` makes one."""
+
+    __slots__ = (
+        "_endpoint",
+        "_failure",
+        "_in_flight",
+        "_incoming",
+        "_last_id",
+        "_outgoing",
+        "_reading",
+        "_slots",
+        "_versions",
+    )
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        incoming: asyncio.StreamReader,
+        outgoing: asyncio.StreamWriter,
+    ) -> None:
+        self._endpoint = endpoint
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._failure: Exception | None = None
+        """Why it is closed."""
+        self._in_flight: dict[int, _InFlight] = {}
+        """Correlation id → request; the oldest first."""
+        self._last_id = 0
+        self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)
+        self._versions: dict[int, tuple[int, int]] = {}
+        """API key → the peer's lowest and highest version; filled by `open`."""
+        self._reading = asyncio.get_running_loop().create_task(self._read())
+
+    @classmethod
+    async def open(cls, endpoint: Endpoint) -> PeerConnection:
+        """Connect and agree on versions. Raises OSError, ProtocolError."""
+        incoming, outgoing = await asyncio.open_connection(endpoint.host, endpoint.port)
+        connection = cls(endpoint, incoming, outgoing)
+        try:
+            await connection._agree_on_versions()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Return the address, for messages."""
+        return self._endpoint
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether requests can be sent."""
+        return self._failure is None
+
+    def version_for(self, request: Any, oldest: int) -> int:
+        """Return the newest version of the request that both sides know, at least `oldest`.
+
+        Raises KafkaError(UNSUPPORTED_VERSION) where there is none.
+        """
+        ours = request.VERSIONS
+        theirs = self._versions.get(request.API_KEY)
+        if theirs is not None:
+            version = min(ours[1], theirs[1])
+            if version >= max(ours[0], theirs[0], oldest):
+                return int(version)
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"{self}: API {request.API_KEY} is wanted in version {max(ours[0], oldest)} to"
+            f" {ours[1]}, the broker has {theirs}",
+        )
+
+    async def call(self, request: Any, response: Any, version: int) -> Any:
+        """Send the request; return its answer, read as `response`.
+
+        Waits while `IN_FLIGHT_MAX` others are on their way. Who is cancelled while it waits for the
+        answer has sent the request all the same. Raises OSError (ConnectionError when the
+        connection ends), ProtocolError.
+        """
+        async with self._slots:
+            if self._failure is not None:
+                raise ConnectionError(f"{self} is closed: {self._failure}") from self._failure
+            self._last_id = (self._last_id + 1) & 0x7FFFFFFF
+            answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            writer = Writer()
+            write_request_header(writer, request.API_KEY, version, self._last_id, CLIENT_ID)
+            request.write(writer, version)
+            body = writer.to_bytes()
+            self._in_flight[self._last_id] = _InFlight(answer, request.API_KEY, version, response)
+            self._outgoing.write(_SIZE.pack(len(body)) + body)
+            return await answer
+
+    def close(self, why: Exception | None = None) -> None:
+        """End the connection; requests that wait for an answer get ConnectionError."""
+        if self._failure is not None:
+            return
+        self._failure = why or ConnectionError("closed by this broker")
+        self._reading.cancel()
+        self._outgoing.close()
+        in_flight, self._in_flight = self._in_flight, {}
+        for request in in_flight.values():
+            if not request.answer.done():
+                request.answer.set_exception(ConnectionError(f"{self}: {self._failure}"))
+
+    async def wait_closed(self) -> None:
+        """Wait until nothing reads the socket any more."""
+        await asyncio.gather(self._reading, return_exceptions=True)
+
+    def __str__(self) -> str:
+        return f"connection to {self._endpoint.host}:{self._endpoint.port}"
+
+    async def _agree_on_versions(self) -> None:
+        """Ask for the versions. A broker that does not know ours says which ones it knows
+        (KIP-511).
+        """
+        request = ApiVersionsRequest(
+            client_software_name="minibroker", client_software_version=__version__
+        )
+        version = ApiVersionsRequest.VERSIONS[1]
+        found = await self.call(request, _ApiVersionsAnswer, version)
+        if found.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            known = {key.api_key: key.max_version for key in found.api_keys}
+            version = min(version, known.get(API_VERSIONS, 0))
+            found = await self.call(request, _ApiVersionsAnswer, version)
+        if found.error_code:
+            raise ProtocolError(f"{self}: ApiVersions is answered with error {found.error_code}")
+        self._versions = {key.api_key: (key.min_version, key.max_version) for key in found.api_keys}
+
+    async def _read(self) -> None:
+        """Take answers until the connection ends."""
+        try:
+            while True:
+                (size,) = _SIZE.unpack(await self._incoming.readexactly(_SIZE.size))
+                if not _HEADER.size <= size <= ANSWER_BYTES_MAX:
+                    raise ProtocolError(
+                        f"an answer of {size} bytes, expected {_HEADER.size} to {ANSWER_BYTES_MAX}"
+                    )
+                self._take(memoryview(await self._incoming.readexactly(size)))
+        except _FAILURES as error:
+            self.close(error)
+
+    def _take(self, frame: memoryview) -> None:
+        """Give one answer to the request that waits for it. Raises ProtocolError."""
+        (correlation_id,) = _HEADER.unpack_from(frame)
+        oldest = next(iter(self._in_flight), None)
+        if correlation_id != oldest:
+            raise ProtocolError(
+                f"an answer to request {correlation_id}, expected one to {oldest or 'none'}"
+            )
+        request = self._in_flight.pop(correlation_id)
+        reader = Reader(frame, _HEADER.size)
+        try:
+            if response_header_version(request.api_key, request.version):
+                reader.skip_tagged_fields()
+            message = request.response.read(reader, request.version)
+        except ProtocolError as error:
+            if not request.answer.done():
+                request.answer.set_exception(error)
+            raise
+        if not request.answer.done():
+            request.answer.set_result(message)
+
+
+class _ApiVersionsAnswer:
+    """Reads ApiVersions: an error about the version itself comes in the layout of version 0."""
+
+    @staticmethod
+    def read(reader: Reader, version: int) -> ApiVersionsResponse:
+        """Raises ProtocolError."""
+        start = reader.position
+        is_refused = reader.int16() == ErrorCode.UNSUPPORTED_VERSION
+        reader.position = start
+        return ApiVersionsResponse.read(reader, 0 if is_refused else version)

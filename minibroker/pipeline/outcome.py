@@ -1,0 +1,23 @@
+"""The outcome of a job, for its caller and for its last sentence."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Outcome(NamedTuple):
+    """The outcome of a job in this run."""
+
+    rows: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+    was_stopped: bool = False
+    """True if the job was asked to stop before all was done."""
+    bad_records: int = 0
+    late_rows: int = 0
+    final_windows: int = 0
+    """Windows of a rollup (one for each group) that this run has written for good."""
+    open_windows: int = 0
+    """Windows that were still open after the last batch."""
+    provisional_windows: int = 0
+    """Open windows that this run has written, until the next run writes them again."""

@@ -1,0 +1,150 @@
+"""The ISR of what this broker leads: followers that caught up come in, slow ones go.
+
+A change is written to the tree by the leader, provided that nobody wrote the state since it was
+read. It counts when it is confirmed: then the cluster gives the partition its role anew.
+
+Source: Kafka Partition.maybeExpandIsr, Partition.maybeShrinkIsr, ZkAlterPartitionManager,
+ReplicaManager.maybeShrinkIsr.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from minibroker.errors import CoordinationError
+from minibroker.ids import TopicPartition
+from minibroker.slices import run_in_slices
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.config.dynamic import DynamicConfig
+    from minibroker.partitions.manager import PartitionManager
+    from minibroker.partitions.partition import Partition
+    from minibroker.partitions.replicas import FollowerId
+    from minibroker.timers import Timer, Timers
+
+logger = logging.getLogger(__name__)
+
+RETRY_DELAY_S: Final = 0.2
+"""Pause before a change is tried again, because the tree could not be reached."""
+
+
+class IsrKeeper:
+    """Owned by the loop."""
+
+    __slots__ = (
+        "_changing",
+        "_cluster",
+        "_dynamic",
+        "_partitions",
+        "_sleep",
+        "_tasks",
+        "_timer",
+        "_timers",
+    )
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        partitions: PartitionManager,
+        dynamic: DynamicConfig,
+        timers: Timers,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        # Constant after construction.
+        self._cluster = cluster
+        self._partitions = partitions
+        self._dynamic = dynamic
+        self._timers = timers
+        self._sleep = sleep
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: Timer | None = None
+        self._changing: set[Partition] = set()
+        """Partitions with a change under way: the next one waits until it is confirmed."""
+
+    def note_leader(self) -> None:
+        """This broker leads a partition with followers: look at them from time to time."""
+        if self._timer is None:
+            interval_ms = self._dynamic.broker.replica_lag_time_max_ms / 2
+            self._timer = self._timers.after(interval_ms, self._look)
+
+    def note_fetch(self, partition: Partition, follower: FollowerId) -> None:
+        """A follower fetched: take it into the ISR, if it has caught up.
+
+        A fetch of a broker that was started again since does not count (KIP-903).
+        """
+        replicas = partition.replicas
+        broker_id = follower.broker_id
+        if replicas is None or broker_id in replicas.isr or partition in self._changing:
+            return
+        broker = self._cluster.image.brokers.get(broker_id)
+        if broker is None or follower.broker_epoch not in (-1, broker.epoch):
+            return
+        isr = replicas.isr_with(broker_id, partition.high_watermark)
+        if isr is not None:
+            self._change(partition, isr)
+
+    async def close(self) -> None:
+        """Change nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _look(self) -> None:
+        self._timer = None
+        run_in_slices(self._steps())
+
+    def _steps(self) -> Iterator[None]:
+        """Take slow followers out, one partition a step."""
+        leads_any = False
+        for partition in list(self._partitions.with_followers()):
+            leads_any = True
+            replicas = partition.replicas
+            if replicas is not None and partition not in self._changing:
+                isr = replicas.isr_without_slow(partition.log_end_offset)
+                if isr is not None:
+                    self._change(partition, isr)
+            yield
+        if leads_any:
+            self.note_leader()
+
+    def _change(self, partition: Partition, isr: list[int]) -> None:
+        self._changing.add(partition)
+        task = asyncio.get_running_loop().create_task(self._write(partition, isr))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _write(self, partition: Partition, isr: list[int]) -> None:
+        """Write the ISR, again and again until it is known whether it is written.
+
+        Until then followers that are to join count for the high watermark: the tree may have them.
+        Where the state was another one, followers ask again and slow ones are seen again.
+        """
+        role = partition.role
+        name = TopicPartition(partition.topic, partition.index)
+        try:
+            while True:
+                try:
+                    is_written = await self._cluster.change_isr(
+                        name,
+                        isr,
+                        leader_epoch=role.epoch,
+                        partition_epoch=role.partition_epoch,
+                    )
+                    break
+                except CoordinationError as error:
+                    logger.warning("%s: the ISR is not %s yet: %s", partition, isr, error)
+                    await self._sleep(RETRY_DELAY_S)
+            if is_written:
+                logger.info("%s: the ISR is %s", partition, isr)
+        finally:
+            self._changing.discard(partition)
+        if partition.replicas is not None:
+            partition.replicas.give_up_joining()

@@ -1,0 +1,94 @@
+"""Replication of one broker: a fetcher for each leader that it follows, the ISR of what it leads.
+
+The `PartitionManager` tells it of each role that a partition takes. A broker alone makes nothing of
+this: no task, no connection.
+
+Source: Kafka ReplicaManager, ReplicaFetcherManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.image import NO_LEADER
+from minibroker.ids import TopicPartition
+from minibroker.partitions.role import Follower, Leader
+from minibroker.peers.client import PeerClient
+from minibroker.replication.fetcher import Fetcher
+from minibroker.replication.isr import IsrKeeper
+
+if TYPE_CHECKING:
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.config.dynamic import DynamicConfig
+    from minibroker.partitions.manager import PartitionManager
+    from minibroker.partitions.partition import Partition
+    from minibroker.timers import Timers
+
+
+class Replication:
+    """Owned by the loop; `close` ends the fetchers."""
+
+    __slots__ = ("_cluster", "_config", "_fetchers", "_is_closed", "_partitions", "_peers", "isr")
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        partitions: PartitionManager,
+        config: BrokerConfig,
+        dynamic: DynamicConfig,
+        timers: Timers,
+    ) -> None:
+        self._cluster = cluster
+        self._partitions = partitions
+        self._config = config
+        self._is_closed = False
+        self._peers: PeerClient | None = None
+        self._fetchers: dict[int, Fetcher] = {}
+        """Broker id of a leader → what fetches from it."""
+        self.isr = IsrKeeper(cluster=cluster, partitions=partitions, dynamic=dynamic, timers=timers)
+
+    def on_role(self, partition: Partition) -> None:
+        """Follow the leader that a partition has now, and no other."""
+        if self._is_closed:
+            return
+        name = TopicPartition(partition.topic, partition.index)
+        role = partition.role
+        leader = role.leader if isinstance(role, Follower) else NO_LEADER
+        for broker_id, fetcher in self._fetchers.items():
+            if broker_id != leader:
+                fetcher.remove(name)
+        if leader != NO_LEADER:
+            self._fetcher(leader).add(name, partition)
+        elif isinstance(role, Leader) and partition.replicas is not None:
+            self.isr.note_leader()
+
+    def _fetcher(self, leader: int) -> Fetcher:
+        fetcher = self._fetchers.get(leader)
+        if fetcher is None:
+            if self._peers is None:
+                # Its own connections: a fetch that waits must not hold other requests.
+                self._peers = PeerClient(
+                    self._cluster,
+                    listener=self._config.inter_broker_listener_name,
+                    timeout_ms=self._config.replica_socket_timeout_ms,
+                )
+            fetcher = self._fetchers[leader] = Fetcher(
+                leader,
+                partitions=self._partitions,
+                peers=self._peers,
+                config=self._config,
+                image=lambda: self._cluster.image,
+            )
+        return fetcher
+
+    async def close(self) -> None:
+        """Fetch nothing any more."""
+        self._is_closed = True
+        await self.isr.close()
+        for fetcher in self._fetchers.values():
+            await fetcher.close()
+        self._fetchers.clear()
+        if self._peers is not None:
+            await self._peers.close()

@@ -1,0 +1,290 @@
+"""One client's socket: the asyncio side of a connection, and nothing else.
+
+First station of a request. The kernel writes into the connection's buffer, everything that one
+read brought is handled before anything is sent: appends of one partition become one write to disk,
+all answers one write to the socket. What may happen when, `connection.py` says; what a request
+goes through, `dispatch.py`. Here are the transport's calls, the timer of a throttle, the tasks and
+futures of requests that wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.handlers.context import RequestContext
+from minibroker.server.connection import Connection, ConnectionState, Event
+
+if TYPE_CHECKING:
+    from minibroker.config.broker import Listener
+    from minibroker.server.answers import Run, Waiting
+    from minibroker.server.connections import Connections
+    from minibroker.timers import Timer
+
+logger = logging.getLogger(__name__)
+
+WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
+
+
+class ClientTransport(asyncio.BufferedProtocol):
+    """Carries bytes between one socket and its `Connection`. Everything in it is the loop's."""
+
+    __slots__ = (
+        "_connections",
+        "_context",
+        "_dispatcher",
+        "_task",
+        "_throttle",
+        "_transport",
+        "_unsent_bytes",
+        "_waiting",
+        "address",
+        "connection",
+        "host",
+        "last_active_s",
+        "listener",
+    )
+
+    def __init__(self, connections: Connections, listener: Listener, host: str, port: int) -> None:
+        self._connections = connections
+        """Constant, as are the dispatcher, the listener, the address and what `connection_made`
+        sets."""
+        self._dispatcher = connections.dispatcher
+        self.listener = listener
+        self.host = host
+        self.address = f"{host}:{port}"
+        self._transport: asyncio.Transport
+        self._context: RequestContext
+        self.connection = Connection(connections.request_bytes_max, connections.memory, self._go_on)
+        """Its state, and the bytes that are not handled yet."""
+        self._waiting: Waiting | None = None
+        """The request that waits, or will when the answers before it have left."""
+        self._task: asyncio.Future[Any] | None = None
+        """The future that it waits for, once there is a place for it."""
+        self._throttle: Timer | None = None
+        """Ends the state THROTTLED."""
+        self._unsent_bytes = 0
+        """Answers that the peer had not taken when it was last looked (`is_taking`)."""
+        self.last_active_s = 0.0
+        """When bytes came or went, on the loop's clock."""
+
+    # The transport calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "writelines")
+        self._transport = transport  # type: ignore[assignment]
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self._context = RequestContext(
+            services=self._connections.services,
+            listener=self.listener,
+            client_address=self.address,
+            close_connection=self._close_with,
+        )
+        # Nobody has to prove anything on a PLAINTEXT listener: the context says ANONYMOUS.
+        self.connection.apply(Event.AUTHENTICATED)
+        self.last_active_s = self._connections.loop.time()
+        self._connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.connection.apply(Event.CLOSE)
+        if self._throttle is not None:
+            self._throttle.cancel()
+        if self._task is None:
+            self._forget_waiting()
+        elif not isinstance(self._task, asyncio.Task):
+            # A wait is over when nobody waits; work that has begun (a topic half made) goes on.
+            self._task.cancel()
+        self.connection.received.abandon()
+        self._connections.remove(self)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more. Kafka closes at once, answers still owed included: so do we."""
+        return False
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self.connection.received.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.connection.received.note_received(nbytes)
+        self.last_active_s = self._connections.loop.time()
+        self._go_on()
+
+    def pause_writing(self) -> None:
+        self.connection.peer_takes = False
+        self._unsent_bytes = self._transport.get_write_buffer_size()
+
+    def resume_writing(self) -> None:
+        self.connection.peer_takes = True
+        self.last_active_s = self._connections.loop.time()
+        self._go_on()
+
+    # Requests.
+
+    def _go_on(self) -> None:
+        """Handle the requests that are here as far as the connection's state lets them be handled;
+        then read the socket, leave it alone, or close it, as the state says."""
+        connection = self.connection
+        received = connection.received
+        while received.start != received.filled:
+            run = self._dispatcher.take(connection, self._context)
+            if run is None:
+                break
+            self._complete(run)
+        waiting = self._waiting
+        wants_bytes = connection.prepare_to_read(
+            keeps_frame=waiting is not None and waiting.keeps_frame
+        )
+        if connection.state is ConnectionState.DRAINED:
+            self.close()
+        elif wants_bytes is not self._transport.is_reading():
+            self._read(wants_bytes=wants_bytes)
+
+    def _read(self, *, wants_bytes: bool) -> None:
+        """Have the socket read from now on, or leave it alone."""
+        if self.connection.state is ConnectionState.CLOSED:
+            return
+        if wants_bytes:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _complete(self, run: Run) -> None:
+        """Write what a run appended to disk, then its answers to the socket, as soon as they may
+        leave; then the turn of its last request has come, if that waits."""
+        self._waiting = run.waiting
+        flushing = self._dispatcher.commit()
+        if flushing is None:
+            self._send(run)
+        else:
+            self.connection.apply(Event.HOLD)
+            flushing.future.add_done_callback(partial(self._flushed, run))
+
+    def _flushed(self, run: Run, _future: asyncio.Future[None]) -> None:
+        self.connection.apply(Event.FLUSHED)
+        self.last_active_s = self._connections.loop.time()
+        self._send(run)
+        self._go_on()
+
+    def _send(self, run: Run) -> None:
+        connection = self.connection
+        if run.answers:
+            parts = self._dispatcher.finish(connection, self._context, run)
+            if parts and not self._transport.is_closing():
+                buffers = connection.send(parts)
+                if len(buffers) == 1:
+                    self._transport.write(buffers[0])
+                else:
+                    self._transport.writelines(buffers)
+            self._dispatcher.sent(run)
+        if connection.state is ConnectionState.CLOSED:
+            return
+        if run.delay_ms:
+            self._begin_throttle(run.delay_ms)
+        elif run.waiting is not None:
+            connection.apply(Event.WAIT)
+            run.waiting.waits_since_ns = perf_counter_ns()
+            self._start_waiting(run.waiting)
+
+    # A client over a quota.
+
+    def _begin_throttle(self, delay_ms: int) -> None:
+        self.connection.apply(Event.THROTTLE)
+        if (
+            self.connection.state is ConnectionState.THROTTLED
+        ):  # not where the connection ends anyway
+            self._throttle = self._connections.services.timers.after(delay_ms, self._end_throttle)
+
+    def _end_throttle(self) -> None:
+        self._throttle = None
+        if (
+            self.connection.state is ConnectionState.THROTTLED
+        ):  # not where the transport closes just now
+            self.connection.apply(Event.RESUME)
+            self._go_on()
+
+    # A request that waits.
+
+    def _start_waiting(self, waiting: Waiting) -> None:
+        awaitable: Any = waiting.awaitable
+        if not asyncio.isfuture(awaitable):
+            if not self._connections.may_start_task(self):
+                return  # `start_queued` is called when a place is free
+            awaitable = self._connections.loop.create_task(awaitable)
+        self._task = awaitable
+        if awaitable.done():
+            self._end_waiting(awaitable)
+        else:
+            awaitable.add_done_callback(self._on_done)
+
+    def start_queued(self) -> None:
+        """Start the request that waits here: a place for a task is free (`queued.max.requests`)."""
+        is_closed = self.connection.state is ConnectionState.CLOSED
+        if self._waiting is not None and self._task is None and not is_closed:
+            self._start_waiting(self._waiting)
+
+    def _on_done(self, future: asyncio.Future[Any]) -> None:
+        self._end_waiting(future)
+        self._go_on()
+
+    def _end_waiting(self, future: asyncio.Future[Any]) -> None:
+        waiting, self._waiting, self._task = self._waiting, None, None
+        assert waiting is not None
+        if isinstance(future, asyncio.Task):
+            self._connections.task_ended()
+        run = self._dispatcher.answered(self.connection, self._context, waiting, future)
+        self.connection.apply(Event.ANSWER)
+        self.last_active_s = self._connections.loop.time()
+        self._complete(run)
+
+    def _forget_waiting(self) -> None:
+        """Give up the request that waits and has not begun."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is None:
+            return
+        awaitable: Any = waiting.awaitable
+        if asyncio.isfuture(awaitable):
+            awaitable.cancel()
+        else:
+            awaitable.close()
+        self._dispatcher.give_up(waiting)
+
+    # The end.
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no request is in hand."""
+        return not self.connection.is_busy
+
+    def is_taking(self) -> bool:
+        """Return whether the peer took bytes since the last call; as in Kafka that is activity."""
+        unsent_bytes = self._transport.get_write_buffer_size()
+        before, self._unsent_bytes = self._unsent_bytes, unsent_bytes
+        return unsent_bytes != before
+
+    def stop(self) -> None:
+        """Close now, or as soon as the request in hand is answered: the broker stops."""
+        self.connection.apply(Event.STOP)
+        if self.connection.state is ConnectionState.DRAINED:
+            self.close()
+
+    def abort(self) -> None:
+        """Close at once, whatever is in hand and whatever the peer has not taken."""
+        self.connection.apply(Event.CLOSE)
+        if self._task is not None:
+            self._task.cancel()
+        self._transport.abort()
+
+    def close(self) -> None:
+        """Close after what is written has been sent."""
+        self.connection.apply(Event.CLOSE)
+        self._transport.close()
+
+    def _close_with(self, reason: str) -> None:
+        """Handle nothing more, and close behind the answers made so far; a handler asks for it."""
+        if not self.connection.is_ending:
+            logger.info("closing connection of %s: %s", self.address, reason)
+            self.connection.apply(Event.STOP)
+            self._connections.loop.call_soon(self._go_on)

@@ -1,0 +1,95 @@
+"""`LoopThread`: a thread with a loop of its own, in which brokers serve a test.
+
+The test's thread begins and ends it, and runs coroutines in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+
+END_TIMEOUT_S = 30.0
+
+
+class LoopThread:
+    """Runs what `serving` returns, between `begin` and `end`. The test's thread calls both."""
+
+    def __init__(
+        self,
+        serving: Callable[[], AbstractAsyncContextManager[None]],
+        *,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_end` is called in the thread when all is over, also after a failed start."""
+        # Constant after construction.
+        self._serving = serving
+        self._on_end = on_end
+        self._thread: threading.Thread | None = None
+        self._ended: concurrent.futures.Future[None]
+        # Set in the thread, before `begin`'s future is done.
+        self.loop: asyncio.AbstractEventLoop
+        self._ending: asyncio.Event
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None
+
+    def begin(self) -> concurrent.futures.Future[None]:
+        """Start the thread; the future is done when it serves, with the error if it cannot."""
+        if self._thread is not None:
+            raise RuntimeError("this broker is running: stop it before it is started again")
+        started: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._ended = concurrent.futures.Future()
+        self._thread = threading.Thread(
+            target=self._main, args=(started,), name="minibroker", daemon=True
+        )
+        self._thread.start()
+        return started
+
+    def end(self) -> concurrent.futures.Future[None] | None:
+        """Have the thread end; the future is done when it has. None if it does not run."""
+        if self._thread is None:
+            return None
+        if not self._ended.done():
+            self.loop.call_soon_threadsafe(self._ending.set)
+        return self._ended
+
+    def join(self) -> None:
+        """Forget the thread, after `end`."""
+        if self._thread is not None:
+            self._thread.join(END_TIMEOUT_S)
+            self._thread = None
+
+    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
+        """Run a coroutine on the loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def _main(self, started: concurrent.futures.Future[None]) -> None:
+        import uvloop  # noqa: PLC0415  as late as everything of a start
+
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._serve(started))
+        except BaseException as error:
+            if started.done():
+                self._ended.set_exception(error)
+            else:
+                self._thread = None
+                started.set_exception(error)
+        else:
+            self._ended.set_result(None)
+        finally:
+            self._on_end()
+
+    async def _serve(self, started: concurrent.futures.Future[None]) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._ending = asyncio.Event()
+        async with self._serving():
+            started.set_result(None)
+            await self._ending.wait()

@@ -1,0 +1,180 @@
+"""`pytest --kafka=HOST:PORT`: a Kafka that runs already, in the place of the fixture `kafka`.
+
+A test that uses only `kafka.bootstrap`, `kafka_topic` and its own clients runs on both. A test that
+reads the broker's data, moves its clock or adds faults needs minibroker: it is skipped, and the
+reason names the call. Topics that the fixtures make are deleted at the end of the test.
+
+It uses versions that every Kafka since 0.11 has. It is synchronous: one request, one answer.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from minibroker.config.options import parse_topic
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.protocol.api_keys import CREATE_TOPICS, DELETE_TOPICS, METADATA, load_messages
+from minibroker.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from minibroker.protocol.messages.delete_topics import DeleteTopicsRequest
+from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minibroker.protocol.primitives import Reader, Writer
+from minibroker.testing.broker import Broker, setting_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+TIMEOUT_S: Final = 30.0
+_LOOK_AGAIN_S: Final = 0.05
+"""Interval between questions whether a topic exists: Kafka sends no notice."""
+_VERSIONS: Final = {METADATA: 1, CREATE_TOPICS: 2, DELETE_TOPICS: 1}
+_CLIENT_ID: Final = b"minibroker-testing"
+
+
+class RealKafka:
+    """The part of `testing.Broker` that works with any Kafka. Belongs to the test's thread."""
+
+    def __init__(self, address: str) -> None:
+        """Take an `address` HOST:PORT. Raises UsageError."""
+        host, separator, port = address.rpartition(":")
+        if not separator or not port.isdecimal():
+            raise pytest.UsageError(f"--kafka={address}: expected HOST:PORT")
+        self.bootstrap: Final = address
+        self._address: Final = (host.strip("[]"), int(port))
+        self._made: list[str] = []
+        """Topics to delete at the end of `with_topics`."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Skip a test that needs a feature of minibroker only."""
+        if not name.startswith("_") and (hasattr(Broker, name) or name in ("clock", "faults")):
+            pytest.skip(f"kafka.{name} needs minibroker; this run is on {self.bootstrap}")
+        raise AttributeError(name)
+
+    @contextmanager
+    def with_topics(self, topics: Iterable[str]) -> Iterator[None]:
+        """Make topics, written as on the command line; at the end delete all topics made here.
+
+        Raises KafkaError; TOPIC_ALREADY_EXISTS if the topic existed before.
+        """
+        try:
+            for topic in topics:
+                self.add_topic(topic)
+            yield
+        finally:
+            while self._made:
+                self._delete(self._made.pop())
+
+    def add_topic(self, topic: str) -> None:
+        """Make a topic in the notation of the command line: `"orders:3"`. Raises KafkaError."""
+        wish = parse_topic(topic)
+        self.create_topic(wish.name, max(wish.partitions, 1), wish.configs)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        config: Mapping[str, str | int | bool] | None = None,
+    ) -> None:
+        """Make a topic of one replica; its partitions have leaders when this returns.
+
+        Raises KafkaError, TimeoutError.
+        """
+        wish = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=[
+                CreatableTopicConfig(name=key, value=setting_text(value))
+                for key, value in (config or {}).items()
+            ],
+        )
+        request = CreateTopicsRequest(topics=[wish], timeout_ms=int(TIMEOUT_S * 1000))
+        self._wait(f"the deletion of topic {name!r}", lambda: self._is_made(request))
+        self._made.append(name)
+        self._wait(f"topic {name!r} to have leaders", lambda: self._is_served(name, partitions))
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic with its records. Raises KafkaError, TimeoutError."""
+        self._delete(name)
+        if name in self._made:
+            self._made.remove(name)
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """Return name → number of partitions; Kafka's internal topics are left out."""
+        found = self._ask(self._address, METADATA, MetadataRequest(topics=None)).topics
+        return {topic.name: len(topic.partitions) for topic in found if not topic.is_internal}
+
+    def _is_made(self, request: CreateTopicsRequest) -> bool:
+        """Make the topic; return False while an earlier one of its name is still being deleted."""
+        (topic,) = self._ask_controller(CREATE_TOPICS, request).topics
+        is_there = topic.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+        if is_there and topic.name not in self.topics:
+            return False
+        _raise_for(topic.error_code, topic.error_message or f"topic {topic.name!r} was not made")
+        return True
+
+    def _delete(self, name: str) -> None:
+        request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(TIMEOUT_S * 1000))
+        (topic,) = self._ask_controller(DELETE_TOPICS, request).responses
+        if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # the test may have done it
+            _raise_for(topic.error_code, f"topic {name!r} was not deleted")
+        self._wait(f"topic {name!r} to be gone", lambda: name not in self.topics)
+
+    def _is_served(self, name: str, partitions: int) -> bool:
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        (topic,) = self._ask(self._address, METADATA, request).topics
+        return len(topic.partitions) == partitions and not any(
+            partition.error_code for partition in topic.partitions
+        )
+
+    def _wait(self, what: str, is_so: Any) -> None:
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while not is_so():
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"waited {TIMEOUT_S:g} s for {what} on {self.bootstrap}")
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _ask_controller(self, api_key: int, request: Any) -> Any:
+        """Return the answer of the broker that may change topics (any, from Kafka 4 on)."""
+        metadata = self._ask(self._address, METADATA, MetadataRequest(topics=[]))
+        address = next(
+            (
+                (broker.host, broker.port)
+                for broker in metadata.brokers
+                if broker.node_id == metadata.controller_id
+            ),
+            self._address,
+        )
+        return self._ask(address, api_key, request)
+
+    def _ask(self, address: tuple[str, int], api_key: int, request: Any) -> Any:
+        """Send one request on a connection of its own, and return the answer. Raises OSError."""
+        version = _VERSIONS[api_key]
+        writer = Writer()
+        writer.int16(api_key)
+        writer.int16(version)
+        writer.int32(0)
+        writer.int16(len(_CLIENT_ID))
+        writer.append(_CLIENT_ID)
+        request.write(writer, version)
+        frame = writer.to_bytes()
+        with socket.create_connection(address, TIMEOUT_S) as connection:
+            connection.sendall(len(frame).to_bytes(4) + frame)
+            with connection.makefile("rb") as answers:
+                answer = answers.read(int.from_bytes(answers.read(4)))
+        return load_messages(api_key)[1].read(Reader(memoryview(answer), 4), version)
+
+
+def _raise_for(code: int, detail: str) -> None:
+    if code:
+        raise KafkaError(ErrorCode(code), detail)

@@ -1,0 +1,145 @@
+"""Requests of coordinators and partition leaders to other brokers, minibroker's or Apache Kafka's.
+
+WriteTxnMarkers goes from a coordinator to the leaders of a transaction's partitions,
+AddPartitionsToTxn from a leader to the coordinator of a batch (KIP-890), each in the newest version
+that both brokers know (`peers/`). Whatever goes wrong on the way is a code that says: come again.
+
+Source: Kafka TransactionMarkerChannelManager, AddPartitionsToTxnManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError, ProtocolError
+from minibroker.ids import TopicPartition
+from minibroker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from minibroker.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.partitions.markers import EndOfTransaction
+    from minibroker.peers.client import PeerClient
+
+logger = logging.getLogger(__name__)
+
+BROKERS_SINCE: Final = 4
+"""First version of AddPartitionsToTxn that is for brokers: several transactions, verify only."""
+_FAILURES: Final = (OSError, ProtocolError, KafkaError, ValueError)
+
+
+class BrokerRequests:
+    """Asks brokers by their id."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, client: PeerClient) -> None:
+        self._client = client
+
+    async def send_markers(
+        self, broker_id: int, marker: EndOfTransaction, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """One code for each of `partitions`; never raises but for cancellation."""
+        codes = dict.fromkeys(partitions, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        try:
+            answer = await self._client.call(
+                broker_id, _marker_request(marker, partitions), WriteTxnMarkersResponse
+            )
+            return codes | _marker_codes(answer)
+        except _FAILURES as error:
+            logger.warning("broker %d does not take markers: %r", broker_id, error)
+            return codes
+
+    async def add_partitions(
+        self,
+        broker_id: int,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: list[TopicPartition],
+        *,
+        verify_only: bool,
+    ) -> dict[TopicPartition, ErrorCode]:
+        """The coordinator's code for each of `partitions`; never raises but for cancellation."""
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id=transactional_id,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            verify_only=verify_only,
+            topics=[
+                AddPartitionsToTxnTopic(name=name, partitions=indexes)
+                for name, indexes in _by_topic(partitions).items()
+            ],
+        )
+        codes = dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
+        try:
+            answer = await self._client.call(
+                broker_id,
+                AddPartitionsToTxnRequest(transactions=[transaction]),
+                AddPartitionsToTxnResponse,
+                oldest=BROKERS_SINCE,
+            )
+            if answer.error_code:
+                return dict.fromkeys(partitions, ErrorCode(answer.error_code))
+            return codes | {
+                TopicPartition(topic.name, found.partition_index): ErrorCode(
+                    found.partition_error_code
+                )
+                for result in answer.results_by_transaction
+                for topic in result.topic_results
+                for found in topic.results_by_partition
+            }
+        except _FAILURES as error:
+            logger.warning("broker %d does not verify: %r", broker_id, error)
+            if isinstance(error, KafkaError) and verify_only:
+                # Kafka before 3.5 coordinates and cannot be asked: nothing is verified, as there.
+                return dict.fromkeys(partitions, ErrorCode.NONE)
+            return codes
+
+
+def _by_topic(partitions: list[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return topics
+
+
+def _marker_request(
+    marker: EndOfTransaction, partitions: list[TopicPartition]
+) -> WriteTxnMarkersRequest:
+    return WriteTxnMarkersRequest(
+        markers=[
+            WritableTxnMarker(
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                transaction_result=marker.is_commit,
+                coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.transaction_version,
+                topics=[
+                    WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                    for name, indexes in _by_topic(partitions).items()
+                ],
+            )
+        ]
+    )
+
+
+def _marker_codes(answer: WriteTxnMarkersResponse) -> dict[TopicPartition, ErrorCode]:
+    """Raises ValueError for a code that Kafka does not have."""
+    return {
+        TopicPartition(topic.name, found.partition_index): ErrorCode(found.error_code)
+        for marker in answer.markers
+        for topic in marker.topics
+        for found in topic.partitions
+    }

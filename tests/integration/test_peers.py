@@ -1,0 +1,36 @@
+"""The client between brokers asks Apache Kafka: versions agreed on, codes for each partition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.ids import TopicPartition
+from minibroker.partitions.markers import EndOfTransaction
+from minibroker.transactions.broker_requests import BrokerRequests
+from tests.support.peer_clients import peer_client
+
+if TYPE_CHECKING:
+    from tests.support.peers import KafkaPeer
+
+GONE = TopicPartition("gone", 0)
+
+
+@pytest.mark.parametrize(("fixture", "newest_markers"), [("kafka_39", 1), ("kafka_44", 2)])
+async def test_kafka_takes_markers_and_verifies(
+    request: pytest.FixtureRequest, fixture: str, newest_markers: int
+) -> None:
+    kafka: KafkaPeer = request.getfixturevalue(fixture)
+    async with peer_client({7: (kafka.host, kafka.port)}) as client:
+        requests = BrokerRequests(client)
+        marker = EndOfTransaction(5, 0, 0, is_commit=False, transaction_version=2)
+        codes = await requests.send_markers(7, marker, [GONE])
+        assert codes == {GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        connection = client._peers[7].connection
+        assert connection is not None
+        assert connection._versions[27][1] == newest_markers
+        verified = await requests.add_partitions(7, "nobody", 5, 0, [GONE], verify_only=True)
+        assert verified == {GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert client._peers[7].connection is connection

@@ -1,0 +1,173 @@
+"""Promises of the tests' own kit.
+
+Missing files are made or named, CI skips nothing, and workers share the tests as planned.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import conftest
+from tests.meta.sources import ROOT
+from tests.support import durations, made, skips
+from tests.support.schedule import DIFFERENTIAL, FOLDERS, LONGEST, LongestFirst, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return a missing file in a build directory of the test's own."""
+    monkeypatch.setattr(made, "ROOT", tmp_path)
+    monkeypatch.setattr(made, "BUILD", tmp_path / "build")
+    monkeypatch.delenv(made.MAKE_VARIABLE, raising=False)
+    return tmp_path / "build" / "jars" / "kafka-0.0.0" / ".done"
+
+
+def a_make(directory: Path, body: str) -> str:
+    """Return a program that is called like make."""
+    program = directory / "make"
+    program.write_text(f"#!{sys.executable}\nimport pathlib, sys\n{body}")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_a_missing_jar_is_named_with_its_make_target(target: Path) -> None:
+    with pytest.raises(
+        made.MissingError, match=r"kafka-0\.0\.0/\.done is missing: run make build/jars/"
+    ):
+        made.required(target)
+
+
+def test_under_make_test_a_missing_jar_is_made_once(
+    target: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    body = """
+path = pathlib.Path(sys.argv[1])
+path.parent.mkdir(parents=True)
+path.touch(exist_ok=False)
+"""
+    monkeypatch.setenv(made.MAKE_VARIABLE, a_make(tmp_path, body))
+    assert made.required(target) == target
+    made.required.cache_clear()
+    assert made.required(target).exists()
+
+
+def test_a_make_that_fails_says_why(
+    target: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(made.MAKE_VARIABLE, a_make(tmp_path, "sys.exit('no Maven here')"))
+    with pytest.raises(made.MissingError, match=r"make build/jars/.* failed:\s+no Maven here"):
+        made.required(target)
+
+
+def outcome_of(reason: str) -> tuple[str, object]:
+    """Return the outcome of a test that is skipped for this reason."""
+    report = pytest.TestReport(
+        "tests/x.py::test_x", ("tests/x.py", 1, ""), {}, "skipped", ("x.py", 1, reason), "call"
+    )
+    steps = conftest.pytest_runtest_makereport()
+    next(steps)
+    with pytest.raises(StopIteration) as end:
+        steps.send(report)
+    assert end.value.value is report
+    return report.outcome, report.longrepr
+
+
+def test_a_skip_fails_where_ci_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(skips.CI_VARIABLE, "true")
+    outcome, sentence = outcome_of("Skipped: not run: kcat is not installed")
+    assert outcome == "failed"
+    assert "kcat is not installed" in str(sentence)
+    for reason in skips.ALLOWED:
+        assert outcome_of(f"Skipped: {reason}")[0] == "skipped"
+    monkeypatch.delenv(skips.CI_VARIABLE)
+    assert outcome_of("Skipped: not run: kcat is not installed")[0] == "skipped"
+
+
+class Worker:
+    """The part of xdist's worker that the scheduler uses."""
+
+    shutting_down = False
+    gateway = SimpleNamespace(id="gw")
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.given += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+SPARK_TEST, UNIT_TEST = "tests/pipeline/test_sink.py::test_a", "tests/unit/test_ids.py::test_a"
+CASES = [f"{DIFFERENTIAL}::test_answers_are_equal[produce_{n}-v{v}]" for n in "ab" for v in (1, 2)]
+OTHERS = ["tests/crash/test_kill.py::test_a", *CASES, UNIT_TEST]
+
+
+@pytest.fixture
+def scheduler(pytestconfig: pytest.Config) -> Iterator[LongestFirst]:
+    """Yield a scheduler of three workers."""
+    options = pytestconfig.option
+    before = (options.tx, options.loadscopereorder)
+    options.tx = ["3*popen"]
+    made_scheduler = LongestFirst(pytestconfig)
+    assert not options.loadscopereorder
+    yield made_scheduler
+    options.tx, options.loadscopereorder = before
+
+
+def test_one_of_three_workers_begins_with_spark(scheduler: LongestFirst) -> None:
+    tests = [SPARK_TEST, SPARK_TEST.replace("test_sink", "test_archive"), *OTHERS]
+    workers = [Worker() for _ in range(3)]
+    for worker in workers:
+        scheduler.add_node(worker)  # type: ignore[arg-type]
+        scheduler.add_node_collection(worker, tests)  # type: ignore[arg-type]
+    scheduler.schedule()
+    first = [[tests[index] for index in worker.given] for worker in workers]
+    assert first[0] == tests[:2]
+    assert not any(test.startswith("tests/pipeline") for given in first[1:] for test in given)
+    scenarios = [test for given in first[1:] for test in given if test.startswith(DIFFERENTIAL)]
+    assert set(CASES[:2]) <= set(scenarios), "a scenario is taken with all its versions"
+
+
+def test_the_longest_folders_come_first() -> None:
+    found = sorted([UNIT_TEST, SPARK_TEST, *OTHERS], key=rank)
+    assert found[0] == SPARK_TEST
+    assert found[-1] == UNIT_TEST
+    assert all((ROOT / "tests" / folder).is_dir() for folder in FOLDERS)
+
+
+def test_the_longest_modules_come_first_in_their_folder() -> None:
+    plugin = "tests/unit/testing/test_plugin.py::test_a"
+    found = sorted([UNIT_TEST, plugin, OTHERS[0]], key=rank)
+    assert found == [OTHERS[0], plugin, UNIT_TEST]
+    assert all((ROOT / module).is_file() for module in LONGEST)
+
+
+def test_the_end_of_a_run_says_how_its_workers_spent_it() -> None:
+    steps = [
+        durations.Step("gw1", "tests/b.py::test_b", 102.5, 2.5),
+        durations.Step("gw0", "tests/a.py::test_a", 101.0, 1.0),
+        durations.Step("gw0", "tests/a.py::test_a", 104.0, 3.0),
+        durations.Step("gw0", "tests/a.py::test_c", 109.0, 5.0),
+        durations.Step("gw0", "tests/a.py::test_short", 109.0, 0.4),
+    ]
+    assert list(durations.lines(steps, 100.0)) == [
+        "gw0: in tests for 9 s, ended after 9 s with tests/a.py",
+        "gw1: in tests for 2 s, ended after 2 s with tests/b.py",
+        "",
+        "    9.4 s  tests/a.py",
+        "    2.5 s  tests/b.py",
+        "",
+        "    5.0 s  tests/a.py::test_c",
+        "    4.0 s  tests/a.py::test_a",
+        "    2.5 s  tests/b.py::test_b",
+    ]

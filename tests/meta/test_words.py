@@ -1,0 +1,147 @@
+"""Words and columns of CONTRIBUTING.md that a machine can check; a reader judges the rest."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.meta.sources import ROOT, assert_none, dotted, name_of, sources, tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MARKDOWN_COLUMNS = 120
+TWO_SENTENCES = re.compile(r"[.:?!] [A-Z`]")
+
+CHECKED = sources("minibroker", "benchmarks", "tests")
+"""The files whose docstrings and names are checked."""
+
+OPENINGS = re.compile(
+    r"(What|Who|Whom|Whose|Which|Whether|Where|Whoever|Whatever|Of)\b|As (`|an? )"
+)
+"""Openings of a docstring that hide the verb and the thing."""
+
+NAMES_OF_TESTS = re.compile(r"test_((what|who|whom|whose|whoever|whatever)_|[A-Za-z]\d+_)")
+"""A name that begins with a question word, or with the id of a row of some table."""
+
+ROW_IDS = re.compile(
+    r"\b(row|rows) [A-Z]\d{1,2}\b|\([A-Z]\d{1,2}(, [A-Z]\d{1,2})*\)|^[A-Z]\d{1,2}: "
+)
+
+SHARED_CLASS_NAMES = {
+    "Broker": "the node in app.py, and the public class of minibroker.testing",
+    "Cluster": "the metadata of one broker, and the public class of minibroker.testing",
+    "Member": "of the classic and of the consumer protocol, which no module mixes",
+    "Step": "of a classic and of a consumer group, on the base in groups/steps.py",
+    "TopicPartition": "Kafka's word; the pipeline imports nothing of the broker",
+}
+"""Names of more than one class → the reason."""
+
+LOGGERS = ("getLogger", "logging.getLogger")
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every docstring, those below constants and fields included."""
+    for node in ast.walk(tree_of(path)):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            if (
+                isinstance(statement, ast.Expr)
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ):
+                yield statement.lineno, statement.value.value
+
+
+def bound_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of every variable, parameter and loop variable."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+
+
+def test_a_docstring_opens_with_a_verb_or_a_noun() -> None:
+    found = [
+        f"{name_of(path)}:{line} {text.strip().splitlines()[0]}"
+        for path in CHECKED
+        for line, text in docstrings(path)
+        if OPENINGS.match(text.strip())
+    ]
+    assert_none(found, "say what is returned, raised or changed, in a sentence with a verb:")
+
+
+def test_no_variable_is_called_one() -> None:
+    found = [
+        f"{name_of(path)}:{line}"
+        for path in CHECKED
+        for line, name in bound_names(path)
+        if name == "one"
+    ]
+    assert_none(found, "name the thing:")
+
+
+def test_names_of_tests_are_statements() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {node.name}"
+        for path in sources("tests")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and NAMES_OF_TESTS.match(node.name)
+    ]
+    assert_none(found, "begin with the thing that the test is about:")
+
+
+def test_no_docstring_cites_a_row_of_another_table() -> None:
+    found = [
+        f"{name_of(path)}:{line} {text.strip().splitlines()[0]}"
+        for path in CHECKED
+        for line, text in docstrings(path)
+        if ROW_IDS.search(text)
+    ]
+    assert_none(found, "cite a KIP, a class of Kafka or docs/behaviours.md:")
+
+
+def test_a_logger_is_called_logger() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sources("minibroker")
+        for node in tree_of(path).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and dotted(node.value.func) in LOGGERS
+        and [dotted(target) for target in node.targets] != ["logger"]
+    ]
+    assert_none(found, "`logger = logging.getLogger(__name__)`:")
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    names = Counter(
+        node.name
+        for path in sources("minibroker")
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in names.items() if count > 1} == set(SHARED_CLASS_NAMES)
+
+
+@pytest.mark.parametrize("folder", ["minibroker", "docs", "protocol_specs", "benchmarks", "tests"])
+def test_prose_fits_its_columns(folder: str) -> None:
+    """A Markdown page wraps at 120 columns, or has a sentence on each line.
+
+    A row of a table cannot wrap. ruff keeps Python at 100 columns.
+    """
+    pages = [*(ROOT / folder).rglob("*.md"), *(ROOT.glob("*.md") if folder == "docs" else ())]
+    found = [
+        f"{name_of(page)}:{number} {len(line)} columns"
+        for page in pages
+        for number, line in enumerate(page.read_text().splitlines(), 1)
+        if len(line) > MARKDOWN_COLUMNS and not line.startswith("|") and TWO_SENTENCES.search(line)
+    ]
+    assert_none(found, f"wrap at {MARKDOWN_COLUMNS} columns, or after each sentence:")

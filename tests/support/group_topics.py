@@ -1,0 +1,37 @@
+"""Topics as the coordinator of groups sees them, without a cluster."""
+
+from __future__ import annotations
+
+from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
+from minibroker.groups.consumer.topics import ImageTopics
+from minibroker.ids import TopicId
+
+ID = TopicId(bytes.fromhex("00112233445566778899aabbccddeeff"))
+
+
+def topic(count: int = 1, name: str = "t") -> TopicImage:
+    """Return a topic of `count` partitions, all on broker 0, with the id `ID`."""
+    partition = PartitionImage(
+        leader=0,
+        leader_epoch=0,
+        replicas=[0],
+        isr=[0],
+        adding=[],
+        removing=[],
+        offline=[],
+        controller_epoch=0,
+        partition_epoch=0,
+    )
+    return TopicImage(name, ID, [partition] * count)
+
+
+def topics_of(image: MetadataImage, now_ms: int = 1000) -> ImageTopics:
+    """Return the coordinator's view of `image` at a fixed time."""
+    return ImageTopics(lambda: image, lambda: now_ms)
+
+
+def image_with(only: TopicImage) -> MetadataImage:
+    """Return an image with that topic alone."""
+    image = MetadataImage()
+    image.topics[only.name] = image.topic_by_id[only.topic_id] = only
+    return image

@@ -1,0 +1,54 @@
+"""A disk whose fsyncs wait for the test: it replaces the worker of a `Flusher`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.partitions.append_queue import fail_answer
+from minibroker.partitions.flushing import Flusher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.errors import MinibrokerError, StorageError
+
+
+class HeldDisk:
+    """A disk whose fsyncs wait for the test after `hold`."""
+
+    def __init__(self) -> None:
+        self.held: list[Callable[[], None]] | None = None
+        self.error: StorageError | None = None
+        """The error that every fsync ends with, None for success."""
+
+    def run_then(
+        self,
+        task: Callable[[], None],
+        done: Callable[[MinibrokerError | OSError | None], None],
+    ) -> None:
+        def run() -> None:
+            if self.error is None:
+                task()
+            done(self.error)
+
+        if self.held is None:
+            run()
+        else:
+            self.held.append(run)
+
+    def flusher(self) -> Flusher:
+        """Return the value for `AppendQueue.flusher`, for every log directory."""
+        return Flusher(lambda _path: self.run_then, fail_answer)
+
+    def hold(self) -> None:
+        self.held = []
+
+    def go_on(self) -> None:
+        while self.held:
+            self.held.pop(0)()
+        self.held = None
+
+    def go_on_once(self) -> None:
+        """Let the oldest held fsync finish; the others stay held."""
+        assert self.held, "no fsync is held"
+        self.held.pop(0)()

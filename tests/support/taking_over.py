@@ -1,0 +1,65 @@
+"""Helpers for tests in which Kafka and minibroker take turns on one chroot and directory."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+from kazoo.client import KazooClient
+
+from tests.support.log_tool import LogTool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.peers import ZooKeeper
+
+SETTINGS = {
+    "num.partitions": "1",
+    "log.segment.bytes": "20000",
+    "log.index.interval.bytes": "500",
+    "zookeeper.session.timeout.ms": "2000",
+}
+
+REGISTRATION = "/brokers/ids/0"
+SESSION_SECONDS = 60
+COMPLAINT = re.compile(
+    r"mismatch|corrupt|exception|error|not found|failed|isn't|does not|non-?consecutive",
+    re.IGNORECASE,
+)
+
+
+def assert_dump_is_clean(log_dir: Path) -> None:
+    """Run DumpLogSegments over every segment, index and snapshot of every partition directory."""
+    directories = sorted(path for path in log_dir.glob("*-*") if path.is_dir())
+    assert directories
+    with LogTool() as tool:
+        for suffix, options in (
+            ("*.log", ["--deep-iteration", "--verify-index-only"]),
+            ("*.log", ["--deep-iteration", "--print-data-log"]),
+            ("*index", ["--index-sanity-check"]),
+            ("*.snapshot", []),
+        ):
+            files = [str(path) for directory in directories for path in directory.glob(suffix)]
+            if not files:
+                continue
+            dump = tool.dump("--files", ",".join(files), *options)
+            assert not dump.failed, dump.errors
+            text = dump.output + dump.errors
+            complaints = [line for line in text.splitlines() if COMPLAINT.search(line)]
+            assert not complaints, "\n".join(complaints[:20])
+            assert all(f"Dumping {path}" in text for path in files)
+
+
+def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str) -> None:
+    """Wait until a dead broker's session has expired: an event of its znode's watch."""
+    gone = threading.Event()
+    client = KazooClient(f"{zookeeper.connect}/{chroot}")
+    client.start()
+    try:
+        if client.exists(REGISTRATION, watch=lambda _: gone.set()):
+            assert gone.wait(SESSION_SECONDS), "the broker's session did not expire"
+    finally:
+        client.stop()
+        client.close()

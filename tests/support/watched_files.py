@@ -1,0 +1,91 @@
+"""`WatchedFiles`: the real files, with a log of the calls of the loop's thread; it can hold
+workers.
+
+files = WatchedFiles()                     on the loop's thread
+files.hold(directory)                      a worker that calls for a file below it waits
+await files.is_held()                      one does
+files.release()                            they all go on
+files.calls                                what the loop's thread has called since
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minibroker.storage.files import Files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TIMEOUT_S = 60.0
+
+
+class Call(NamedTuple):
+    """One call of the loop's thread: the method of `Files`, and the file."""
+
+    name: str
+    path: str
+
+
+class WatchedFiles(Files):
+    """The files; made on the loop's thread."""
+
+    __slots__ = ("_go_on", "_held", "_loop_thread", "_prefix", "calls")
+
+    def __init__(self) -> None:
+        self._loop_thread = threading.get_ident()
+        self._prefix: str | None = None
+        self._held = threading.Event()
+        self._go_on = threading.Event()
+        self.calls: list[Call] = []
+
+    def hold(self, directory: str) -> None:
+        """Let workers wait at any call for a file below this directory."""
+        self._go_on.clear()
+        self._held.clear()
+        self._prefix = directory
+
+    async def is_held(self) -> bool:
+        """Wait until a worker waits; return whether one does."""
+        return await asyncio.to_thread(self._held.wait, TIMEOUT_S)
+
+    def release(self) -> None:
+        """Let all held workers go on."""
+        self._prefix = None
+        self._go_on.set()
+
+    def calls_below(self, directory: str) -> set[str]:
+        """Return which methods the loop's thread has called for files below this directory."""
+        return {call.name for call in self.calls if call.path.startswith(directory)}
+
+    def _note(self, name: str, file: object) -> None:
+        path = os.readlink(f"/proc/self/fd/{file}") if isinstance(file, int) else str(file)  # noqa: PTH115
+        if threading.get_ident() == self._loop_thread:
+            self.calls.append(Call(name, path))
+        elif self._prefix is not None and path.startswith(self._prefix):
+            self._held.set()
+            assert self._go_on.wait(TIMEOUT_S)
+
+
+def _watched(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(self: WatchedFiles, file: object, *arguments: Any, **named: Any) -> Any:
+        self._note(name, file)
+        bound = method.__get__(self) if name not in _STATIC else method
+        return bound(file, *arguments, **named)
+
+    return call
+
+
+_STATIC = ("close", "pread", "pwritev", "truncate", "sync")
+_OTHERS = (
+    *("open", "open_to_read", "size_at", "map", "read_all", "create", "write_atomically"),
+    *("sync_path", "sync_directory", "replace", "link", "remove", "make_directory"),
+    *("remove_directory", "list_files", "walk_names"),
+)
+for _name in (*_STATIC, *_OTHERS):
+    setattr(WatchedFiles, _name, _watched(_name, getattr(Files, _name)))

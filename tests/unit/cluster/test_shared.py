@@ -1,0 +1,82 @@
+"""Several sessions with one embedded tree; `test_tree_contract` asks one of them everything."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.clock import SystemClock
+from minibroker.cluster.shared import SharedTree
+from minibroker.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from minibroker.cluster.shared import TreeSession
+
+    Sessions = tuple[TreeSession, TreeSession]
+
+
+@pytest.fixture
+async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
+    """Two open sessions."""
+    home = SharedTree(tmp_path / "metadata.db", SystemClock())
+    first, second = home.session(), home.session()
+    await first.open()
+    await second.open()
+    yield first, second
+    await first.close()
+    await second.close()
+
+
+async def test_a_session_takes_its_ephemeral_nodes_along(sessions: Sessions) -> None:
+    first, second = sessions
+    await first.create("/mine", ephemeral=True)
+    await second.create("/yours", ephemeral=True)
+    stat = await second.exists("/mine")
+    assert stat is not None
+    assert stat.ephemeral_owner == first.session_id != second.session_id
+    await first.close()
+    assert await second.exists("/mine") is None
+    assert await second.exists("/yours") is not None
+
+
+async def test_the_end_of_a_session_is_told_to_the_others(sessions: Sessions) -> None:
+    first, second = sessions
+    await first.create("/ids")
+    await first.create("/ids/1", ephemeral=True)
+    told = asyncio.Event()
+    await second.watch_children("/ids", told.set)
+    await first.abandon()
+    await told.wait()
+    assert await second.children("/ids") == []
+
+
+async def test_a_session_that_is_over_hears_and_does_nothing(sessions: Sessions) -> None:
+    first, second = sessions
+    heard: list[str] = []
+    await first.create("/node")
+    await first.watch("/node", lambda: heard.append("first"))
+    told = asyncio.Event()
+    await second.watch("/node", told.set)
+    await first.close()
+    await second.set("/node", b"x")
+    await told.wait()
+    assert heard == []
+    with pytest.raises(CoordinationError, match="the session with the metadata tree is over"):
+        await first.get("/node")
+
+
+async def test_lasting_nodes_are_there_for_the_next_sessions(tmp_path: Path) -> None:
+    home = SharedTree(tmp_path / "metadata.db", SystemClock())
+    session = home.session()
+    await session.open()
+    await session.create("/a/b", b"x", make_parents=True)
+    await session.close()
+    later = home.session()
+    await later.open()
+    assert (await later.get("/a/b"))[0] == b"x"
+    await later.close()

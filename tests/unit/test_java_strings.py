@@ -1,0 +1,27 @@
+"""Hash codes of strings; the numbers are Java's own (jshell, Java 17)."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.java_strings import partition_for, string_hash
+
+
+@pytest.mark.parametrize(("text", "code"), [("", 0), ("a", 97), ("range", 108280125)])
+def test_string_hash_is_javas(text: str, code: int) -> None:
+    assert string_hash(text) == code
+
+
+def test_string_hash_counts_utf_16_units() -> None:
+    """Beyond the basic plane a character is two units: "𝄞".hashCode() is 1772436."""
+    assert string_hash("𝄞") == 0xD834 * 31 + 0xDD1E
+
+
+def test_half_a_pair_is_a_unit() -> None:
+    assert string_hash("\ud834") == 0xD834
+
+
+@pytest.mark.parametrize(("key", "partition"), [("polygenelubricants", 0), ("a", 47), ("", 0)])
+def test_partition_of_a_key_is_kafkas(key: str, partition: int) -> None:
+    """The first one's hash code is the smallest int, whose absolute value is 0 in Kafka."""
+    assert partition_for(key, 50) == partition

@@ -1,0 +1,165 @@
+"""Several brokers in the test's process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from minibroker.errors import KafkaError
+from minibroker.testing import Cluster
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from confluent_kafka import KafkaError as ClientError
+    from confluent_kafka import Message
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """Three brokers and a topic with three partitions."""
+    with Cluster(3, topics=["t:3"]) as started:
+        yield started
+
+
+def produce(cluster: Cluster, values: list[str]) -> list[str]:
+    """Produce with acks=all; return the errors."""
+    errors: list[str] = []
+
+    def told(error: ClientError | None, _message: Message) -> None:
+        if error is not None:
+            errors.append(str(error))
+
+    producer = Producer(
+        {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "linger.ms": 1}
+    )
+    for value in values:
+        producer.produce("t", value, on_delivery=told)
+    assert producer.flush(30) == 0
+    return errors
+
+
+def consume(cluster: Cluster, count: int) -> list[str]:
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": "g", "enable.auto.commit": False}
+    )
+    consumer.assign([TopicPartition("t", partition, 0) for partition in range(3)])
+    values: list[str] = []
+
+    def has_all() -> bool:
+        values.extend(message.value().decode() for message in consumer.consume(1000, 0.1))
+        return len(values) >= count
+
+    wait_until(has_all, f"{count} records", 30)
+    consumer.close()
+    return values
+
+
+def test_three_brokers_share_the_partitions(cluster: Cluster) -> None:
+    assert {cluster.leader("t", partition) for partition in range(3)} == {0, 1, 2}
+    assert cluster.in_sync("t") == [0, 1, 2]
+    assert cluster.controller == 0
+    assert len(cluster.bootstrap.split(",")) == 3
+
+
+def test_records_survive_the_leader_and_the_controller(cluster: Cluster) -> None:
+    before = [f"before-{n}" for n in range(300)]
+    after = [f"after-{n}" for n in range(300)]
+    assert produce(cluster, before) == []
+    cluster.kill(0)
+    assert produce(cluster, after) == []
+    assert sorted(consume(cluster, 600)) == sorted(before + after)
+    assert cluster.controller in {1, 2}
+    cluster.restart(0)
+    cluster.wait_until_in_sync()
+    assert cluster.in_sync("t") == [0, 1, 2]
+
+
+def test_committed_offsets_survive_their_coordinator(cluster: Cluster) -> None:
+    """A commit is answered when the replicas of its record have it."""
+    produce(cluster, [str(n) for n in range(30)])
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe(["t"])
+    seen: list[object] = []
+
+    def has_all() -> bool:
+        seen.extend(consumer.consume(100, 0.1))
+        return len(seen) >= 30
+
+    wait_until(has_all, "30 records", 30)
+    committed = {
+        place.partition: place.offset
+        for place in consumer.commit(asynchronous=False)
+        if place.offset >= 0  # nothing was read from the others
+    }
+    assert sum(committed.values()) == 30
+    cluster.kill(cluster.leader("__consumer_offsets"))
+    found = consumer.committed([TopicPartition("t", partition) for partition in committed], 30)
+    assert {place.partition: place.offset for place in found} == committed
+    consumer.close()
+
+
+def test_a_killed_broker_is_killed_once_and_keeps_its_address(cluster: Cluster) -> None:
+    address = cluster.bootstrap
+    cluster.kill(1)
+    cluster.kill(1)
+    assert 1 not in cluster.in_sync("t")
+    cluster.restart(1)
+    assert cluster.bootstrap == address
+
+
+def test_those_behind_are_named(cluster: Cluster) -> None:
+    cluster.kill(2)
+    with pytest.raises(TimeoutError, match=r"not in sync after 0.1 s: t-0 \(in sync: \[0, 1\]\)"):
+        cluster.wait_until_in_sync(0.1)
+
+
+def test_a_topic_has_as_many_replicas_as_asked_for(cluster: Cluster) -> None:
+    cluster.create_topic("single", 2, {"retention.ms": 5}, replication_factor=1)
+    assert len(cluster.in_sync("single", 1)) == 1
+    with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        cluster.leader("single", 2)
+
+
+def test_wrong_use_is_told() -> None:
+    with pytest.raises(ValueError, match="brokers=0: a cluster has one broker or more"):
+        Cluster(0)
+    stopped = Cluster(1)
+    with pytest.raises(RuntimeError, match="this cluster is not running"):
+        _ = stopped.bootstrap
+    with stopped, pytest.raises(ValueError, match="there is no broker 1, they are 0 to 0"):
+        stopped.kill(1)
+    stopped.stop()
+
+
+def test_all_brokers_killed_is_told() -> None:
+    with Cluster(1, topics=["t"]) as alone:
+        alone.kill(0)
+        with pytest.raises(RuntimeError, match="all brokers of the cluster are killed"):
+            alone.leader("t")
+
+
+def test_records_are_there_at_the_next_start(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Cluster(2, topics=["t:3"], data_dir=tmp_path) as cluster:
+            assert produce(cluster, ["x"]) == []
+    with Cluster(2, data_dir=tmp_path) as cluster:
+        assert consume(cluster, 2) == ["x", "x"]
+
+
+async def test_a_test_in_a_loop_awaits() -> None:
+    async with Cluster(2, topics=["t"]) as cluster:
+        await cluster.await_in_sync()
+        with pytest.raises(RuntimeError):
+            cluster.wait_until_in_sync()
