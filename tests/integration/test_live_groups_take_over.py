@@ -11,6 +11,7 @@ import pytest
 
 from tests.compat.dialogue import Dialogue
 from tests.compat.scenarios.group_members import (
+    COORDINATOR_LOAD_IN_PROGRESS,
     NONE,
     Member,
     group_of,
@@ -84,8 +85,18 @@ def share_of(member: Member) -> bytes:
 
 
 def described(talk: Dialogue, group_id: str) -> Any:
-    """Return the answer of DescribeGroups."""
-    (group,) = talk.quietly("describe_groups", 4, groups=[group_id])["groups"]
+    """Return the answer of DescribeGroups, once the group is loaded.
+
+    A heartbeat is no proof of that: it gets no error while the group is loaded.
+    """
+    answers: list[Any] = []
+
+    def is_loaded() -> bool:
+        answers[:] = talk.quietly("describe_groups", 4, groups=[group_id])["groups"]
+        return bool(answers[0]["error_code"] != COORDINATOR_LOAD_IN_PROGRESS)
+
+    talk.wait_until(is_loaded, f"{group_id} to be loaded")
+    (group,) = answers
     group["members"].sort(key=lambda member: member["client_id"])
     return group
 
