@@ -13,7 +13,8 @@ consumer the log ends at the high watermark, or at the last stable offset with r
 | -6        | 11    | earliest not tiered yet: none, offset -1 (KIP-1023)                |
 
 Versions: 0 up to max_num_offsets segment starts, newest first; 1 exact record and its timestamp;
-2 isolation level; 4 leader epochs; 6 flexible; 10 timeout for remote storage.
+2 isolation level; 4 leader epochs; 5 OFFSET_NOT_AVAILABLE (KIP-207; before, the same is
+LEADER_NOT_AVAILABLE); 6 flexible; 10 timeout for remote storage.
 Differs from Kafka: nothing known.
 """
 
@@ -50,6 +51,8 @@ LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
 CONSUMER: Final = -1
 """The replica id of every client that is not a broker."""
+DEBUGGER: Final = -2
+"""The replica id of a tool that reads any replica, and to the end of its log."""
 
 _SINCE_VERSION: Final = {
     LATEST: 0,
@@ -60,6 +63,7 @@ _SINCE_VERSION: Final = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _UNKNOWN: Final = (-1, -1, -1)
+_NOT_AVAILABLE_SINCE: Final = 5
 _KAFKA_4_SINCE: Final = 10
 """First version that only Kafka 4 serves. Its answer is a map: each partition occurs once."""
 
@@ -104,7 +108,13 @@ def _find_all(
                 cold.append(error)
             except Exception as error:
                 what = f"looking up an offset of {topic.name}-{part.partition_index}"
-                result.error_code, _ = as_answer(error, what)
+                code, _ = as_answer(error, what)
+                if (
+                    code == ErrorCode.OFFSET_NOT_AVAILABLE
+                    and context.version < _NOT_AVAILABLE_SINCE
+                ):
+                    code = ErrorCode.LEADER_NOT_AVAILABLE
+                result.error_code = int(code)
     return response
 
 
@@ -135,9 +145,7 @@ def _find_offset(
     timestamp = part.timestamp
     if timestamp < 0 and context.version < _SINCE_VERSION.get(timestamp, context.version + 1):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    partition = context.services.partitions.get(
-        topic, part.partition_index, part.current_leader_epoch
-    )
+    partition = _partition(context, request, topic, part, part.current_leader_epoch)
     if resident_only and request.isolation_level == READ_COMMITTED:
         partition.require_producers()
     end_offset = (
@@ -145,20 +153,55 @@ def _find_offset(
         if request.replica_id == CONSUMER
         else partition.log_end_offset
     )
-    found_timestamp, offset, leader_epoch = _look_up(
-        partition, timestamp, end_offset, resident_only
-    )
+    if timestamp == LATEST:
+        _check_end_is_known(partition, request)
+    found = _look_up(partition, timestamp, end_offset, resident_only)
+    if found is None:
+        _check_end_is_known(partition, request)
+        found = _UNKNOWN
+    found_timestamp, offset, leader_epoch = found
     result.timestamp = found_timestamp
     result.offset = offset
     if context.version >= 4:
         result.leader_epoch = leader_epoch
 
 
+def _partition(
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    part: ListOffsetsPartition,
+    leader_epoch: int = -1,
+) -> Partition:
+    """Return the partition, which this broker leads; for a debugger any replica. Raises
+    KafkaError.
+    """
+    partitions = context.services.partitions
+    if request.replica_id != DEBUGGER:
+        return partitions.get(topic, part.partition_index, leader_epoch)
+    partition = partitions.hosted(topic, part.partition_index)
+    partition.check_leader_epoch(leader_epoch)
+    return partition
+
+
+def _check_end_is_known(partition: Partition, request: ListOffsetsRequest) -> None:
+    """Raise KafkaError(OFFSET_NOT_AVAILABLE) to a consumer while a new leader does not know yet
+    what is committed: the end could go back otherwise. Source: KIP-207, Kafka
+    Partition.fetchOffsetForTimestamp.
+    """
+    if request.replica_id == CONSUMER and partition.is_behind_epoch_start:
+        raise KafkaError(
+            ErrorCode.OFFSET_NOT_AVAILABLE,
+            f"{partition}: the high watermark {partition.high_watermark} is below the offset at"
+            f" which leader epoch {partition.leader_epoch} began",
+        )
+
+
 def _look_up(
     partition: Partition, timestamp: int, end_offset: int, resident_only: bool
-) -> tuple[int, int, int]:
-    """Return (timestamp, offset, leader epoch); a part without an answer is -1. Raises KafkaError,
-    ColdError.
+) -> tuple[int, int, int] | None:
+    """Return (timestamp, offset, leader epoch), a part without an answer is -1; None where no
+    record below `end_offset` is found. Raises KafkaError, ColdError.
     """
     if timestamp == LATEST:
         return -1, end_offset, partition.leader_epoch
@@ -176,7 +219,7 @@ def _look_up(
     else:
         found = partition.offset_for_timestamp(timestamp, resident_only=resident_only)
     if found is None or found.offset >= end_offset:
-        return _UNKNOWN
+        return None
     return found.timestamp, found.offset, found.leader_epoch
 
 
@@ -190,7 +233,7 @@ def _list_segments(
     """Answer version 0: base offsets of segments that begin at or before a time, newest first."""
     if part.timestamp < EARLIEST:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    partition = context.services.partitions.get(topic, part.partition_index)
+    partition = _partition(context, request, topic, part)
     offsets = partition.offsets_before(part.timestamp, part.max_num_offsets)
     if request.replica_id == CONSUMER and any(o > partition.high_watermark for o in offsets):
         high_watermark = partition.high_watermark

@@ -193,6 +193,14 @@ class Partition:
         return self.log.high_watermark
 
     @property
+    def is_behind_epoch_start(self) -> bool:
+        """Return whether this leader's high watermark has not reached the start of its epoch: the
+        leader before it may have committed more.
+        """
+        role = self.role
+        return isinstance(role, Leader) and role.start_offset > self.high_watermark
+
+    @property
     def log_start_offset(self) -> int:
         return self.log.log_start_offset
 

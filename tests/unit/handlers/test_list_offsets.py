@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
+from minibroker.partitions.role import Follower, Leader
 from minibroker.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -19,6 +20,7 @@ from tests.support.record_requests import produce
 from tests.unit.partitions.conftest import Claim
 
 if TYPE_CHECKING:
+    from minibroker.partitions.partition import Partition
     from tests.support.in_process import InProcessBroker, RawClient
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
@@ -173,6 +175,76 @@ async def test_a_partition_asked_twice_is_refused(client: RawClient) -> None:
     assert [part.error_code for part in answer.topics[0].partitions] == [
         int(ErrorCode.INVALID_REQUEST)
     ] * 2
+
+
+# A new leader (KIP-207), other replicas.
+
+
+def begin_epoch_behind(running: InProcessBroker, *, follower: int = 9) -> Partition:
+    """Let the broker lead `t`-0 in a new epoch, with a follower in sync; the last record is not
+    committed as far as it knows.
+    """
+    partition = running.partitions.get("t", 0)
+    committed = partition.high_watermark
+    role = partition.role
+    assert isinstance(role, Leader)
+    both = [0, follower]
+    partition.take_role(
+        Leader(role.epoch, role.partition_epoch, role.start_offset, both, both),
+        running.partitions.replica_rules,
+    )
+    partition.append(memoryview(batch_of(b"not on both")), 1, START_MS + 99, Claim())
+    running.partitions.commit()
+    partition.take_role(
+        Leader(role.epoch + 1, role.partition_epoch, partition.log_end_offset, both, both),
+        running.partitions.replica_rules,
+    )
+    assert (partition.high_watermark, partition.log_end_offset) == (committed, committed + 1)
+    return partition
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_end_is_not_available_below_the_start_of_an_epoch(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await fill(client, 0, 10)
+    partition = begin_epoch_behind(running)
+    refused = ErrorCode.OFFSET_NOT_AVAILABLE if version >= 5 else ErrorCode.LEADER_NOT_AVAILABLE
+    for timestamp in (LATEST, START_MS + 11):
+        part = await ask(client, timestamp, version)
+        assert (part.error_code, part.timestamp, part.offset) == (refused, -1, -1)
+    assert await found(client, EARLIEST, version) == (-1, 0)
+    assert await found(client, START_MS + 5, version) == (START_MS + 10, 1)
+    assert await found(client, LATEST, version, replica_id=9) == (-1, 3)
+    if version >= 9:
+        assert await found(client, -5, version) == (-1, -1)
+
+    partition.follower_fetched(9, 3, 0)
+    assert await found(client, LATEST, version) == (-1, 3)
+
+
+async def test_version_0_gives_the_high_watermark_of_a_new_leader(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await fill(client, 0, 10)
+    begin_epoch_behind(running)
+    part = await ask(client, LATEST, 0, max_num_offsets=10)
+    assert (part.error_code, list(part.old_style_offsets)) == (0, [2, 0])
+
+
+async def test_a_follower_answers_a_debugger_only(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await fill(client, 0, 10)
+    partition = running.partitions.get("t", 0)
+    partition.take_role(Follower(1, -1, 9))
+    for version in (0, 5):
+        part = await ask(client, LATEST, version)
+        assert part.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert await found(client, LATEST, 5, replica_id=-2) == (-1, 2)
+    assert list((await ask(client, LATEST, 0, replica_id=-2)).old_style_offsets) == [2]
+    part = await ask(client, LATEST, 5, replica_id=-2, leader_epoch=0)
+    assert part.error_code == ErrorCode.FENCED_LEADER_EPOCH
 
 
 # Version 0.
