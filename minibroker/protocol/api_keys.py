@@ -14,6 +14,10 @@ PRODUCE = 0
 FETCH = 1
 LIST_OFFSETS = 2
 METADATA = 3
+LEADER_AND_ISR = 4
+STOP_REPLICA = 5
+UPDATE_METADATA = 6
+CONTROLLED_SHUTDOWN = 7
 OFFSET_COMMIT = 8
 OFFSET_FETCH = 9
 FIND_COORDINATOR = 10
@@ -66,6 +70,7 @@ DESCRIBE_PRODUCERS = 61
 UNREGISTER_BROKER = 64
 DESCRIBE_TRANSACTIONS = 65
 LIST_TRANSACTIONS = 66
+ALLOCATE_PRODUCER_IDS = 67
 CONSUMER_GROUP_HEARTBEAT = 68
 CONSUMER_GROUP_DESCRIBE = 69
 GET_TELEMETRY_SUBSCRIPTIONS = 71
@@ -109,6 +114,10 @@ APIS: dict[int, Api] = {
     1: Api(1, "Fetch", "fetch", 0, 18, 12),
     2: Api(2, "ListOffsets", "list_offsets", 0, 11, 6),
     3: Api(3, "Metadata", "metadata", 0, 13, 9),
+    4: Api(4, "LeaderAndIsr", "leader_and_isr", 0, 7, 4),
+    5: Api(5, "StopReplica", "stop_replica", 0, 4, 2),
+    6: Api(6, "UpdateMetadata", "update_metadata", 0, 8, 6),
+    7: Api(7, "ControlledShutdown", "controlled_shutdown", 0, 3, 3),
     8: Api(8, "OffsetCommit", "offset_commit", 0, 10, 8),
     9: Api(9, "OffsetFetch", "offset_fetch", 0, 10, 6),
     10: Api(10, "FindCoordinator", "find_coordinator", 0, 6, 3),
@@ -161,6 +170,7 @@ APIS: dict[int, Api] = {
     64: Api(64, "UnregisterBroker", "unregister_broker", 0, 0, 0),
     65: Api(65, "DescribeTransactions", "describe_transactions", 0, 0, 0),
     66: Api(66, "ListTransactions", "list_transactions", 0, 2, 0),
+    67: Api(67, "AllocateProducerIds", "allocate_producer_ids", 0, 0, 0),
     68: Api(68, "ConsumerGroupHeartbeat", "consumer_group_heartbeat", 0, 1, 0),
     69: Api(69, "ConsumerGroupDescribe", "consumer_group_describe", 0, 1, 0),
     71: Api(71, "GetTelemetrySubscriptions", "get_telemetry_subscriptions", 0, 0, 0),

@@ -2,26 +2,28 @@
 
 | header     | layout                                                                            |
 |------------|-----------------------------------------------------------------------------------|
-| request 1  | int16 api key, int16 api version, int32 correlation id, nullable string client id |
+| request 0  | int16 api key, int16 api version, int32 correlation id                            |
+| request 1  | the same, then nullable string client id                                          |
 | request 2  | the same, then tagged fields; the client id keeps its int16 length (KIP-482)      |
 | response 0 | int32 correlation id                                                              |
 | response 1 | int32 correlation id, tagged fields                                               |
 
 The flexible versions of an API use request header 2 and response header 1. One exception: an
 answer to ApiVersions always has response header 0, so that a client can read it before it knows
-which versions the broker speaks (KIP-511). Request header 0 (no client id) belonged to
-ControlledShutdown version 0 alone, which no client sends.
+which versions the broker speaks (KIP-511). Only ControlledShutdown version 0 has request header 0.
 """
 
 from struct import Struct
 from struct import error as struct_error
 
 from minibroker.errors import ProtocolError
-from minibroker.protocol.api_keys import API_VERSIONS, APIS
+from minibroker.protocol.api_keys import API_VERSIONS, APIS, CONTROLLED_SHUTDOWN
 from minibroker.protocol.primitives import Reader, Writer
 
 _START = Struct(">hhih")
 _CORRELATION_ID = Struct(">i")
+
+_END_OF_HEADER_0 = 8
 
 _NEVER = 1 << 15  # larger than every int16
 
@@ -44,6 +46,8 @@ def parse_request_header(frame: memoryview | bytes) -> tuple[int, int, int, str 
         api_key, version, correlation_id, size_bytes = _START.unpack_from(frame)
     except struct_error:
         raise ProtocolError(f"a frame of {len(frame)} bytes holds no request header") from None
+    if api_key == CONTROLLED_SHUTDOWN and not version:
+        return api_key, version, correlation_id, None, _END_OF_HEADER_0
     position = _START.size
     client_id = None
     if size_bytes >= 0:
@@ -84,6 +88,8 @@ def write_request_header(
     writer.int16(api_key)
     writer.int16(version)
     writer.int32(correlation_id)
+    if api_key == CONTROLLED_SHUTDOWN and not version:
+        return
     writer.nullable_string(client_id)
     if version >= _FLEXIBLE_FROM[api_key]:
         writer.uvarint(0)

@@ -9,26 +9,27 @@ Generated from protocol_specs/ by `python -m minibroker.codegen`; do not edit.
 from typing import Literal
 
 ApiName = Literal[
-    "AddOffsetsToTxn", "AddPartitionsToTxn", "AddRaftVoter", "AlterClientQuotas", "AlterConfigs",
-    "AlterPartition", "AlterPartitionReassignments", "AlterReplicaLogDirs",
-    "AlterShareGroupOffsets", "AlterUserScramCredentials", "ApiVersions", "ConsumerGroupDescribe",
-    "ConsumerGroupHeartbeat", "CreateAcls", "CreateDelegationToken", "CreatePartitions",
-    "CreateTopics", "DeleteAcls", "DeleteGroups", "DeleteRecords", "DeleteShareGroupOffsets",
-    "DeleteShareGroupState", "DeleteTopics", "DescribeAcls", "DescribeClientQuotas",
-    "DescribeCluster", "DescribeConfigs", "DescribeDelegationToken", "DescribeGroups",
-    "DescribeLogDirs", "DescribeProducers", "DescribeQuorum", "DescribeShareGroupOffsets",
-    "DescribeTopicPartitions", "DescribeTransactions", "DescribeUserScramCredentials",
-    "ElectLeaders", "EndTxn", "ExpireDelegationToken", "Fetch", "FindCoordinator",
-    "GetTelemetrySubscriptions", "Heartbeat", "IncrementalAlterConfigs", "InitProducerId",
-    "InitializeShareGroupState", "JoinGroup", "LeaveGroup", "ListConfigResources", "ListGroups",
-    "ListOffsets", "ListPartitionReassignments", "ListTransactions", "Metadata", "OffsetCommit",
-    "OffsetDelete", "OffsetFetch", "OffsetForLeaderEpoch", "Produce", "PushTelemetry",
-    "ReadShareGroupState", "ReadShareGroupStateSummary", "RemoveRaftVoter", "RenewDelegationToken",
-    "SaslAuthenticate", "SaslHandshake", "ShareAcknowledge", "ShareFetch", "ShareGroupDescribe",
-    "ShareGroupHeartbeat", "StreamsGroupDescribe", "StreamsGroupHeartbeat",
+    "AddOffsetsToTxn", "AddPartitionsToTxn", "AddRaftVoter", "AllocateProducerIds",
+    "AlterClientQuotas", "AlterConfigs", "AlterPartition", "AlterPartitionReassignments",
+    "AlterReplicaLogDirs", "AlterShareGroupOffsets", "AlterUserScramCredentials", "ApiVersions",
+    "ConsumerGroupDescribe", "ConsumerGroupHeartbeat", "ControlledShutdown", "CreateAcls",
+    "CreateDelegationToken", "CreatePartitions", "CreateTopics", "DeleteAcls", "DeleteGroups",
+    "DeleteRecords", "DeleteShareGroupOffsets", "DeleteShareGroupState", "DeleteTopics",
+    "DescribeAcls", "DescribeClientQuotas", "DescribeCluster", "DescribeConfigs",
+    "DescribeDelegationToken", "DescribeGroups", "DescribeLogDirs", "DescribeProducers",
+    "DescribeQuorum", "DescribeShareGroupOffsets", "DescribeTopicPartitions",
+    "DescribeTransactions", "DescribeUserScramCredentials", "ElectLeaders", "EndTxn",
+    "ExpireDelegationToken", "Fetch", "FindCoordinator", "GetTelemetrySubscriptions", "Heartbeat",
+    "IncrementalAlterConfigs", "InitProducerId", "InitializeShareGroupState", "JoinGroup",
+    "LeaderAndIsr", "LeaveGroup", "ListConfigResources", "ListGroups", "ListOffsets",
+    "ListPartitionReassignments", "ListTransactions", "Metadata", "OffsetCommit", "OffsetDelete",
+    "OffsetFetch", "OffsetForLeaderEpoch", "Produce", "PushTelemetry", "ReadShareGroupState",
+    "ReadShareGroupStateSummary", "RemoveRaftVoter", "RenewDelegationToken", "SaslAuthenticate",
+    "SaslHandshake", "ShareAcknowledge", "ShareFetch", "ShareGroupDescribe", "ShareGroupHeartbeat",
+    "StopReplica", "StreamsGroupDescribe", "StreamsGroupHeartbeat",
     "StreamsGroupTopologyDescriptionUpdate", "SyncGroup", "TxnOffsetCommit", "UnregisterBroker",
-    "UnregisterController", "UpdateFeatures", "UpdateRaftVoter", "WriteShareGroupState",
-    "WriteTxnMarkers"
+    "UnregisterController", "UpdateFeatures", "UpdateMetadata", "UpdateRaftVoter",
+    "WriteShareGroupState", "WriteTxnMarkers"
 ]
 
 ErrorName = Literal[

@@ -53,8 +53,8 @@ def test_every_field_is_documented() -> None:
     assert empty == []
 
 
-def test_the_apis_are_those_of_the_broker_listener() -> None:
-    """Keys 4 to 7 went with ZooKeeper's controller; 52 to 54 and the like are KRaft's own."""
+def test_the_apis_are_those_of_brokers_with_and_without_zookeeper() -> None:
+    """Keys 4 to 7 and 67 are for ZooKeeper; 52 to 54 and the like are KRaft's own."""
     keys = {spec.key for spec in load_specs() if spec.key is not None}
-    expected = {*range(4), *range(8, 52), 55, 56, 57, 60, 61, 64, 65, 66, 68, 69, 71, 72}
+    expected = {*range(52), 55, 56, 57, 60, 61, 64, 65, 66, 67, 68, 69, 71, 72}
     assert keys == expected | set(range(74, 95))
