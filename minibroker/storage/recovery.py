@@ -26,6 +26,7 @@ from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.checked_batches import checked_batches
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
+from minibroker.storage.epochs_rebuild import with_earlier_epochs
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.recovery_walk import RecoveryWalk, WalkStart
 from minibroker.storage.segment import Segment, roll_jitter_ms
@@ -122,6 +123,8 @@ class _Loader:
         log_start = max(log_start, self.segments.first.base_offset)
         if self.epochs.truncate_from_end(log_end) | self.epochs.truncate_from_start(log_start):
             self.has_new_epochs = True
+        if not self._is_clean:
+            self._add_earlier_epochs(log_start, log_end)
         snapshots = self._clean_snapshots(found, log_end)
         known = max(self.checkpointed.recovery_point, 0)
         if known > log_end:  # of a log that was truncated since: says nothing of what is there now
@@ -319,6 +322,19 @@ class _Loader:
             logger.warning("%s is ignored, all batches are looked at: %s", path, error)
             self.has_new_epochs = True
             self.checkpointed = self.checkpointed._replace(recovery_point=0, is_clean=False)
+
+    def _add_earlier_epochs(self, log_start: int, log_end: int) -> None:
+        """Add epochs of records that a power cut brought back. Raises OSError."""
+        epochs = with_earlier_epochs(
+            self.disk, self.segments, self.epochs, start_offset=log_start, end_offset=log_end
+        )
+        if epochs is not self.epochs:
+            logger.warning(
+                "%s: leader epochs from offset %d on are read again from the batches",
+                self.name,
+                epochs.entries[0][1],
+            )
+            self.epochs, self.has_new_epochs = epochs, True
 
     def _clean_snapshots(self, found: list[str], log_end: int) -> int:
         """Remove snapshots that nothing needs, and after a crash those that were torn. Return the

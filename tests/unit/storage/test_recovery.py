@@ -298,6 +298,28 @@ def test_leader_epochs_that_a_start_changes_survive_a_power_cut(tmp_path: Path) 
     assert (tmp_path / "t-0/leader-epoch-checkpoint").read_text() == "0\n1\n2 0\n"
 
 
+def test_deleted_segments_that_a_power_cut_brings_back_have_their_epochs(tmp_path: Path) -> None:
+    """The epochs are stored at once, and the names of the deleted segments are not synced yet."""
+    files = FaultyFiles(str(tmp_path))
+    settings = config(segment_bytes=2000, retention_bytes=1, retention_ms=-1)
+    manager, log = start(tmp_path, settings, files)
+    for epoch in (2, 4):
+        append(log, b"x", leader_epoch=epoch)
+        log.roll()
+    append(log, b"x", leader_epoch=7)
+    log.flush()
+    manager.checkpoint_now()
+    assert log.delete_old_segments(log.log_end_offset, NOW_MS) == 2
+    assert log.epochs.entries == [(7, 2)]
+    abandon(manager)
+    files.power_cut()
+    manager, log = start(tmp_path, settings)
+    assert len(log.segments) == 3
+    assert log.epochs.entries == [(2, 0), (4, 1), (7, 2)]
+    manager.close()
+    assert (tmp_path / "t-0/leader-epoch-checkpoint").read_text() == "0\n3\n2 0\n4 1\n7 2\n"
+
+
 def test_producers_that_a_stop_wrote_survive_a_power_cut(tmp_path: Path) -> None:
     """All records were synced before, only the snapshot is new."""
     files = FaultyFiles(str(tmp_path))
