@@ -9,8 +9,9 @@ import pytest
 
 from tests.support import java
 from tests.support.broker import Minibroker
-from tests.support.kafka_tools import run_commands
+from tests.support.kafka_tools import run_commands, tool_session
 from tests.support.peers import KafkaPeer
+from tests.support.waiting import wait_until
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ EVERY_USER = ("--entity-type", "users", "--entity-default")
 EVERY_CLIENT = ("--entity-type", "clients", "--entity-default")
 LOCALHOST = ("--entity-type", "ips", "--entity-name", "localhost")
 EVERY_IP = ("--entity-type", "ips", "--entity-default")
+SHA_256, SHA_512 = 1, 2
 
 
 def configs(broker: KafkaPeer, *arguments: str) -> str:
@@ -83,36 +85,48 @@ def test_config_command_in_zookeeper_mode(
     broker = (CONFIGS, "--bootstrap-server", ours.address)
     tree = (CONFIGS, "--zookeeper", connect)
     scram = "SCRAM-SHA-512=[iterations=8192,password=secret]"
-    outcomes = run_commands(
-        java.KAFKA_39,
-        (*broker, "--alter", "--add-config", "producer_byte_rate=1024", *ALICE),
-        (*broker, "--alter", "--add-config", "SCRAM-SHA-256=[password=secret]", *ALICE),
-        (*broker, "--alter", "--add-config", "consumer_byte_rate=2048", *EVERY_USER),
-        (*tree, "--alter", "--add-config", scram, *ALICE),
-        (*tree, "--describe", *ALICE),
-        (*tree, "--describe", "--entity-type", "users"),
-        (*broker, "--describe", *ALICE),
-        (*tree, "--alter", "--delete-config", "SCRAM-SHA-256", *ALICE),
-        (*broker, "--describe", *ALICE),
-        (*tree, "--alter", "--add-config", "producer_byte_rate=1", *ALICE),
-        (*tree, "--describe", *A_CLIENT),
-    )
-    failed = [place for place, outcome in enumerate(outcomes) if outcome.failure]
-    assert failed == [9, 10]  # the tool's own refusals
-    in_tree, every_user, before, after = (outcomes[place].text for place in (4, 5, 6, 8))
-    assert "producer_byte_rate=1024" in in_tree
-    assert "SCRAM-SHA-256=salt=" in in_tree
-    assert "consumer_byte_rate=2048" in every_user
-    assert "producer_byte_rate=1024.0" in before
-    assert "SCRAM-SHA-256=iterations=4096" in before
-    assert "SCRAM-SHA-512=iterations=8192" in before
-    assert "SCRAM-SHA-256" not in after
+    with tool_session(java.KAFKA_39) as run:
+        for command in (
+            (*broker, "--alter", "--add-config", "producer_byte_rate=1024", *ALICE),
+            (*broker, "--alter", "--add-config", "SCRAM-SHA-256=[password=secret]", *ALICE),
+            (*broker, "--alter", "--add-config", "consumer_byte_rate=2048", *EVERY_USER),
+            (*tree, "--alter", "--add-config", scram, *ALICE),
+        ):
+            assert run(*command).failure is None
+        in_tree = run(*tree, "--describe", *ALICE)
+        every_user = run(*tree, "--describe", "--entity-type", "users")
+        wait_until(lambda: mechanisms_of_alice(ours) == [SHA_256, SHA_512], "it is followed")
+        before = run(*broker, "--describe", *ALICE)
+        deleted = run(*tree, "--alter", "--delete-config", "SCRAM-SHA-256", *ALICE)
+        wait_until(lambda: mechanisms_of_alice(ours) == [SHA_512], "it is followed")
+        after = run(*broker, "--describe", *ALICE)
+        refused = run(*tree, "--alter", "--add-config", "producer_byte_rate=1", *ALICE)
+        no_user = run(*tree, "--describe", *A_CLIENT)
+    good = (in_tree, every_user, before, deleted, after)
+    assert [outcome.failure for outcome in good] == [None] * len(good)
+    assert refused.failure  # the tool's own refusals
+    assert no_user.failure
+    assert "producer_byte_rate=1024" in in_tree.text
+    assert "SCRAM-SHA-256=salt=" in in_tree.text
+    assert "consumer_byte_rate=2048" in every_user.text
+    assert "producer_byte_rate=1024.0" in before.text
+    assert "SCRAM-SHA-256=iterations=4096" in before.text
+    assert "SCRAM-SHA-512=iterations=8192" in before.text
+    assert "SCRAM-SHA-256" not in after.text
+
+
+def mechanisms_of_alice(broker: Minibroker) -> list[int]:
+    """Return the mechanisms of the credentials that the broker itself knows."""
+    with WireClient(broker.host, broker.port) as client:
+        answer = client.call("describe_user_scram_credentials", 0, users=[{"name": "al ice"}])
+    (user,) = answer["results"]
+    return sorted(info["mechanism"] for info in user["credential_infos"])
 
 
 async def test_quotas_set_through_kafka_hold_on_minibroker(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Kafka's tool sets them at Kafka; minibroker on the same ZooKeeper obeys at once."""
+    """Kafka's tool sets them at Kafka; minibroker on the same ZooKeeper follows."""
     connect = f"{zookeeper.connect}/quotas"
     kafka = KafkaPeer("3.9.1", tmp_path / "kafka", zookeeper=connect)
     await asyncio.to_thread(kafka.start)
@@ -125,9 +139,14 @@ async def test_quotas_set_through_kafka_hold_on_minibroker(
             configs, kafka, "--alter", "--add-config", "request_percentage=0.0001",
             "--entity-type", "users", "--entity-default",
         )  # fmt: skip
-        with WireClient(ours.host, ours.port, client_id="any") as client:
-            answer = await asyncio.to_thread(client.call, "api_versions", 3)
-            assert answer["throttle_time_ms"] == 1000
+        await asyncio.to_thread(wait_until, lambda: throttle_ms(ours) != 0, "it hears of them")
+        assert await asyncio.to_thread(throttle_ms, ours) == 1000
     finally:
         ours.kill()
         await asyncio.to_thread(kafka.kill)
+
+
+def throttle_ms(broker: Minibroker) -> int:
+    """Return how long a client has to wait after one small request."""
+    with WireClient(broker.host, broker.port, client_id="any") as client:
+        return int(client.call("api_versions", 3)["throttle_time_ms"])

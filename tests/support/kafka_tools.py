@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support import java
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SECONDS = 200
@@ -21,31 +23,52 @@ class Outcome(NamedTuple):
     failure: str | None
 
 
+@contextmanager
+def tool_session(jars: Path) -> Iterator[Callable[..., Outcome]]:
+    """Yield a function that runs one command, a class and its arguments, and returns its outcome.
+
+    All commands run in one JVM; between two of them a test may wait for what a broker makes of the
+    first. Raises AssertionError when the JVM itself fails; a failed command is in its outcome.
+    """
+    log4j = java.log_option("tools")
+    classes = java.compiled("Commands", java.KAFKA_39)
+    process = subprocess.Popen(
+        java.java_command(jars, "Commands", options=(log4j,), classes=classes),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None
+    assert stdout is not None
+
+    def run(*command: str) -> Outcome:
+        stdin.write("\t".join(command) + "\n")
+        stdin.flush()
+        lines: list[str] = []
+        for line in stdout:
+            if line.startswith(_END):
+                code, _, reason = line.rstrip("\n").removeprefix(_END).partition(" ")
+                return Outcome("\n".join(lines), None if code == "0" else reason)
+            lines.append(line.rstrip("\n"))
+        raise AssertionError(f"the JVM ended: {lines}")
+
+    try:
+        yield run
+        stdin.close()
+        assert process.wait(SECONDS) == 0, stdout.read()
+    finally:
+        process.kill()
+        process.wait()
+        stdin.close()
+        stdout.close()
+
+
 def run_commands(jars: Path, *commands: tuple[str, ...]) -> list[Outcome]:
     """Run each command, a class and its arguments, in turn.
 
     Raises AssertionError when the JVM itself fails; a failed command is in its outcome.
     """
-    log4j = java.log_option("tools")
-    classes = java.compiled("Commands", java.KAFKA_39)
-    done = subprocess.run(
-        java.java_command(jars, "Commands", options=(log4j,), classes=classes),
-        input="".join("\t".join(command) + "\n" for command in commands),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    outcomes: list[Outcome] = []
-    lines: list[str] = []
-    for line in done.stdout.splitlines():
-        if line.startswith(_END):
-            code, _, reason = line.removeprefix(_END).partition(" ")
-            outcomes.append(Outcome("\n".join(lines), None if code == "0" else reason))
-            lines = []
-        else:
-            lines.append(line)
-    assert len(outcomes) == len(commands), done.stdout
-    return outcomes
+    with tool_session(jars) as run:
+        return [run(*command) for command in commands]
