@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.image import Endpoint
+from minibroker.cluster.leader_balance import BalanceRule
 from minibroker.config.dynamic import DynamicConfig
 from minibroker.config_follower import ConfigFollower
 from minibroker.coordinators import Coordinators
@@ -184,20 +185,27 @@ class Broker:
 
     def _make_cluster(self) -> Cluster:
         """Return the metadata, over ZooKeeper or the embedded tree."""
+        config = self.config
+        balance = BalanceRule(
+            config.leader_imbalance_check_interval_ms, config.leader_imbalance_per_broker_percentage
+        )
         return Cluster(
-            broker_id=self.config.broker_id,
+            broker_id=config.broker_id,
             tree=self._make_tree(),
             clock=self.clock,
-            cluster_id=self.config.cluster_id,
-            rack=self.config.broker_rack,
+            cluster_id=config.cluster_id,
+            rack=config.broker_rack,
             registration_timeout_s=(
-                self.config.zookeeper_session_timeout_ms / 1000 + REGISTRATION_GRACE_S
+                config.zookeeper_session_timeout_ms / 1000 + REGISTRATION_GRACE_S
             ),
-            kafka_release=self.config.advertised_kafka_version,
-            feature_levels=self.config.feature_levels,
-            min_insync_replicas=self.config.min_insync_replicas,
-            deletes_topics=self.config.delete_topic_enable,
+            kafka_release=config.advertised_kafka_version,
+            feature_levels=config.feature_levels,
+            min_insync_replicas=config.min_insync_replicas,
+            deletes_topics=config.delete_topic_enable,
             delete_logs=self._delete_logs,
+            allows_unclean=lambda topic: self.dynamic.topic(topic).unclean_leader_election_enable,
+            balance=balance if config.auto_leader_rebalance_enable else None,
+            timers=self.timers,
         )
 
     def _make_tree(self) -> Tree:
@@ -326,7 +334,10 @@ class Broker:
             self._run_beside(self.cluster.advertise(self._endpoints()))
 
     def on_topic_config(self, topic: str | None) -> None:
-        """Do nothing: the composition root goes by no topic's configuration."""
+        """Have leaders elected where the topic, or every one (None), now allows any replica."""
+        values = self.dynamic.topic_default if topic is None else self.dynamic.topic(topic)
+        if values.unclean_leader_election_enable and self.cluster.is_controller:
+            self._run_beside(self.cluster.allow_unclean(topic))
 
     async def _create(self, topic: TopicToCreate) -> None:
         """Create a topic of the command line, if it is not there yet. Raises ConfigError,

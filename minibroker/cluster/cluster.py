@@ -24,6 +24,7 @@ from minibroker.cluster.election import Election
 from minibroker.cluster.features import ELIGIBLE_LEADER_REPLICAS, Features
 from minibroker.cluster.follow import TreeFollower
 from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage
+from minibroker.cluster.leader_balance import LeaderBalancer
 from minibroker.cluster.partition_states import PartitionStates
 from minibroker.cluster.producer_ids import ProducerIds
 from minibroker.cluster.registration import Registration, create_parents, get_cluster_id
@@ -37,14 +38,16 @@ if TYPE_CHECKING:
 
     from minibroker.clock import Clock
     from minibroker.cluster.configs import Edit
-    from minibroker.cluster.controller import DeleteLogs
+    from minibroker.cluster.controller import AllowsUnclean, DeleteLogs
     from minibroker.cluster.features import FeatureUpdate
     from minibroker.cluster.image import TopicImage
     from minibroker.cluster.internal_topics import NewTopic
+    from minibroker.cluster.leader_balance import BalanceRule
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
     from minibroker.ids import TopicPartition
+    from minibroker.timers import Timers
 
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
@@ -67,7 +70,8 @@ class Cluster:
         min_insync_replicas: the static `min.insync.replicas`, for the whole cluster once eligible
             leader replicas are in force.
         deletes_topics: `delete.topic.enable`.
-        delete_logs: see `Controller`.
+        delete_logs, allows_unclean: see `Controller`.
+        balance: how leaders return to preferred replicas, on `timers`; None: only when asked.
         log: where the cluster's changes are reported.
 
     All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
@@ -89,6 +93,9 @@ class Cluster:
         min_insync_replicas: int = 1,
         deletes_topics: bool = True,
         delete_logs: DeleteLogs | None = None,
+        allows_unclean: AllowsUnclean | None = None,
+        balance: BalanceRule | None = None,
+        timers: Timers | None = None,
         log: logging.Logger | None = None,
     ) -> None:
         # All are constant after construction, but for the last; each part says who changes it.
@@ -116,7 +123,13 @@ class Cluster:
             self._states,
             delete_logs=delete_logs,
             deletes_topics=deletes_topics,
+            allows_unclean=allows_unclean,
         )
+        self._balancer: LeaderBalancer | None = None
+        if balance is not None and timers is not None:
+            self._balancer = LeaderBalancer(
+                context, self._election, self._states, timers=timers, rule=balance
+            )
         self._configs = Configs(context)
         self._topics = Topics(context, self._election, self._controller, self._states)
         self._auto_creation = AutoCreation(context, self._topics)
@@ -181,9 +194,7 @@ class Cluster:
         if not self._is_open:
             return
         self._is_open = False
-        await self._follower.close()
-        await self._auto_creation.close()
-        await self._producer_ids.close()
+        await self._close_parts()
         try:
             await self._election.resign()
             await self._registration.unregister()
@@ -195,10 +206,16 @@ class Cluster:
         """End without unregistering: other brokers see this one until its session runs out."""
         if self._is_open:
             self._is_open = False
-            await self._follower.close()
-            await self._auto_creation.close()
-            await self._producer_ids.close()
+            await self._close_parts()
             await self._tree.abandon()
+
+    async def _close_parts(self) -> None:
+        """End the tasks that read and write the tree."""
+        if self._balancer is not None:
+            await self._balancer.close()
+        await self._follower.close()
+        await self._auto_creation.close()
+        await self._producer_ids.close()
 
     @property
     def tree(self) -> Tree:
@@ -349,6 +366,18 @@ class Cluster:
         """
         async with self._context.lock:
             await self._controller.elect_leader(name, index, unclean=unclean)
+
+    async def allow_unclean(self, topic: str | None) -> None:
+        """Give a leader to partitions without one, of this topic or of all (None): a replica that
+        is not in sync may lead now. Do nothing where this broker is not the controller.
+
+        Raises CoordinationError, KafkaError(NOT_CONTROLLER).
+
+        Source: Kafka KafkaController.processTopicUncleanLeaderElectionEnable.
+        """
+        async with self._context.lock:
+            if self._election.is_controller:
+                await self._controller.settle(None if topic is None else [topic])
 
     @property
     def reassignments(self) -> Reassignments:

@@ -49,6 +49,11 @@ class PartitionState(NamedTuple):
     leader_epoch: int
     isr: list[int]
     controller_epoch: int
+    recovery: int = 0
+    """RECOVERING after an unclean election, until the leader changes the ISR (KIP-704)."""
+
+
+RECOVERING: Final = 1
 
 
 class ProducerIdBlock(NamedTuple):
@@ -210,9 +215,10 @@ def encode_state(state: PartitionState) -> bytes:
     formatted by hand.
     """
     isr = ",".join(map(str, state.isr))
+    recovery = f',"leader_recovery_state":{state.recovery}' if state.recovery else ""
     return (
         f'{{"controller_epoch":{state.controller_epoch},"leader":{state.leader},"version":1,'
-        f'"leader_epoch":{state.leader_epoch},"isr":[{isr}]}}'
+        f'"leader_epoch":{state.leader_epoch},"isr":[{isr}]{recovery}}}'
     ).encode("ascii")
 
 
@@ -225,6 +231,7 @@ def decode_state(path: str, data: bytes) -> PartitionState:
             int(value["leader_epoch"]),
             [int(broker_id) for broker_id in value["isr"]],
             int(value["controller_epoch"]),
+            int(value.get("leader_recovery_state", 0)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(path, data, error) from error

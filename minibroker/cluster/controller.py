@@ -3,8 +3,8 @@
 `next_state`, `preferred_state` and `unclean_state` are the pure rules; `partition_states` writes
 the states that they return.
 
-Source: Kafka's PartitionStateMachine, ReplicaStateMachine (removeReplicasFromIsr) and
-TopicDeletionManager. Differs from Kafka: an unclean election only when it is asked for.
+Source: Kafka's PartitionStateMachine, Election, ReplicaStateMachine (removeReplicasFromIsr) and
+TopicDeletionManager.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
-from minibroker.cluster.codecs import PartitionState, TopicAssignment, encode_topic
+from minibroker.cluster.codecs import (
+    RECOVERING,
+    PartitionState,
+    TopicAssignment,
+    encode_topic,
+)
 from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.cluster.tree import Delete, NoNode, NotEmpty, Set
 from minibroker.error_codes import ErrorCode
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
 
     DeleteLogs = Callable[[TopicImage], Awaitable[None]]
     """Takes away this broker's logs of a topic, durably. Raises StorageError."""
+    AllowsUnclean = Callable[[str], bool]
+    """Returns the `unclean.leader.election.enable` of a topic."""
 
 DELETED_AT_ONCE: Final = 25
 """Nodes of a topic that go in one transaction: 25 times ~20 µs of the loop in the embedded home."""
@@ -56,28 +63,40 @@ def new_topic_id() -> TopicId:
             return topic_id
 
 
-def next_state(partition: PartitionImage, controller_epoch: int) -> PartitionState | None:
+def next_state(
+    partition: PartitionImage, controller_epoch: int, *, allows_unclean: bool = False
+) -> PartitionState | None:
     """Return the state this partition must get with the replicas that are online; None: as it is.
 
     A new partition has all of them in sync. Later a replica that goes leaves the ISR, unless it is
-    the last one in it: then there is no leader, and the ISR stays so that it may lead again.
+    the last one in it: then there is no leader, and the ISR stays so that it may lead again. With
+    `allows_unclean` a replica that is not in sync leads instead.
     """
     online = partition.online
     if partition.partition_epoch < 0:
         return PartitionState(online[0], 0, online, controller_epoch) if online else None
-    epoch = partition.leader_epoch + 1
     leader, isr = partition.leader, partition.isr
     online_isr = [broker_id for broker_id in isr if broker_id in online]
     if not online_isr:
+        if allows_unclean and online:
+            return unclean_state(partition, controller_epoch)
         if leader == NO_LEADER:
             return None
         # The last of the ISR stays in it, so that it may lead again.
-        return PartitionState(NO_LEADER, epoch, isr[-1:], controller_epoch)
+        return changed_state(partition, NO_LEADER, isr[-1:], controller_epoch)
     if leader not in online_isr:
         leader = next(broker_id for broker_id in partition.replicas if broker_id in online_isr)
     elif len(online_isr) == len(isr):
         return None
-    return PartitionState(leader, epoch, online_isr, controller_epoch)
+    return changed_state(partition, leader, online_isr, controller_epoch)
+
+
+def changed_state(
+    partition: PartitionImage, leader: int, isr: list[int], controller_epoch: int
+) -> PartitionState:
+    """Return the state of the next leader epoch. A leader that is recovering still is."""
+    recovery = partition.leader_recovery_state
+    return PartitionState(leader, partition.leader_epoch + 1, isr, controller_epoch, recovery)
 
 
 def preferred_state(partition: PartitionImage, controller_epoch: int) -> PartitionState:
@@ -87,19 +106,23 @@ def preferred_state(partition: PartitionImage, controller_epoch: int) -> Partiti
     preferred = partition.replicas[0]
     if partition.leader == preferred:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
-    if preferred not in partition.online or preferred not in partition.isr:
+    if not may_lead(partition, preferred):
         raise KafkaError(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"the preferred leader, broker {preferred}, is not alive or not in sync",
         )
-    epoch = partition.leader_epoch + 1
-    return PartitionState(preferred, epoch, partition.isr, controller_epoch)
+    return changed_state(partition, preferred, partition.isr, controller_epoch)
+
+
+def may_lead(partition: PartitionImage, broker_id: int) -> bool:
+    """Return whether a replica is online and in sync."""
+    return broker_id in partition.online and broker_id in partition.isr
 
 
 def unclean_state(partition: PartitionImage, controller_epoch: int) -> PartitionState:
-    """Return the state with any online replica as leader, in sync or not. Records that only others
-    have are lost.
+    """Return the state with any online replica as leader, one that is in sync if there is one.
 
+    Otherwise it is the first one, and it is recovering: records that only others have are lost.
     Raises KafkaError when there is a leader, or no replica is online.
     """
     online = partition.online
@@ -110,8 +133,12 @@ def unclean_state(partition: PartitionImage, controller_epoch: int) -> Partition
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
             f"none of the replicas {partition.replicas} is alive",
         )
-    leader = next((broker_id for broker_id in online if broker_id in partition.isr), online[0])
-    return PartitionState(leader, partition.leader_epoch + 1, [leader], controller_epoch)
+    for broker_id in online:
+        if broker_id in partition.isr:
+            isr = [other for other in partition.isr if other in online]
+            return changed_state(partition, broker_id, isr, controller_epoch)
+    epoch = partition.leader_epoch + 1
+    return PartitionState(online[0], epoch, online[:1], controller_epoch, RECOVERING)
 
 
 class Controller:
@@ -128,12 +155,14 @@ class Controller:
         *,
         delete_logs: DeleteLogs | None = None,
         deletes_topics: bool = True,
+        allows_unclean: AllowsUnclean | None = None,
     ) -> None:
         self._context = context
         self._election = election
         self._states = states
         self._delete_logs = delete_logs or _have_no_logs
         self._deletes_topics = deletes_topics
+        self._allows_unclean = allows_unclean or _never
 
     async def settle(self, names: Iterable[str] | None = None) -> None:
         """Give the partitions of these topics (None: all) the state they must have."""
@@ -155,8 +184,12 @@ class Controller:
 
     async def _elect(self, topic: TopicImage) -> bool:
         """Write and apply the states that must change; return whether there was one."""
+        allows_unclean = self._allows_unclean(topic.name)
         return await self._states.change(
-            topic, lambda partition: next_state(partition, self._election.epoch)
+            topic,
+            lambda partition: next_state(
+                partition, self._election.epoch, allows_unclean=allows_unclean
+            ),
         )
 
     async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
@@ -263,3 +296,8 @@ def assignment_of(topic: TopicImage) -> TopicAssignment:
 
 async def _have_no_logs(_topic: TopicImage) -> None:
     """Take no log away: there is no storage."""
+
+
+def _never(_topic: str) -> bool:
+    """Allow no unclean election: there are no topic configurations."""
+    return False

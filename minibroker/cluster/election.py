@@ -31,6 +31,8 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.tree import Operation
 
@@ -45,6 +47,9 @@ class Election:
         self.epoch = 0
         self._epoch_version = -1
         self._kafka_brokers: list[int] = []
+        self.listeners: list[Callable[[bool], None]] = []
+        """Told whether this broker is the controller, when that changes. Constant after the
+        start."""
 
     async def run(self) -> bool:
         """Become the controller if there is none; return whether this broker became it now.
@@ -64,7 +69,8 @@ class Election:
                 if mine and not self.is_controller:
                     await tree.delete(paths.CONTROLLER)  # won, but the answer was lost
                     continue
-                self.is_controller = mine
+                if self.is_controller and not mine:
+                    self.lose()
                 image.controller_id = broker_id
                 image.controller_epoch = await self._read_epoch()
                 return False
@@ -74,6 +80,8 @@ class Election:
             if await self._try_to_win():
                 image.controller_id = self._context.broker_id
                 image.controller_epoch = self.epoch
+                for tell in self.listeners:
+                    tell(True)
                 return True
 
     def _note_kafka_brokers(self) -> bool:
@@ -102,8 +110,11 @@ class Election:
 
     def lose(self) -> None:
         """Stop writing as the controller: the session ended, or another broker won."""
-        self.is_controller = False
+        was_controller, self.is_controller = self.is_controller, False
         self._epoch_version = -1
+        if was_controller:
+            for tell in self.listeners:
+                tell(False)
         if self._context.updater.image.controller_id == self._context.broker_id:
             self._context.updater.image.controller_id = NO_CONTROLLER
 

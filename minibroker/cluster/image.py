@@ -55,6 +55,7 @@ class PartitionImage:
         "isr",
         "leader",
         "leader_epoch",
+        "leader_recovery_state",
         "offline",
         "partition_epoch",
         "removing",
@@ -73,6 +74,7 @@ class PartitionImage:
         offline: list[int],
         controller_epoch: int,
         partition_epoch: int,
+        leader_recovery_state: int = 0,
     ) -> None:
         self.leader = leader
         """Broker id, NO_LEADER when there is none."""
@@ -86,6 +88,8 @@ class PartitionImage:
         self.controller_epoch = controller_epoch
         self.partition_epoch = partition_epoch
         """Version of the state's node in the tree, -1 while there is none."""
+        self.leader_recovery_state = leader_recovery_state
+        """`codecs.RECOVERING` after an unclean election, until the leader changes the ISR."""
 
     @property
     def online(self) -> list[int]:

@@ -106,7 +106,13 @@ def state_of(
         leader = next(
             (replica for replica in target if replica in online and replica in isr), NO_LEADER
         )
-    return PartitionState(leader, partition.leader_epoch + 1, isr, controller_epoch)
+    return PartitionState(
+        leader,
+        partition.leader_epoch + 1,
+        isr,
+        controller_epoch,
+        partition.leader_recovery_state,
+    )
 
 
 class Reassignments:
@@ -193,7 +199,11 @@ class Reassignments:
             moving = ReplicaAssignment(moving.target, [], [])
         else:
             state = PartitionState(
-                partition.leader, partition.leader_epoch + 1, partition.isr, epoch
+                partition.leader,
+                partition.leader_epoch + 1,
+                partition.isr,
+                epoch,
+                partition.leader_recovery_state,
             )
         moved = self._with_assignment(topic, index, moving)
         whole = assignment_of(moved)
@@ -223,5 +233,6 @@ class Reassignments:
             offline=updater.offline_of(topic.name, index, replicas),
             controller_epoch=old.controller_epoch,
             partition_epoch=old.partition_epoch,
+            leader_recovery_state=old.leader_recovery_state,
         )
         return TopicImage(topic.name, topic.topic_id, partitions)

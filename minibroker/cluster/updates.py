@@ -86,6 +86,7 @@ class ImageUpdater:
                 offline=self.offline_of(name, index, replicas),
                 controller_epoch=state[0].controller_epoch if state else 0,
                 partition_epoch=state[1] if state else -1,
+                leader_recovery_state=state[0].recovery if state else 0,
             )
 
     def new_partitions(self, replicas: Iterable[list[int]]) -> Iterator[PartitionImage]:
@@ -304,4 +305,5 @@ def replace_partition(
         offline=partition.offline if offline is None else offline,
         controller_epoch=state.controller_epoch if state else partition.controller_epoch,
         partition_epoch=partition.partition_epoch if partition_epoch is None else partition_epoch,
+        leader_recovery_state=state.recovery if state else partition.leader_recovery_state,
     )

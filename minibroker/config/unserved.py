@@ -62,7 +62,6 @@ _WRITTEN_AT_ONCE: Final = (
 )
 _LOADED_IN_PARTS: Final = "an internal topic is loaded in parts of 256 KiB, others go on in between"
 WITHOUT_EFFECT: Final = {
-    "auto.leader.rebalance.enable": "a leader stays until it goes or ElectLeaders asks",
     "control.plane.listener.name": "minibroker is its own controller",
     "controlled.shutdown.enable": "a broker that stops leaves at once, and others lead",
     "cordoned.log.dirs": "new partitions go to every log directory",
@@ -73,7 +72,6 @@ WITHOUT_EFFECT: Final = {
     "offsets.load.buffer.size": _LOADED_IN_PARTS,
     "replica.selector.class": "consumers read from the leader",
     "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
-    "unclean.leader.election.enable": "only ElectLeaders elects a replica that is not in sync",
 }
 """Key → why it makes no difference here."""
 

@@ -53,6 +53,8 @@ class BrokerValues:
         "group_max_size",
         "group_min_session_timeout_ms",
         "inter_broker_listener_name",
+        "leader_imbalance_check_interval_ms",
+        "leader_imbalance_per_broker_percentage",
         "listeners",
         "log_cleaner_backoff_ms",
         "log_cleaner_enable",
@@ -301,6 +303,12 @@ class BrokerValues:
         self.default_replication_factor = self.integer("default.replication.factor")
         self.unclean_leader_election_enable = self.boolean("unclean.leader.election.enable")
         self.auto_leader_rebalance_enable = self.boolean("auto.leader.rebalance.enable")
+        self.leader_imbalance_check_interval_ms = 1000 * self.integer(
+            "leader.imbalance.check.interval.seconds"
+        )
+        self.leader_imbalance_per_broker_percentage = self.integer(
+            "leader.imbalance.per.broker.percentage"
+        )
         self.controlled_shutdown_enable = self.boolean("controlled.shutdown.enable")
         self.replica_lag_time_max_ms = self.integer("replica.lag.time.max.ms")
         self.replica_socket_timeout_ms = self.integer("replica.socket.timeout.ms")

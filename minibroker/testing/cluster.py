@@ -143,6 +143,8 @@ class Cluster:
         replicas = str(min(REPLICAS_MAX, self._count))
         settings = {
             **TEST_DEFAULTS,
+            # Leaders move when the test moves them.
+            "auto.leader.rebalance.enable": "false",
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.replication.factor": replicas,

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.java
 
 BROKERS = (0, 1, 2)
 SETTINGS = {
+    "auto.leader.rebalance.enable": "false",
     "replica.fetch.wait.max.ms": "100",
     "replica.fetch.backoff.ms": "100",
     "replica.lag.time.max.ms": "3000",

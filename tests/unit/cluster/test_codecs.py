@@ -48,7 +48,10 @@ def test_everything_is_written_byte_for_byte_as_kafka_does() -> None:
 def test_everything_kafka_writes_is_read() -> None:
     assert codecs.decode_broker("/p", 7, KAFKA_BROKER, 5) == BrokerInfo(7, (PLAIN,), None, 5)
     assert codecs.decode_topic("/p", KAFKA_TOPIC) == (TOPIC_ID, {0: [7], 1: [7], 2: [7]}, {}, {})
-    assert codecs.decode_state("/p", KAFKA_STATE) == (7, 0, [7], 1)
+    assert codecs.decode_state("/p", KAFKA_STATE) == (7, 0, [7], 1, 0)
+    recovering = KAFKA_STATE[:-1] + b',"leader_recovery_state":1}'
+    assert codecs.decode_state("/p", recovering) == (7, 0, [7], 1, codecs.RECOVERING)
+    assert codecs.encode_state(codecs.decode_state("/p", recovering)) == recovering
     assert codecs.decode_controller("/p", KAFKA_CONTROLLER) == 7
     assert codecs.decode_cluster_id("/p", KAFKA_CLUSTER_ID) == "dplE0gz2S7eXLLPR0A3zEw"
     assert codecs.decode_config("/p", KAFKA_CONFIG) == {"retention.ms": "1000"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.cluster.codecs import PartitionState
+from minibroker.cluster.codecs import RECOVERING, PartitionState
 from minibroker.cluster.controller import (
     new_topic_id,
     next_state,
@@ -77,6 +77,34 @@ def partition(
 )
 def test_next_state(before: PartitionImage, after: PartitionState | None) -> None:
     assert next_state(before, 9) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # A replica in sync leads if there is one.
+        (partition(1, [1, 2], {2, 3}), PartitionState(2, 5, [2], 9)),
+        (partition(NO_LEADER, [2], {2, 3}), PartitionState(2, 5, [2], 9)),
+        # Otherwise the first one that is alive, and it alone is in sync.
+        (partition(1, [1], {3, 2}), PartitionState(2, 5, [2], 9, RECOVERING)),
+        (partition(NO_LEADER, [1], {3}), PartitionState(3, 5, [3], 9, RECOVERING)),
+        # Nobody is alive.
+        (partition(1, [1], set()), PartitionState(NO_LEADER, 5, [1], 9)),
+        (partition(NO_LEADER, [1], set()), None),
+        (partition(1, [1, 2, 3], {1, 2, 3}), None),
+    ],
+)
+def test_next_state_where_unclean_elections_are_allowed(
+    before: PartitionImage, after: PartitionState | None
+) -> None:
+    assert next_state(before, 9, allows_unclean=True) == after
+
+
+def test_a_recovering_leader_recovers_with_the_isr_that_it_writes() -> None:
+    recovering = partition(2, [2], {1, 2})
+    recovering.leader_recovery_state = RECOVERING
+    recovering.isr = [2, 3]
+    assert next_state(recovering, 9) == PartitionState(2, 5, [2], 9, RECOVERING)
 
 
 def test_topic_ids_are_random_uuids_whose_text_starts_well() -> None:
@@ -283,8 +311,10 @@ def test_the_preferred_leader_is_the_first_replica_if_it_is_in_sync() -> None:
 
 def test_an_unclean_election_takes_a_live_replica_and_prefers_one_in_sync() -> None:
     assert unclean_state(partition(NO_LEADER, [2], {1, 2}), 7) == PartitionState(2, 5, [2], 7)
-    assert unclean_state(partition(NO_LEADER, [2], {1}), 7) == PartitionState(1, 5, [1], 7)
-    assert unclean_state(partition(2, [2], {1}), 7) == PartitionState(1, 5, [1], 7)
+    assert unclean_state(partition(1, [1, 3, 2], {2, 3}), 7) == PartitionState(2, 5, [3, 2], 7)
+    recovering = PartitionState(1, 5, [1], 7, RECOVERING)
+    assert unclean_state(partition(NO_LEADER, [2], {1}), 7) == recovering
+    assert unclean_state(partition(2, [2], {1}), 7) == recovering
     for before, code in (
         (partition(1, [1], {1, 2}), ErrorCode.ELECTION_NOT_NEEDED),
         (partition(NO_LEADER, [1], {4}), ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),

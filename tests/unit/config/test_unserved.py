@@ -133,14 +133,13 @@ def test_settings_that_change_nothing_here_are_named_in_one_warning(
 ) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
-        "unclean.leader.election.enable=true\nmetric.reporters=a.B\n"
-        "auto.leader.rebalance.enable=true\n"
+        "replica.selector.class=a.B\nmetric.reporters=a.B\noffsets.load.buffer.size=5242880\n"
     )
     arguments = cli.parse_serve(["--config", str(file)])
     with caplog.at_level(logging.WARNING):
         cli.build(arguments, {})
     assert caplog.messages == [
-        "these settings have no effect: metric.reporters, unclean.leader.election.enable"
+        "these settings have no effect: metric.reporters, replica.selector.class"
     ]
 
 
@@ -149,11 +148,9 @@ def test_the_documentation_says_what_is_not_served() -> None:
         line = documentation_of("broker", name)
         assert line is not None
         assert line.endswith(" Not served: only the default is accepted.")
-    unclean = documentation_of("broker", "unclean.leader.election.enable")
-    assert unclean is not None
-    assert unclean.endswith(
-        " It has no effect here: only ElectLeaders elects a replica that is not in sync."
-    )
+    reporters = documentation_of("broker", "metric.reporters")
+    assert reporters is not None
+    assert reporters.endswith(" It has no effect here: reporters are Java classes.")
     assert documentation_of("broker", "nobody.knows") is None
 
 
@@ -161,7 +158,7 @@ def test_a_setting_that_changes_nothing_here_is_named_when_it_is_altered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     dynamic = DynamicConfig(BrokerConfig())
-    values = {"unclean.leader.election.enable": "true"}
+    values = {"metric.reporters": "a.B"}
     for changed in (values, {**values, "log.roll.ms": "1000"}, {"log.roll.ms": "1000"}):
         dynamic.set_cluster_default(changed)
-    assert caplog.messages == ["these settings have no effect: unclean.leader.election.enable"]
+    assert caplog.messages == ["these settings have no effect: metric.reporters"]

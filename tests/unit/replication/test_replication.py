@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from minibroker.cluster.codecs import RECOVERING
+from minibroker.cluster.image import NO_LEADER
 from tests.support.in_process import InProcessBroker
 from tests.support.waiting import eventually
 from tests.unit.replication.records import append, until_equal
@@ -12,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.unit.replication.conftest import Pair
+
+LAG_MS = 30_000
 
 
 async def test_a_broker_alone_fetches_nothing(tmp_path: Path) -> None:
@@ -40,3 +46,43 @@ async def test_nothing_is_fetched_after_the_end(pair: Pair) -> None:
     await replication.close()
     replication.on_role(pair.on(1))
     assert replication._fetchers == {}
+
+
+@pytest.mark.parametrize("entity", [("topics", "t"), ("brokers", "<default>")])
+async def test_a_replica_that_is_not_in_sync_leads_when_it_may(
+    pair: Pair, entity: tuple[str, str]
+) -> None:
+    """Broker 1 alone is in sync, and stops. The setting is changed while there is no leader."""
+    await pair.create(leader=1)
+    append(pair, b"a", broker_id=1)
+    await until_equal(pair)
+    await pair.by_id[0].broker.replication.close()
+    append(pair, b"b", broker_id=1)
+    pair.clock.advance(LAG_MS)
+    pair.clock.advance(LAG_MS)
+    cluster = pair.by_id[0].broker.cluster
+    topics = cluster.image.topics
+    await eventually(lambda: topics["t"].partitions[0].isr == [1])
+    await pair.stop(1)
+    await eventually(lambda: topics["t"].partitions[0].leader == NO_LEADER)
+    await cluster.alter_config(*entity, {"unclean.leader.election.enable": "true"})
+    await eventually(lambda: topics["t"].partitions[0].leader == 0)
+    assert topics["t"].partitions[0].isr == [0]
+    assert topics["t"].partitions[0].leader_recovery_state == RECOVERING
+
+
+async def test_a_leader_that_dies_is_replaced_by_any_replica_where_that_is_allowed(
+    pair: Pair,
+) -> None:
+    await pair.create(leader=1, **{"unclean.leader.election.enable": "true"})
+    append(pair, b"a", broker_id=1)
+    await until_equal(pair)
+    await pair.by_id[0].broker.replication.close()
+    append(pair, b"b", broker_id=1)
+    pair.clock.advance(LAG_MS)
+    pair.clock.advance(LAG_MS)
+    topics = pair.by_id[0].broker.cluster.image.topics
+    await eventually(lambda: topics["t"].partitions[0].isr == [1])
+    await pair.stop(1)
+    await eventually(lambda: topics["t"].partitions[0].leader == 0)
+    assert topics["t"].partitions[0].leader_recovery_state == RECOVERING
