@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from minibroker.clock import Clock
     from minibroker.cluster.image import TopicImage
+    from minibroker.cluster.shared import TreeSession
     from minibroker.cluster.tree import Tree
     from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.config.options import TopicToCreate
@@ -63,6 +64,8 @@ logger = logging.getLogger(__name__)
 
 TREE_FILE: Final = "minibroker-metadata.db"
 """The embedded metadata tree, in the first log directory."""
+CLUSTER_FILE: Final = "minibroker-cluster.db"
+"""The tree of several brokers of one process, in the directory that has their directories."""
 SESSION_FILE: Final = "zookeeper-session"
 """Name of the file that keeps the ZooKeeper session over a crash, in the first log directory."""
 REGISTRATION_GRACE_S: Final = 1.0
@@ -78,7 +81,7 @@ class Broker:
         *,
         clock: Clock | None = None,
         files: Files = REAL_FILES,
-        tree: Tree | None = None,
+        tree: TreeSession | None = None,
     ) -> None:
         """`tree`: the metadata that brokers of one process share; None: as `config` says."""
         self.config = config
@@ -278,7 +281,9 @@ class Broker:
             self.dynamic.subscribe(self.partitions)
             self.dynamic.subscribe(self.housekeeping)
             self.dynamic.subscribe(self._server.connections)
-            await self.cluster.start(self._accept_cluster_id)
+            await self.cluster.start(
+                self._accept_cluster_id, self._tree.gathered if self._tree is not None else None
+            )
             self.dynamic.subscribe(self)
             if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
                 await self.cluster.advertise(self._endpoints())
@@ -356,7 +361,7 @@ class Broker:
             await self.cluster.create_topic(
                 topic.name,
                 count,
-                self.config.default_replication_factor,
+                topic.replicas or self.config.default_replication_factor,
                 configs=topic.configs,
             )
         except KafkaError as error:
@@ -403,9 +408,11 @@ class Broker:
 
     async def stop(self) -> None:
         """Stop cleanly; everything acknowledged is on the disk when this returns."""
+        await self.replication.close()
+        # No request comes between these and the server's stop. It would wait for followers that may
+        # be gone.
         self.partitions.wake_all()
         self.coordinators.release_waiting()
-        await self.replication.close()
         await self._server.stop()
         self.timers.close()
         await self.coordinators.close()

@@ -29,8 +29,8 @@ EXIT_USAGE: Final = 2
 _USAGE: Final = """\
 minibroker: a Kafka-compatible broker in one process
 
-  minibroker serve [--listen HOST:PORT] [--data-dir DIR] [--memory]
-                   [--topic NAME[:PARTITIONS[:KEY=VALUE...]]]...
+  minibroker serve [--listen HOST:PORT] [--data-dir DIR] [--memory] [--brokers N]
+                   [--topic NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]]...
                    [--zookeeper HOST:PORT[,...][/chroot]] [--config FILE] [--set KEY=VALUE]...
                    [--ready-file FILE] [--control HOST:PORT] [--control-token TOKEN]
                    [--loop uvloop|asyncio] [--log-level LEVEL]
@@ -49,13 +49,18 @@ minibroker serve: start the broker and serve until SIGTERM or SIGINT
   --listen HOST:PORT      address for clients (127.0.0.1:9092); port 0 takes a free port
   --data-dir DIR          directory of the data (./minibroker-data)
   --memory                keep no data: use a temporary directory and remove it at exit
-  --topic NAME[:PARTITIONS[:KEY=VALUE...]]
+  --topic NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]
                           create this topic if it does not exist; may be given more than once
+  --brokers N             run N brokers (1) that replicate, in this process, without ZooKeeper. Ids,
+                          ports and control ports follow those of the first broker, the data are in
+                          DIR/broker-0, DIR/broker-1, ... Topics get 3 replicas (2 with two brokers)
+                          unless a setting says otherwise
   --zookeeper HOST:PORT[,...][/chroot]
                           keep the metadata in ZooKeeper, as Apache Kafka 3.9 does
   --config FILE           read settings from a file like Kafka's server.properties
   --set KEY=VALUE         set a Kafka setting; may be given more than once
   --ready-file FILE       write "minibroker listening on HOST:PORT" to FILE when clients can connect
+                          (with several brokers HOST:PORT,HOST:PORT,...)
   --control HOST:PORT     serve health, metrics, faults and the clock over HTTP (off); the second
                           line of the ready file is its address. Any host but 127.0.0.1, ::1 and
                           localhost needs a token
@@ -73,6 +78,7 @@ a segment is full. --set minibroker.log.cleaner.idle.ms=0 waits like Kafka.
 
   minibroker serve
   minibroker serve --memory --listen 127.0.0.1:0 --ready-file ready
+  minibroker serve --brokers 3 --topic orders:6:3
   minibroker serve --topic orders:6 --topic users:3:cleanup.policy=compact:segment.ms=60000
   minibroker serve --listen 0.0.0.0:9092 --set advertised.listeners=PLAINTEXT://myhost:9092
 """
@@ -81,12 +87,15 @@ _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 CONTROL_TOKEN_VARIABLE: Final = "MINIBROKER_CONTROL_TOKEN"
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _LOOPS: Final = ("uvloop", "asyncio")
+BROKERS_MAX: Final = 100
+"""They share one loop, so a hundred idle ones are as many as make sense."""
 
 
 class ServeArguments:
     """The arguments of `serve`, before file and environment are added. `parse_serve` fills it."""
 
     __slots__ = (
+        "brokers",
         "config_file",
         "control",
         "control_token",
@@ -106,6 +115,7 @@ class ServeArguments:
         self.control: tuple[str, int] | None = None
         self.control_token: str | None = None
         self.in_memory = False
+        self.brokers = 1
         self.loop = "uvloop"
         self.log_level = "info"
 
@@ -206,6 +216,7 @@ def build(
         log_level=arguments.log_level,
         control=arguments.control,
         control_token=_control_token(arguments, environment),
+        brokers=arguments.brokers,
     )
     return config, options
 
@@ -287,6 +298,12 @@ def _take_control_token(arguments: ServeArguments, value: str) -> None:
     arguments.control_token = value
 
 
+def _take_brokers(arguments: ServeArguments, value: str) -> None:
+    if not (value.isdecimal() and 1 <= int(value) <= BROKERS_MAX):
+        raise UsageError(f"--brokers {value}: expected a number from 1 to {BROKERS_MAX}")
+    arguments.brokers = int(value)
+
+
 def _take_loop(arguments: ServeArguments, value: str) -> None:
     if value not in _LOOPS:
         raise UsageError(f"--loop {value}: expected {' or '.join(_LOOPS)}")
@@ -309,6 +326,7 @@ _FLAGS: Final[dict[str, Callable[[ServeArguments, str], None]]] = {
     "--ready-file": _take_ready_file,
     "--control": _take_control,
     "--control-token": _take_control_token,
+    "--brokers": _take_brokers,
     "--loop": _take_loop,
     "--log-level": _take_log_level,
 }

@@ -1,7 +1,7 @@
 """A broker as a process: `minibroker serve` from its first line of output to its exit code.
 
 This module handles signals, the line on stdout with the address, `--ready-file` and `--memory`. The
-broker itself is `app.Broker`.
+broker itself is `app.Broker`; with `--brokers` several of them are a `local_cluster.LocalCluster`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minibroker.app import Broker
-from minibroker.errors import ConfigError, MinibrokerError
+from minibroker.app import CLUSTER_FILE, Broker
+from minibroker.errors import ConfigError, MinibrokerError, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.options import ServeOptions
     from minibroker.control.broker import ControlledBroker
+    from minibroker.local_cluster import LocalCluster
 
 
 def run(config: BrokerConfig, options: ServeOptions) -> int:
@@ -77,17 +78,89 @@ def _write_ready_file(path: str, line: str) -> None:
     part.replace(file)
 
 
-def _make_broker(config: BrokerConfig, options: ServeOptions) -> Broker | ControlledBroker:
-    """Return the broker. Raises ConfigError if the control API's libraries are missing."""
+def _make(config: BrokerConfig, options: ServeOptions) -> LocalCluster | Broker | ControlledBroker:
+    """Return what serves. Raises ConfigError if the control API's libraries are missing, or if the
+    data directory has the data of one broker where several are wanted, or the reverse;
+    StorageError if it cannot be made.
+    """
+    directory = Path(config.log_dirs[0])
+    if options.brokers == 1:
+        if (directory / CLUSTER_FILE).exists():
+            raise ConfigError(
+                f"{directory} has the data of several brokers: start them with --brokers, or "
+                "give another --data-dir"
+            )
+        return _controlled(config, options) if options.control is not None else Broker(config)
+    if (directory / "meta.properties").exists():
+        raise ConfigError(
+            f"{directory} has the data of one broker: start it without --brokers, or give "
+            "another --data-dir"
+        )
+    return _make_cluster(directory, config, options)
+
+
+def _make_cluster(directory: Path, config: BrokerConfig, options: ServeOptions) -> LocalCluster:
+    # One broker does without these.
+    from minibroker.clock import SystemClock  # noqa: PLC0415
+    from minibroker.config.members import configs_of  # noqa: PLC0415
+    from minibroker.local_cluster import LocalCluster  # noqa: PLC0415
+
+    configs = configs_of(config, options.brokers)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot make {directory}: {error.strerror}") from error
     if options.control is None:
-        return Broker(config)
+        cluster = LocalCluster(directory, clock := SystemClock())
+        cluster.members.extend(
+            Broker(member, clock=clock, tree=cluster.tree.session()) for member in configs
+        )
+        return cluster
+    from minibroker.testing.clock import MovableClock  # noqa: PLC0415  for --control only
+
+    cluster = LocalCluster(directory, movable := MovableClock())
+    cluster.members.extend(
+        _controlled(member, options, number, clock=movable, new_tree=cluster.tree.session)
+        for number, member in enumerate(configs)
+    )
+    return cluster
+
+
+def _controlled(
+    config: BrokerConfig, options: ServeOptions, number: int = 0, **shared: Any
+) -> ControlledBroker:
+    """Return a broker with a control API, whose port is `number` above the one that was given.
+
+    Raises ConfigError.
+    """
     try:
         from minibroker.control.broker import ControlledBroker  # noqa: PLC0415  for --control only
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"--control needs {error.name}: pip install 'minibroker[control]'"
         ) from error
-    return ControlledBroker(config, *options.control, options.control_token)
+    assert options.control is not None
+    host, port = options.control
+    if port + number > 65535:
+        raise ConfigError(
+            f"--control {host}:{port}: the ports of the other brokers follow this one, and "
+            f"{port + number} is none: give a lower port, or 0 for free ones"
+        )
+    return ControlledBroker(
+        config, host, port + number if port else 0, options.control_token, **shared
+    )
+
+
+def _ready_text(brokers: Sequence[Any]) -> str:
+    """Return the lines that tell the addresses: of all brokers, then of their control APIs."""
+    addresses = ",".join("{}:{}".format(*broker.address) for broker in brokers)
+    lines = [f"minibroker listening on {addresses}\n"]
+    lines += [
+        "minibroker control on http://{}:{}\n".format(*broker.control_address)
+        for broker in brokers
+        if not isinstance(broker, Broker)
+    ]
+    return "".join(lines)
 
 
 async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
@@ -96,17 +169,14 @@ async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     try:
-        broker = _make_broker(config, options)
+        broker: Any = _make(config, options)
         await broker.start(options.topics)
     except MinibrokerError as error:
         sys.stderr.write(f"minibroker: {error}\n")
         return 1
     # Objects made at start stay for ever, so the collector need not visit them again.
     gc.freeze()
-    host, port = broker.address
-    line = f"minibroker listening on {host}:{port}\n"
-    if not isinstance(broker, Broker):
-        line += "minibroker control on http://{}:{}\n".format(*broker.control_address)
+    line = _ready_text((broker,) if options.brokers == 1 else broker.members)
     sys.stdout.write(line)
     sys.stdout.flush()
     code = 0

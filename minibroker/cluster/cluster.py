@@ -160,11 +160,17 @@ class Cluster:
         """Call `listener` from now on when brokers came or went."""
         self._updater.broker_listeners.append(listener)
 
-    async def start(self, accept_cluster_id: Callable[[str], None] | None = None) -> None:
+    async def start(
+        self,
+        accept_cluster_id: Callable[[str], None] | None = None,
+        when_registered: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         """Join the cluster; the image is complete and the listeners know it when this returns.
 
         `accept_cluster_id` is called with the cluster's id before this broker registers; what it
         raises ends the start, so that data of another cluster never come under this one's name.
+        `when_registered` is awaited before this broker looks at the others: those that start with
+        it are registered when it returns.
 
         Raises CoordinationError: the tree cannot be reached, or the broker id is taken.
         """
@@ -177,6 +183,8 @@ class Cluster:
                 if accept_cluster_id is not None:
                     accept_cluster_id(self.image.cluster_id)
                 await self._registration.register(self._registration_timeout_s)
+                if when_registered is not None:
+                    await when_registered()
                 await self._follower.load()
                 await self._election.run()
                 await self.features.load()

@@ -6,7 +6,9 @@ makes, and its end, clean or by a kill, takes them away. The other brokers' watc
 
 from __future__ import annotations
 
+import asyncio
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from minibroker.cluster.embedded import SESSION_ID, EmbeddedTree
@@ -28,10 +30,42 @@ class SharedTree:
         self.tree = EmbeddedTree(path, clock)  # constant after construction
         self._session_ids = count(SESSION_ID + 1)
         self._open_count = 0
+        self._missing = 0
+        """Brokers that start together and are not registered yet."""
+        self._registered: dict[int, asyncio.Future[None]] = {}
+        """Session of a broker that waits for the others → the end of its wait."""
+        self.is_watched = True
 
     def session(self) -> TreeSession:
         """Return a session, not opened yet: the tree of one broker."""
         return TreeSession(self, next(self._session_ids))
+
+    def gather(self, broker_count: int) -> None:
+        """Have so many brokers wait for each other in `gathered`. Call it before they start."""
+        self._missing = broker_count
+
+    async def gathered(self, session_id: int) -> None:
+        """Wait until all brokers that start together are registered; the oldest session goes first.
+
+        Return at once if there are none, as in a later start of one of them.
+        """
+        if not self._missing:
+            return
+        self._missing -= 1
+        future = self._registered[session_id] = asyncio.get_running_loop().create_future()
+        if not self._missing:
+            asyncio.get_running_loop().call_soon(self._let_go)  # when the last one waits, too
+        await future
+
+    def _let_go(self) -> None:
+        for _, waiting in sorted(self._registered.items(), key=itemgetter(0)):
+            if not waiting.done():
+                waiting.set_result(None)
+        self._registered.clear()
+
+    def end_watches(self) -> None:
+        """Call no watch any more: the brokers stop together, and none takes over from another."""
+        self.is_watched = False
 
     async def open(self) -> None:
         """Open the file with the first session. Raises CoordinationError."""
@@ -62,6 +96,10 @@ class TreeSession:
         """Begin the session. Raises CoordinationError."""
         await self._home.open()
         self._is_open = True
+
+    async def gathered(self) -> None:
+        """Do `SharedTree.gathered`; the broker of this session is registered."""
+        await self._home.gathered(self.session_id)
 
     async def close(self) -> None:
         """End the session: its ephemeral nodes go, the other brokers are told."""
@@ -154,7 +192,7 @@ class TreeSession:
 
     def _while_open(self, callback: Callable[[], None]) -> Callable[[], None]:
         def call() -> None:
-            if self._is_open:
+            if self._is_open and self._home.is_watched:
                 callback()
 
         return call

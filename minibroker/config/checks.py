@@ -94,7 +94,8 @@ def _check_identity(config: BrokerValues) -> None:
             raise ConfigError(
                 f"{key}={','.join(controllers)}: expected one controller, because minibroker forms "
                 "no quorum and each of several would be a cluster of its own; start one minibroker "
-                "with one entry, or several on one ZooKeeper (zookeeper.connect) without this key"
+                "with one entry, or several brokers without this key: in one process "
+                "(--brokers 3), or on one ZooKeeper (zookeeper.connect)"
             )
     roles = config.words("process.roles")
     if roles and "broker" not in roles:

@@ -13,17 +13,21 @@ class UsageError(Exception):
 
 
 class TopicToCreate(NamedTuple):
-    """One `--topic`. `partitions` is -1 for the broker's `num.partitions`."""
+    """One `--topic`."""
 
     name: str
     partitions: int
+    """-1: the broker's `num.partitions`."""
     configs: dict[str, str]
+    replicas: int = 0
+    """0: the broker's `default.replication.factor`."""
 
 
 class ServeOptions:
     """Options of `serve` that are no settings of Kafka's."""
 
     __slots__ = (
+        "brokers",
         "control",
         "control_token",
         "in_memory",
@@ -45,8 +49,11 @@ class ServeOptions:
         control: tuple[str, int] | None = None,
         control_token: str | None = None,
         ready_lines: Sequence[str] = (),
+        brokers: int = 1,
     ) -> None:
         self.topics = tuple(topics)
+        self.brokers = brokers
+        """How many brokers this process runs."""
         self.ready_file = ready_file
         self.ready_lines = tuple(ready_lines)
         """More lines for stdout once it serves: users who start a container wait for them."""
@@ -61,18 +68,19 @@ class ServeOptions:
 
 
 def parse_topic(text: str) -> TopicToCreate:
-    """Return the topic of `NAME[:PARTITIONS[:KEY=VALUE…]]`; a part with `=` may also follow the
-    name at once.
+    """Return the topic of `NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE…]`.
 
     A value may hold colons: a part without `=` belongs to the value before it. Raises UsageError.
     """
     name, *parts = text.split(":")
-    partitions = -1
-    if parts and "=" not in parts[0]:
+    counts = [-1, 0]
+    for place, what in enumerate(("partitions", "replicas")):
+        if not parts or "=" in parts[0]:
+            break
         count = parts.pop(0)
         if not count.isdecimal() or int(count) < 1:
-            raise UsageError(f"--topic {text}: {count!r} is not a number of partitions from 1 up")
-        partitions = int(count)
+            raise UsageError(f"--topic {text}: {count!r} is not a number of {what} from 1 up")
+        counts[place] = int(count)
     configs: dict[str, str] = {}
     key = ""
     for part in parts:
@@ -84,5 +92,5 @@ def parse_topic(text: str) -> TopicToCreate:
         if not key:
             raise UsageError(f"--topic {text}: {part!r} is not KEY=VALUE")
     if not name:
-        raise UsageError(f"--topic {text}: expected NAME[:PARTITIONS[:KEY=VALUE...]]")
-    return TopicToCreate(name, partitions, configs)
+        raise UsageError(f"--topic {text}: expected NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]")
+    return TopicToCreate(name, counts[0], configs, counts[1])

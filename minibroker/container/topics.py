@@ -5,8 +5,6 @@ Two forms, which may be mixed, separated by commas (or by `KAFKA_CREATE_TOPICS_S
     orders:6:1              name:partitions:replicas, as the wurstmeister/kafka image has it
     users:3:1:compact       … with cleanup.policy as the fourth part
     orders:6:segment.ms=60000, audit, users:cleanup.policy=compact    as after `--topic`
-
-More than one replica is refused, as in CreateTopics.
 """
 
 from __future__ import annotations
@@ -45,13 +43,8 @@ def _parse_entry(entry: str) -> TopicToCreate:
             f"KAFKA_CREATE_TOPICS: {entry!r}: expected name:partitions:replicas[:cleanup.policy], "
             "for instance orders:6:1 or users:3:1:compact"
         )
-    if int(replicas) > 1:
-        raise UsageError(
-            f"KAFKA_CREATE_TOPICS: {entry!r} asks for {replicas} replicas: minibroker does not "
-            f"replicate yet, it keeps one; write {name}:{partitions}:1"
-        )
     configs = {"cleanup.policy": policy[0]} if policy and policy[0] else {}
-    return TopicToCreate(name, int(partitions), configs)
+    return TopicToCreate(name, int(partitions), configs, int(replicas))
 
 
 def _is_count(text: str) -> bool:

@@ -15,10 +15,12 @@ from minibroker.testing.node import Node
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from minibroker.cluster.shared import TreeSession
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.options import TopicToCreate
+    from minibroker.testing.clock import MovableClock
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +28,20 @@ logger = logging.getLogger(__name__)
 class ControlledBroker:
     """A broker with the control API beside it. Like `app.Broker`: call `start`, then `stop`."""
 
-    def __init__(self, config: BrokerConfig, host: str, port: int, token: str | None) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        host: str,
+        port: int,
+        token: str | None,
+        *,
+        clock: MovableClock | None = None,
+        new_tree: Callable[[], TreeSession] | None = None,
+    ) -> None:
+        """`clock`, `new_tree`: what brokers of one process share; None: the broker has its own."""
         self._config = config
+        self._clock = clock
+        self._new_tree = new_tree
         self._host = host
         self._port = port
         self._token = token
@@ -48,7 +62,7 @@ class ControlledBroker:
 
     async def start(self, topics: Sequence[TopicToCreate] = ()) -> None:
         """Start to serve. Raises MinibrokerError; then nothing is left running."""
-        self._node = Node(self._config, topics)
+        self._node = Node(self._config, topics, clock=self._clock, new_tree=self._new_tree)
         self._server = HttpServer(ControlApi(self._node, self._token).handle)
         try:
             port = await self._server.listen(self._host, self._port)

@@ -36,10 +36,6 @@ class MovableClock:
     def on_move(self, listener: Callable[[float], None]) -> None:
         self._listeners.append(listener)
 
-    def forget_listeners(self) -> None:
-        """Forget the listeners of a broker that has stopped."""
-        self._listeners.clear()
-
     def move(self, milliseconds: int) -> None:
         """Move the clock forward; everything due by then is called before this returns."""
         self._ahead_ms += milliseconds

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from minibroker.config.broker import BrokerConfig
+from minibroker.config.members import configs_of, replicas_of
 from minibroker.config.options import parse_topic
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.local_cluster import LocalCluster
 from minibroker.testing.broker import (
     MEMORY,
     START_TIMEOUT_S,
@@ -39,7 +41,14 @@ if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster as Metadata
     from minibroker.cluster.image import PartitionImage, TopicImage
 
-REPLICAS_MAX: Final = 3
+
+CLUSTER_DEFAULTS: Final = {
+    **TEST_DEFAULTS,
+    # Leaders move when the test moves them.
+    "auto.leader.rebalance.enable": "false",
+    # A follower that could not fetch tries again soon, by the machine's clock.
+    "replica.fetch.backoff.ms": "50",
+}
 
 
 class Cluster:
@@ -105,25 +114,20 @@ class Cluster:
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:
-        from minibroker.cluster.shared import SharedTree  # noqa: PLC0415  only a cluster needs it
-
         directory = self._directory()
         clock = MovableClock()
-        tree = SharedTree(directory / "metadata.db", clock)
-        # The last one to start knows all the others, so it makes the topics.
-        topics = [()] * (self._count - 1) + [self._topics]
+        cluster = LocalCluster(directory, clock)
+        config = BrokerConfig({**CLUSTER_DEFAULTS, **self._settings, "log.dirs": str(directory)})
         self._nodes = [
-            Node(self._config_of(n, directory), topics[n], clock=clock, new_tree=tree.session)
-            for n in range(self._count)
+            Node(member, clock=clock, new_tree=cluster.tree.session)
+            for member in configs_of(config, self._count)
         ]
+        cluster.members.extend(self._nodes)
+        await cluster.start(self._topics)
         for node in self._nodes:
-            await node.start()
             self._changes.follow(node.app.cluster)
-        while any(len(node.app.cluster.image.brokers) < self._count for node in self._nodes):
-            await self._changes.next()
         yield
-        for node in self._nodes:
-            await node.stop()
+        await cluster.stop()
 
     def _directory(self) -> Path:
         if self._data_dir is not None:
@@ -138,21 +142,6 @@ class Cluster:
         if self._own_dir is not None:
             shutil.rmtree(self._own_dir, ignore_errors=True)
             self._own_dir = None
-
-    def _config_of(self, broker_id: int, directory: Path) -> BrokerConfig:
-        replicas = str(min(REPLICAS_MAX, self._count))
-        settings = {
-            **TEST_DEFAULTS,
-            # Leaders move when the test moves them.
-            "auto.leader.rebalance.enable": "false",
-            "default.replication.factor": replicas,
-            "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.replication.factor": replicas,
-            **self._settings,
-            "broker.id": str(broker_id),
-            "log.dirs": str(directory / f"broker-{broker_id}"),
-        }
-        return BrokerConfig(settings)
 
     # What a test wants to know.
 
@@ -188,7 +177,7 @@ class Cluster:
     ) -> None:
         """Make a topic, with 3 replicas where there are as many brokers. Raises KafkaError."""
         named = {key: setting_text(value) for key, value in (config or {}).items()}
-        replicas = replication_factor or min(REPLICAS_MAX, self._count)
+        replicas = replication_factor or replicas_of(self._count)
 
         async def create() -> None:
             await self._metadata().create_topic(name, partitions, replicas, configs=named)

@@ -96,18 +96,22 @@ class Inspector:
         topics = self._cluster.image.topics.values()
         return {topic.name: len(topic.partitions) for topic in topics if not topic.is_internal}
 
-    async def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
-        """Make a topic. Raises KafkaError, ConfigError."""
+    async def create_topic(
+        self, name: str, partitions: int, config: Mapping[str, str], replicas: int = 0
+    ) -> None:
+        """Make a topic; `replicas` of 0: as many as the broker's default. Raises KafkaError,
+        ConfigError.
+        """
         from minibroker.config.topic import validate_topic_config  # noqa: PLC0415  as app does
 
         validate_topic_config(config, self._broker.config)
-        replication = self._broker.config.default_replication_factor
+        replication = replicas or self._broker.config.default_replication_factor
         await self._cluster.create_topic(name, partitions, replication, configs=config)
 
     async def add_topic(self, topic: TopicToCreate) -> None:
         """Make a topic in the notation of the command line. Raises KafkaError, ConfigError."""
         count = topic.partitions if topic.partitions > 0 else self._broker.config.num_partitions
-        await self.create_topic(topic.name, count, topic.configs)
+        await self.create_topic(topic.name, count, topic.configs, topic.replicas)
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic. Raises KafkaError."""

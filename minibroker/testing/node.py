@@ -25,7 +25,7 @@ from minibroker.testing.request_log import RequestLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minibroker.cluster.tree import Tree
+    from minibroker.cluster.shared import TreeSession
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.options import TopicToCreate
 
@@ -42,7 +42,7 @@ class Node:
         topics: Sequence[TopicToCreate] = (),
         *,
         clock: MovableClock | None = None,
-        new_tree: Callable[[], Tree] | None = None,
+        new_tree: Callable[[], TreeSession] | None = None,
     ) -> None:
         """Take `topics`, which are made at the start and at every reset."""
         self._config = config
@@ -68,13 +68,15 @@ class Node:
         """Return host and port for clients."""
         return self.app.address
 
-    async def start(self) -> None:
-        """Start the broker. Raises MinibrokerError."""
+    async def start(self, topics: Sequence[TopicToCreate] = ()) -> None:
+        """Start the broker, with more `topics` for the start and every reset. Raises
+        MinibrokerError.
+        """
+        self._topics = (*self._topics, *topics)
         self.failure = asyncio.get_running_loop().create_future()
         await self._start(self._topics)
 
     async def _start(self, topics: Sequence[TopicToCreate]) -> None:
-        self.clock.forget_listeners()
         tree = self._new_tree() if self._new_tree is not None else None
         self.app = AppBroker(self._config, clock=self.clock, files=self.disk, tree=tree)
         self.inspector = Inspector(self.app)

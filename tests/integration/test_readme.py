@@ -73,7 +73,7 @@ def run_all(
 
 def test_every_section_has_a_test_or_a_reason() -> None:
     tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
-    tested |= {"Looking inside", "Command line", SERVICE_UNDER_TEST}
+    tested |= {"Looking inside", "Command line", SERVICE_UNDER_TEST, "With one command"}
     without = {
         (block.section, text)
         for block in readme.blocks()
@@ -190,6 +190,21 @@ def test_the_tests_in_python_pass(tmp_path: Path, section: str) -> None:
     printed = run_command(f"python -m pytest {options}", tmp_path)
     count = example(section).count("def test_")
     assert f"{count} passed" in printed
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+def test_three_brokers_with_one_command(tmp_path: Path) -> None:
+    serve, look = commands("With one command")
+    printed = [block.text for block in readme.blocks() if block.section == "With one command"]
+    assert printed[-1] == "minibroker listening on 127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094\n"
+    with serving(f"{serve} --listen 127.0.0.1:0", tmp_path) as address:
+        listed = re.sub(r"-b \S+", f"-b {address}", look)
+        shown = run_command(listed, tmp_path)
+    assert " 3 brokers:" in shown
+    assert shown.count("leader") == 6
+    assert all(len(found.split(",")) == 3 for found in re.findall(r"replicas: (\S+),", shown))
+    data = tmp_path / "minibroker-data"
+    assert {"broker-0", "broker-1", "broker-2"} < {path.name for path in data.iterdir()}
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

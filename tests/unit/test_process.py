@@ -131,3 +131,41 @@ def test_a_ready_file_that_cannot_be_written_is_one_sentence_and_1(
     assert err.startswith("minibroker: ")
     assert str(tmp_path / "no" / "ready") in err
     assert ".kafka_cleanshutdown" in files_in(tmp_path / "data")
+
+
+def test_several_brokers_are_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), brokers=3)
+    assert run_until_ready(config(tmp_path / "data"), options) == 0
+    line = (tmp_path / "ready").read_text()
+    assert capsys.readouterr().out == line
+    addresses = line.removeprefix("minibroker listening on ").rstrip().split(",")
+    assert len(set(addresses)) == 3
+    assert {"broker-0", "broker-1", "broker-2"} < files_in(tmp_path / "data")
+
+
+def test_each_of_several_brokers_has_a_control_api(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), brokers=2, control=("127.0.0.1", 0))
+    assert run_until_ready(config(tmp_path / "data"), options) == 0
+    _, *control = capsys.readouterr().out.splitlines()
+    assert len(set(control)) == 2
+    assert all(line.startswith("minibroker control on http://127.0.0.1:") for line in control)
+    options = ServeOptions(brokers=3, control=("127.0.0.1", 65534))
+    assert run(config(tmp_path / "more"), options) == 1
+    assert "--control 127.0.0.1:65534: the ports of the other" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("first", "then"), [(1, 3), (3, 1)])
+def test_data_of_one_broker_and_of_several_are_not_mixed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: int, then: int
+) -> None:
+    options = ServeOptions(ready_file=str(tmp_path / "ready"), brokers=first)
+    assert run_until_ready(config(tmp_path / "data"), options) == 0
+    capsys.readouterr()
+    assert run(config(tmp_path / "data"), ServeOptions(brokers=then)) == 1
+    _, err = capsys.readouterr()
+    assert f"{tmp_path / 'data'} has the data of" in err
+    assert "give another --data-dir" in err

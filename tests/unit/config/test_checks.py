@@ -24,7 +24,7 @@ from minibroker.errors import ConfigError
         ),
         (
             {"controller.quorum.bootstrap.servers": "a:1,b:1"},
-            "several on one ZooKeeper (zookeeper.connect)",
+            "(--brokers 3), or on one ZooKeeper (zookeeper.connect)",
         ),
         ({"listeners": ""}, "no listener is left"),
         (

@@ -119,7 +119,7 @@ def test_topics_log_level_and_control() -> None:
         }
     )
     _, options = cli.build(arguments, settings)
-    assert options.topics == (TopicToCreate("orders", 6, {}),)
+    assert options.topics == (TopicToCreate("orders", 6, {}, 1),)
     assert options.log_level == "debug"
     assert (options.control, options.control_token) == (("0.0.0.0", 9644), "secret")
     with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS"):

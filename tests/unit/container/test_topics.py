@@ -10,9 +10,9 @@ from minibroker.container.topics import parse_topics
 
 def test_the_form_of_other_images() -> None:
     assert parse_topics("orders:6:1,users:3:1:compact, audit:1:1:delete") == [
-        TopicToCreate("orders", 6, {}),
-        TopicToCreate("users", 3, {"cleanup.policy": "compact"}),
-        TopicToCreate("audit", 1, {"cleanup.policy": "delete"}),
+        TopicToCreate("orders", 6, {}, 1),
+        TopicToCreate("users", 3, {"cleanup.policy": "compact"}, 1),
+        TopicToCreate("audit", 1, {"cleanup.policy": "delete"}, 1),
     ]
 
 
@@ -37,9 +37,13 @@ def test_two_policies_want_another_separator() -> None:
         parse_topics("users:3:1:compact,delete")
 
 
-def test_a_second_replica_is_refused() -> None:
-    with pytest.raises(UsageError, match="'a:1:3' asks for 3 replicas"):
-        parse_topics("b:1:1,a:1:3")
+def test_more_replicas_are_for_several_brokers() -> None:
+    assert [topic.replicas for topic in parse_topics("b:1:1,a:1:3,c:1:2:compact,d:1")] == [
+        1,
+        3,
+        2,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
