@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
 SERVED_ASSIGNORS: Final = ("uniform", "range")
 """Assignors of consumer groups; Kafka 3.9 names their classes, such as `….UniformAssignor`."""
+SERVED_SELECTORS: Final = ("org.apache.kafka.common.replica.RackAwareReplicaSelector",)
 CODEC_MAX: Final = 4
 """Largest codec of `offsets.topic.compression.codec`: zstd."""
 _MIB: Final = 1 << 20
@@ -57,6 +58,13 @@ def check_broker_config(config: BrokerValues) -> None:
             raise ConfigError(
                 f"group.consumer.assignors has {name}; served are {', '.join(SERVED_ASSIGNORS)}"
             )
+    selector = config.replica_selector_class
+    if selector and selector not in SERVED_SELECTORS:
+        raise ConfigError(
+            f"replica.selector.class={selector}: no Java class is loaded; "
+            f"served are {', '.join(SERVED_SELECTORS)}, and no value, so that consumers read from"
+            " the leader"
+        )
     codec = config.offsets_topic_compression_codec
     if not 0 <= codec <= CODEC_MAX:
         raise ConfigError(

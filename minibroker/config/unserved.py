@@ -70,7 +70,6 @@ WITHOUT_EFFECT: Final = {
     "metric.reporters": _JAVA_REPORTERS,
     "offsets.commit.timeout.ms": "a commit waits for the own disk only, as long as that takes",
     "offsets.load.buffer.size": _LOADED_IN_PARTS,
-    "replica.selector.class": "consumers read from the leader",
     "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
 }
 """Key → why it makes no difference here."""

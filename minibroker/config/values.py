@@ -106,6 +106,7 @@ class BrokerValues:
         "replica_fetch_wait_max_ms",
         "replica_high_watermark_checkpoint_interval_ms",
         "replica_lag_time_max_ms",
+        "replica_selector_class",
         "replica_socket_timeout_ms",
         "request_timeout_ms",
         "socket_listen_backlog_size",
@@ -311,6 +312,7 @@ class BrokerValues:
         )
         self.controlled_shutdown_enable = self.boolean("controlled.shutdown.enable")
         self.replica_lag_time_max_ms = self.integer("replica.lag.time.max.ms")
+        self.replica_selector_class = self.text("replica.selector.class")
         self.replica_socket_timeout_ms = self.integer("replica.socket.timeout.ms")
         self.replica_fetch_max_bytes = self.integer("replica.fetch.max.bytes")
         self.replica_fetch_min_bytes = self.integer("replica.fetch.min.bytes")

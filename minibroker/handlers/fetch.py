@@ -6,8 +6,9 @@ Behaviour: reads from each partition in turn until `max_bytes` are together; wit
 segments, untouched.
 Versions: 3 max_bytes and a first batch that is always whole (KIP-74); 4 isolation level, last
 stable offset, aborted transactions; 5 log start offset; 7 sessions (KIP-227); 9 leader epochs
-(KIP-320); 11 rack; 12 flexible, diverging epochs; 13 topic ids (KIP-516); 16 current leader
-(KIP-951). Versions 0-1 read record format 0, 2-3 format 1: see `fetch_conversion`.
+(KIP-320); 11 rack, and followers answer consumers (KIP-392); 12 flexible, diverging epochs; 13
+topic ids (KIP-516); 16 current leader (KIP-951). Versions 0-1 read record format 0, 2-3 format 1:
+see `fetch_conversion`.
 Differs from Kafka: nothing known but what `records.conversion` tells.
 """
 
@@ -26,8 +27,10 @@ from minibroker.handlers.fetch_reading import (
     follower_of,
     read_all,
     read_steps,
+    replica_for,
 )
 from minibroker.handlers.leaders import LeaderHints
+from minibroker.handlers.preferred_replica import NO_REPLICA
 from minibroker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.partitions.fetch_session import (
     FINAL_EPOCH,
@@ -162,8 +165,7 @@ def _positions(fetch: FetchPass) -> Iterator[FetchPosition]:
 
 
 def _position_in(fetch: FetchPass, asked: FetchPartition) -> FetchPosition:
-    partitions = fetch.context.services.partitions
-    partition = partitions.get(asked.topic or "", asked.index, asked.current_leader_epoch)
+    partition = replica_for(fetch, asked)
     return FetchPosition(partition, asked.fetch_offset, asked.max_bytes, fetch.isolation_level)
 
 
@@ -301,7 +303,8 @@ def _look_again_where_changed(fetch: FetchPass, results: Iterable[FetchResult]) 
         read = asked.read_to_end_of
         if read is not None and not (
             fetch.follower is None  # a follower reads to the end of the log, which is not compared
-            and read is partitions.find(read.topic, read.index)
+            and read is partitions.replica(read.topic, read.index)
+            and (read.is_leader or (read.has_log and not fetch.needs_leader))
             and asked.current_leader_epoch in {-1, read.leader_epoch}
             and read.high_watermark == data.high_watermark
             and read.last_stable_offset == data.last_stable_offset
@@ -347,6 +350,7 @@ def _session_result(data: PartitionData) -> PartitionResult:
         data.log_start_offset,
         len(records) if records is not None else 0,
         has_diverging_epoch=data.diverging_epoch is not None,
+        has_preferred_replica=data.preferred_read_replica != NO_REPLICA,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, answer_error
+from minibroker.handlers.preferred_replica import NO_REPLICA, preferred_replica
 from minibroker.partitions.cold_reads import ColdError
 from minibroker.partitions.partition import LOG_END, READ_COMMITTED
 from minibroker.partitions.replicas import FollowerId
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from minibroker.protocol.messages.fetch import FetchRequest
 
 _BYTES_MAX: Final = 2**31 - 1
+_FOLLOWERS_SINCE: Final = 11
+"""The first version in which a consumer reads from any replica."""
 STEP_PARTITIONS: Final = 16
 """Partitions that one step of a large Fetch reads or answers: some 0.2 ms."""
 _NO_RECORDS: Final = memoryview(b"")
@@ -52,6 +55,8 @@ class FetchPass:
         "is_new",
         "isolation_level",
         "limit_bytes",
+        "needs_leader",
+        "rack",
         "readable_count",
         "request",
         "results",
@@ -66,11 +71,17 @@ class FetchPass:
         self.session = session
         self.follower = follower_of(request)
         """The broker that fetches, None for a consumer."""
+        self.needs_leader = self.follower is not None or context.version < _FOLLOWERS_SINCE
+        config = context.services.config
+        self.rack = ""
+        """The rack of a consumer that may be sent to a follower there, "" for no such consumer."""
+        if not self.needs_leader and config.replica_selector_class:
+            self.rack = request.rack_id
         self.is_new = True
         """Until it waits: what a follower has is noted once."""
         self.isolation_level = request.isolation_level if self.follower is None else LOG_END
         limit = request.max_bytes if context.version >= 3 else _BYTES_MAX
-        self.limit_bytes = min(limit, context.services.config.fetch_max_bytes)
+        self.limit_bytes = min(limit, config.fetch_max_bytes)
         quotas = context.services.quotas
         if (
             quotas.is_active
@@ -158,9 +169,17 @@ def _read(
 ) -> int:
     """Read one partition into `data`; returns the bytes read. Raises KafkaError, ColdError."""
     context = fetch.context
-    partition = _leader(context, asked)
+    partition = replica_for(fetch, asked)
     if resident_only:
         partition.require_producers()  # for the last stable offset, whatever the answer is
+    if fetch.rack:
+        data.preferred_read_replica = preferred_replica(
+            context, partition, fetch.rack, asked.fetch_offset
+        )
+        if data.preferred_read_replica != NO_REPLICA:
+            _note_ends(partition, data)
+            fetch.failed = True  # like an error, it is told at once
+            return 0
     if asked.last_fetched_epoch >= 0 and _diverges(partition, asked, data):
         fetch.failed = True  # like an error, it is told at once
         return 0
@@ -172,16 +191,14 @@ def _read(
         min_one_batch=min_one_batch,
         resident_only=resident_only,
     )
-    if asked.fetch_offset == partition.end_offset_for(isolation_level):
+    # A consumer that may be sent to a follower is looked at each time: followers catch up.
+    if asked.fetch_offset == partition.end_offset_for(isolation_level) and not fetch.rack:
         asked.read_to_end_of = partition
     if fetch.follower is not None and fetch.is_new:
         context.services.partitions.follower_fetched(
             partition, fetch.follower, asked.fetch_offset, asked.follower_start_offset
         )
-    data.high_watermark = partition.high_watermark
-    data.last_stable_offset = partition.last_stable_offset
-    data.log_start_offset = partition.log_start_offset
-    data.aborted_transactions = None
+    _note_ends(partition, data)
     if isolation_level == READ_COMMITTED:
         data.aborted_transactions = [
             AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
@@ -195,15 +212,28 @@ def _read(
     return len(read.records)
 
 
-def _leader(context: RequestContext, asked: FetchPartition) -> Partition:
-    """Return the partition, which this broker leads. Raises KafkaError in Kafka's order."""
+def _note_ends(partition: Partition, data: PartitionData) -> None:
+    """Note where the partition begins and ends for readers."""
+    data.high_watermark = partition.high_watermark
+    data.last_stable_offset = partition.last_stable_offset
+    data.log_start_offset = partition.log_start_offset
+    data.aborted_transactions = None
+
+
+def replica_for(fetch: FetchPass, asked: FetchPartition) -> Partition:
+    """Return the partition: led here, or for a consumer that knows followers, any replica. Raises
+    KafkaError in Kafka's order.
+    """
     if asked.topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    partitions = context.services.partitions
+    partitions = fetch.context.services.partitions
     partition = partitions.hosted(asked.topic, asked.index)
-    if context.version >= 13 and partition.topic_id != asked.topic_id:
+    if fetch.context.version >= 13 and partition.topic_id != asked.topic_id:
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
-    partitions.check_leads(partition, asked.current_leader_epoch)
+    if fetch.needs_leader:
+        partitions.check_leads(partition, asked.current_leader_epoch)
+    else:
+        partition.check_leader_epoch(asked.current_leader_epoch)
     return partition
 
 
@@ -215,10 +245,7 @@ def _diverges(partition: Partition, asked: FetchPartition, data: PartitionData) 
     if epoch >= asked.last_fetched_epoch and end_offset >= asked.fetch_offset:
         return False
     data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
-    data.aborted_transactions = None
-    data.high_watermark = partition.high_watermark
-    data.last_stable_offset = partition.last_stable_offset
-    data.log_start_offset = partition.log_start_offset
+    _note_ends(partition, data)
     return True
 
 

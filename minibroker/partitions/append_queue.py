@@ -84,7 +84,7 @@ class AppendQueue:
             if end_offset == log.high_watermark:
                 continue
             if partition.replicas is not None:
-                partition.tell_appended()
+                partition.tell_readers()
             if end_offset - log.durability.recovery_point < log.config.flush_messages:
                 partition.advance_high_watermark(end_offset)
             else:

@@ -134,7 +134,9 @@ class FetchPartition:
 
     def remember(self, result: PartitionResult) -> bool:
         """Note what the client is told; True when it has to be told (something changed)."""
-        changed = result.size_bytes > 0 or result.has_diverging_epoch
+        changed = (
+            result.size_bytes > 0 or result.has_diverging_epoch or result.has_preferred_replica
+        )
         if self.high_watermark != result.high_watermark:
             changed = True
             self.high_watermark = result.high_watermark
@@ -154,6 +156,7 @@ class PartitionResult:
     __slots__ = (
         "error_code",
         "has_diverging_epoch",
+        "has_preferred_replica",
         "high_watermark",
         "log_start_offset",
         "size_bytes",
@@ -167,12 +170,14 @@ class PartitionResult:
         size_bytes: int,
         *,
         has_diverging_epoch: bool = False,
+        has_preferred_replica: bool = False,
     ) -> None:
         self.error_code = error_code
         self.high_watermark = high_watermark
         self.log_start_offset = log_start_offset
         self.size_bytes = size_bytes
         self.has_diverging_epoch = has_diverging_epoch
+        self.has_preferred_replica = has_preferred_replica
 
 
 class FetchSession:

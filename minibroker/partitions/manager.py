@@ -292,6 +292,7 @@ class PartitionManager:
         """
         role = _following(partition)
         log = partition.log
+        high_watermark_before = log.high_watermark
         try:
             try:
                 log.append_as_follower(records, role.epoch)
@@ -308,6 +309,8 @@ class PartitionManager:
         except StorageError as error:
             self.appends.log_failed(partition, error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        if high_watermark != high_watermark_before:
+            partition.tell_readers()  # consumers may read from a follower
 
     def truncate(self, partition: Partition, offset: int) -> None:
         """Remove everything of a follower from `offset` on; its high watermark is at most `offset`
@@ -321,6 +324,7 @@ class PartitionManager:
         except StorageError as error:
             self.appends.log_failed(partition, error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        partition.tell_readers()
 
     # Followers of what this broker leads.
 
@@ -345,6 +349,7 @@ class PartitionManager:
         except StorageError as error:
             self.appends.log_failed(partition, error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        partition.tell_readers()
 
     def with_followers(self) -> Iterator[Partition]:
         """Yield the partitions led here that have followers."""

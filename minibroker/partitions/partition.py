@@ -457,14 +457,13 @@ class Partition:
                 replicas.committed(log.high_watermark, min_insync_replicas)
             )
             replicas.complete(log.high_watermark, min_insync_replicas)
-        if not has_moved:
-            return
-        if self.watchers:
-            self.tell_news()
-        self.tell_waiters()
+        if has_moved:
+            self.tell_readers()
 
-    def tell_appended(self) -> None:
-        """Tell followers, who read to the end of the log, that there is more."""
+    def tell_readers(self) -> None:
+        """Tell those who wait, and those who have seen everything, that the end of reading moved:
+        of committed records for consumers, of the log for followers.
+        """
         if self.watchers:
             self.tell_news()
         self.tell_waiters()

@@ -32,7 +32,7 @@ from minibroker.partitions.replica_progress import (
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from minibroker.partitions.role import Leader
 
@@ -208,6 +208,18 @@ class Replicas:
     def give_up_joining(self) -> None:
         """The change of the ISR was not confirmed: followers ask again with their next fetch."""
         self._joining = frozenset()
+
+    def in_sync_at(self, offset: int) -> Iterator[tuple[int, ReplicaProgress]]:
+        """Yield broker id and progress of the followers in sync whose log has `offset`, or ends
+        there.
+
+        Others may stay behind for ever, and so would a consumer that reads from them. Source: Kafka
+        ReplicaManager.findPreferredReadReplica.
+        """
+        for broker_id, progress in self.followers.items():
+            is_there = progress.log_start_offset <= offset <= progress.log_end_offset
+            if is_there and broker_id in self.isr:
+                yield broker_id, progress
 
     # Answers that wait (acks=all).
 

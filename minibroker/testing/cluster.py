@@ -36,7 +36,7 @@ from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from minibroker.cluster.cluster import Cluster as Metadata
     from minibroker.cluster.image import PartitionImage, TopicImage
@@ -59,6 +59,7 @@ class Cluster:
         topics: topics to make at the start: `"orders"`, `"orders:3"`, as on the command line.
         config: Kafka's settings, the same for each broker.
         data_dir: directory of their data; None: in memory, until the cluster stops.
+        racks: `broker.rack` of broker 0, 1, …; brokers behind the last one have none.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Cluster:
         topics: Iterable[str] = (),
         config: Mapping[str, str | int | bool] | None = None,
         data_dir: str | Path | None = None,
+        racks: Sequence[str] = (),
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
@@ -76,6 +78,7 @@ class Cluster:
         self._topics = tuple(parse_topic(topic) for topic in topics)
         self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
         self._data_dir = data_dir
+        self._racks = tuple(racks)
         self._thread = LoopThread(self._serving, on_end=self._remove_data)
         self._own_dir: str | None = None
         self._nodes: list[Node] = []
@@ -119,8 +122,8 @@ class Cluster:
         cluster = LocalCluster(directory, clock)
         config = BrokerConfig({**CLUSTER_DEFAULTS, **self._settings, "log.dirs": str(directory)})
         self._nodes = [
-            Node(member, clock=clock, new_tree=cluster.tree.session)
-            for member in configs_of(config, self._count)
+            Node(self._in_rack(number, member), clock=clock, new_tree=cluster.tree.session)
+            for number, member in enumerate(configs_of(config, self._count))
         ]
         cluster.members.extend(self._nodes)
         await cluster.start(self._topics)
@@ -142,6 +145,12 @@ class Cluster:
         if self._own_dir is not None:
             shutil.rmtree(self._own_dir, ignore_errors=True)
             self._own_dir = None
+
+    def _in_rack(self, number: int, member: BrokerConfig) -> BrokerConfig:
+        """Return the configuration of a broker with its rack, if it has one."""
+        if number >= len(self._racks):
+            return member
+        return member.with_overrides({"broker.rack": self._racks[number]})
 
     # What a test wants to know.
 

@@ -69,6 +69,11 @@ from minibroker.errors import ConfigError
         ),
         ({"group.coordinator.rebalance.protocols": "consumer"}, "classic cannot be left out"),
         ({"offsets.topic.compression.codec": "5"}, "offsets.topic.compression.codec=5: expected 0"),
+        (
+            {"replica.selector.class": "com.example.Nearest"},
+            "replica.selector.class=com.example.Nearest: no Java class is loaded; served are"
+            " org.apache.kafka.common.replica.RackAwareReplicaSelector",
+        ),
         ({"offsets.commit.required.acks": "2"}, "offsets.commit.required.acks=2: expected -1 to"),
     ],
 )
@@ -85,6 +90,7 @@ def test_contradictions_are_refused(settings: dict[str, str], sentence: str) -> 
         {"controller.quorum.voters": "1@localhost:9093"},
         {"broker.id": "5000", "broker.id.generation.enable": "false"},
         {"connections.max.idle.ms": "-1"},
+        {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"},
         {"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "127.0.0.1:3"},
         {"log.retention.ms": "-1"},
         {"log.cleaner.threads": "0", "log.cleaner.dedupe.buffer.size": "1"},

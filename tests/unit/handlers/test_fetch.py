@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.partitions.role import Follower
+from minibroker.protocol.messages.fetch import ReplicaState
 from tests.support.in_process import START_MS, batch_of
 from tests.support.record_requests import (
     asking,
@@ -133,6 +134,7 @@ async def test_a_follower_compares_topic_id_then_leader_epoch_then_its_role(
         (3, ErrorCode.NOT_LEADER_OR_FOLLOWER),
     ):
         request = asking(part(current_leader_epoch=epoch), topic_id=ours)
+        request.replica_state = ReplicaState(replica_id=9)  # only a consumer may read it
         assert first(await client.call(request, 16)).error_code == code
     partition.topic_id = b"\7" * 16
     request = asking(part(current_leader_epoch=2), topic_id=ours)
