@@ -175,6 +175,9 @@ class Fetcher:
             return
 
     def _rest(self, name: TopicPartition) -> None:
+        """Ask for this partition again after a pause, if it is still fetched from here."""
+        if name not in self._wanted:
+            return  # `_wait` would return at once, again and again, for a rest that nobody ends
         pause_s = self._config.replica_fetch_backoff_ms / 1000
         self._resting[name] = asyncio.get_running_loop().time() + pause_s
 

@@ -22,5 +22,5 @@ def broken_things(*directories: Path | str, is_strict: bool = True) -> list[str]
         is_quiet=True,
     )
     run_check_log(arguments, said, errors)
-    assert not errors.getvalue()
+    assert not errors.getvalue(), errors.getvalue()
     return said.getvalue().splitlines()[:-1]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from minibroker.ids import TopicPartition
 from tests.support.in_process import batch_of
 from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import Claim
@@ -115,3 +117,24 @@ async def test_a_leader_that_is_away_is_logged_once(
     await eventually(lambda: tries == 3)
     lines = [record.getMessage() for record in caplog.records]
     assert lines.count("cannot fetch from broker 0: refused") == 1
+
+
+async def test_a_partition_that_leaves_during_a_failed_request_does_not_rest(pair: Pair) -> None:
+    """Otherwise the fetcher would look for the end of that rest without a pause, for ever."""
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    (fetcher,) = pair.by_id[1].broker.replication._fetchers.values()
+    is_asked, may_fail = asyncio.Event(), asyncio.Event()
+
+    async def fail_later(*_: object, **__: object) -> None:
+        is_asked.set()
+        await may_fail.wait()
+        raise ConnectionError("reset")
+
+    fetcher._peers = SimpleNamespace(call=fail_later)  # type: ignore[assignment]
+    await is_asked.wait()
+    fetcher.remove(TopicPartition("t", 0))
+    may_fail.set()
+    await eventually(lambda: fetcher._is_failing)
+    assert fetcher._resting == {}
