@@ -39,7 +39,8 @@ class AnsweringProxy:
         self.asked_after: list[str] = []
         """Kinds of the requests since the error was answered."""
         self.has_refused = threading.Event()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     @property
     def address(self) -> str:
@@ -51,7 +52,13 @@ class AnsweringProxy:
         self._rule = (api, ErrorCode[error])
 
     def close(self) -> None:
-        """Take no new connections; open ones end with their clients."""
+        """Take no new connections; open ones end with their clients.
+
+        The thread has ended when this returns. A thread that still waits in accept() would take
+        the connections of a later listener that gets the same file descriptor.
+        """
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         self._listener.close()
 
     def _accept(self) -> None:

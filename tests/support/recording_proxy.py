@@ -34,7 +34,8 @@ class RecordingProxy:
         self.target_port = 0
         self.exchanges: list[Recorded] = []
         self.needs_answer = needs_answer
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     @property
     def address(self) -> str:
@@ -47,7 +48,9 @@ class RecordingProxy:
         return found
 
     def close(self) -> None:
-        """Take no new connections; open ones end with their clients."""
+        """Take no new connections, and end their thread; open ones end with their clients."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         self.listener.close()
 
     def _accept(self) -> None:
