@@ -10,10 +10,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.support.broker import wait_until_acquainted
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from confluent_kafka import KafkaError, Message
     from confluent_kafka.admin import PartitionMetadata
@@ -38,16 +39,23 @@ class Brokers:
     """Brokers 0, 1 and 2, each with a data directory of its own."""
 
     def __init__(self, new_broker: Callable[..., Minibroker], zookeeper: str) -> None:
-        self.all = [
-            new_broker(f"data-{n}", zookeeper=zookeeper, settings={**SETTINGS, "broker.id": str(n)})
-            for n in BROKERS
-        ]
+        self._new_broker = new_broker
+        self._zookeeper = zookeeper
+        self.all: list[Minibroker] = []
+
+    def start(self, others: Mapping[str, str] | None = None, **settings: str) -> None:
+        """Start the brokers, and wait until each knows all. `others`: settings of all but 0."""
+        for n in BROKERS:
+            own = {**SETTINGS, **settings, **((n and others) or {}), "broker.id": str(n)}
+            self.all.append(self._new_broker(f"data-{n}", zookeeper=self._zookeeper, settings=own))
         self.address = ",".join(broker.address for broker in self.all)
         self.admin = AdminClient({"bootstrap.servers": self.address})
-        wait_until(lambda: len(self.admin.list_topics(timeout=WAIT_S).brokers) == 3, "3 brokers")
+        wait_until_acquainted(self.all)
 
     def create(self, name: str, partitions: int = 1, **configs: str) -> None:
-        topic = NewTopic(name, partitions, 3, config=configs)
+        """Create a topic; the first replica of partition 0 is on broker 0."""
+        replicas = [[(n + turn) % 3 for n in BROKERS] for turn in range(partitions)]
+        topic = NewTopic(name, partitions, replica_assignment=replicas, config=configs)
         self.admin.create_topics([topic])[name].result(WAIT_S)
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
@@ -57,7 +65,15 @@ class Brokers:
         return set(self._partition(topic, partition).isrs)
 
     def _partition(self, topic: str, partition: int) -> PartitionMetadata:
-        return self.admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions[partition]
+        """Return what some broker knows, once it knows the topic: one that made it tells others."""
+        found: dict[int, PartitionMetadata] = {}
+
+        def is_known() -> bool:
+            found.update(self.admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions)
+            return partition in found
+
+        wait_until(is_known, f"{topic}-{partition} is known", WAIT_S)
+        return found[partition]
 
     def end_of(self, topic: str) -> int:
         """Return the high watermark of partition 0."""
@@ -101,7 +117,9 @@ def brokers(
     return Brokers(new_broker, f"{zookeeper.connect}/{request.node.name}")
 
 
-def produce(brokers: Brokers, topic: str, values: list[str], **settings: object) -> list[str]:
+def produce(
+    brokers: Brokers, topic: str, values: list[str], partitions: int = 1, **settings: object
+) -> list[str]:
     """Produce one record a value, by turns to the partitions; return the errors."""
     errors: list[str] = []
 
@@ -112,8 +130,8 @@ def produce(brokers: Brokers, topic: str, values: list[str], **settings: object)
     producer = Producer(
         {"bootstrap.servers": brokers.address, "linger.ms": 1, "acks": "all", **settings}
     )
-    for value in values:
-        producer.produce(topic, value, on_delivery=told)
+    for number, value in enumerate(values):
+        producer.produce(topic, value, partition=number % partitions, on_delivery=told)
     assert producer.flush(WAIT_S) == 0
     return errors
 
@@ -135,13 +153,14 @@ def consume(brokers: Brokers, topic: str, partitions: int, count: int) -> list[s
 
 
 def test_records_acknowledged_with_acks_all_survive_the_leader(brokers: Brokers) -> None:
+    brokers.start()
     brokers.create("t", 3, **{"min.insync.replicas": "2"})
     before = [f"before-{n}" for n in range(3000)]
     after = [f"after-{n}" for n in range(3000)]
-    assert produce(brokers, "t", before, **{"enable.idempotence": True}) == []
+    assert produce(brokers, "t", before, 3, **{"enable.idempotence": True}) == []
     killed = brokers.all[brokers.leader_of("t")]
     killed.kill()
-    assert produce(brokers, "t", after, **{"enable.idempotence": True}) == []
+    assert produce(brokers, "t", after, 3, **{"enable.idempotence": True}) == []
     assert sorted(consume(brokers, "t", 3, 6000)) == sorted(before + after)
     killed.start()
     brokers.wait_until_in_sync("t", 3)
@@ -150,6 +169,7 @@ def test_records_acknowledged_with_acks_all_survive_the_leader(brokers: Brokers)
 
 
 def test_too_few_in_sync_refuse_acks_all(brokers: Brokers) -> None:
+    brokers.start()
     brokers.create("t", **{"min.insync.replicas": "2"})
     leader = brokers.leader_of("t")
     for n in BROKERS:
@@ -165,8 +185,13 @@ def test_a_leader_that_comes_back_drops_what_nobody_else_had(brokers: Brokers) -
     """Its followers stand still, it takes records with acks=1 and is killed (KIP-101).
 
     A fetch that waits on the leader is answered, so followers may have a part of it: at most
-    `replica.fetch.max.bytes` of the 3 MB.
+    `replica.fetch.max.bytes` of the 3 MB. However long they stand still, they stay registered and
+    in sync, or none of them could lead afterwards.
     """
+    brokers.start(
+        others={"zookeeper.session.timeout.ms": "20000"},
+        **{"replica.lag.time.max.ms": "60000"},
+    )
     brokers.create("t")
     assert produce(brokers, "t", ["on all"]) == []
     leader = brokers.leader_of("t")
@@ -174,7 +199,8 @@ def test_a_leader_that_comes_back_drops_what_nobody_else_had(brokers: Brokers) -
     for follower in followers:
         os.kill(follower.pid, signal.SIGSTOP)
     on_one = [f"on one {n:04d} {'.' * 10_000}" for n in range(300)]
-    assert produce(brokers, "t", on_one, acks=1) == []
+    to_leader = {"bootstrap.servers": brokers.all[leader].address}  # the others do not answer
+    assert produce(brokers, "t", on_one, acks=1, **to_leader) == []
     brokers.all[leader].kill()
     for follower in followers:
         os.kill(follower.pid, signal.SIGCONT)

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tests.support.processes import ManagedProcess, StartError
+from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,6 +103,26 @@ class Minibroker:
         if self.process is not None:
             self.process.kill()
             self.process = None
+
+
+def wait_until_acquainted(brokers: Sequence[Minibroker]) -> None:
+    """Wait until each of these running brokers knows all of them.
+
+    The first line of one says that it is registered. The others, and the controller among them,
+    hear of that a moment later.
+    """
+
+    def knows_all(broker: Minibroker) -> bool:
+        with WireClient(broker.host, broker.port) as client:
+            return len(client.call("metadata", 1, topics=[])["brokers"]) == len(brokers)
+
+    for broker in brokers:
+        assert broker.process is not None, "the broker is not running"
+        broker.process.wait_until(
+            lambda broker=broker: knows_all(broker),  # type: ignore[misc]
+            START_SECONDS,
+            f"{broker.address} knows {len(brokers)} brokers",
+        )
 
 
 def _first_line(process: ManagedProcess, timeout_s: float) -> str:
