@@ -28,6 +28,7 @@ from minibroker.cluster.leader_balance import LeaderBalancer
 from minibroker.cluster.partition_states import PartitionStates
 from minibroker.cluster.producer_ids import ProducerIds
 from minibroker.cluster.registration import Registration, create_parents, get_cluster_id
+from minibroker.cluster.requests import ControllerRequests
 from minibroker.cluster.topics import Topics
 from minibroker.cluster.tree import TreeError
 from minibroker.cluster.updates import ImageUpdater
@@ -144,6 +145,8 @@ class Cluster:
             features=self.features,
             finish_moves=self.reassignments.finish,
         )
+        self.requests = ControllerRequests(context, self._follower, self._registration)
+        """Requests of another broker that is the controller."""
         self._is_open = False
 
     # Life

@@ -99,6 +99,8 @@ class TreeFollower:
         # Changed under the cluster's lock.
         self._watches: dict[str, dict[str, Cancel]] = {}
         """Topic → path of its node, or of a partition's state → end of the watch."""
+        self._assignments: dict[str, int] = {}
+        """Topic → version of its node when it was last read."""
         self._broker_watches: dict[int, Cancel] = {}
         self._last_change = ""
         self._settle_all = False
@@ -138,6 +140,16 @@ class TreeFollower:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
+
+    async def read_topics(self, names: Iterable[str]) -> None:
+        """Read these topics now: a controller speaks of them, and the image has less of them. Call
+        it under the cluster's lock. Raises CoordinationError.
+        """
+        await self._read_many(sorted(names))
+
+    def look_at_brokers(self) -> None:
+        """Read the registrations soon: a controller has other ones than the image."""
+        self._mark(_BROKERS)
 
     def _mark(self, thing: str) -> None:
         self._dirty.add(thing)
@@ -333,12 +345,14 @@ class TreeFollower:
         await self._watch({name: [paths.topic(name)] for name in names})
         found = await self._context.tree.get_many([paths.topic(name) for name in names])
         topics: dict[str, TopicAssignment] = {}
+        found_versions: dict[str, int] = {}
         for name, value in zip(names, found, strict=True):
             if value is None:
                 self._unwatch(name)
                 updater.remove_topic(name)
             else:
                 topics[name] = decode_topic(paths.topic(name), value[0])
+                found_versions[name] = value[1].version
         state_paths = {name: _state_paths(name, topics[name]) for name in topics}
         await self._watch(state_paths)
         values = await self._context.tree.get_many([*chain.from_iterable(state_paths.values())])
@@ -346,7 +360,16 @@ class TreeFollower:
         for name, assignment in topics.items():
             end = begin + len(state_paths[name])
             states = _decode_states(state_paths[name], values[begin:end])
-            partitions = await collect(updater.known_partitions(name, assignment, states))
+            version = found_versions[name]
+            partitions = await collect(
+                updater.known_partitions(
+                    name,
+                    assignment,
+                    states,
+                    is_new_assignment=self._assignments.get(name) != version,
+                )
+            )
+            self._assignments[name] = version
             begin = end
             await self._meet_topic(name, assignment.topic_id)
             updater.apply_topic(TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions))
@@ -382,6 +405,7 @@ class TreeFollower:
             self._watches.setdefault(name, {})[path] = cancel
 
     def _unwatch(self, name: str) -> None:
+        self._assignments.pop(name, None)
         for cancel in self._watches.pop(name, {}).values():
             cancel()
 

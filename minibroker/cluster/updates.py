@@ -1,27 +1,41 @@
-"""The only writer of the metadata image: applies the tree's values and tells the listeners.
+"""The only writer of the metadata image: applies what is known, and tells the listeners.
 
-Called on the loop, under the cluster's lock, after the tree was written or read. A state that is
-applied twice changes nothing and tells nobody.
+The values come from the tree, and from the requests of a controller (`requests`). Called on the
+loop, under the cluster's lock. A state that is applied twice changes nothing and tells nobody. The
+two sources overtake each other, so a partition never goes back to an older state: a leader epoch,
+and below it the version of the state's node (the partition epoch), only grow.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from minibroker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from minibroker.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.image import BrokerInfo
-    from minibroker.ids import TopicPartition
+    from minibroker.ids import TopicId, TopicPartition
 
     _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
 
 _NO_BROKERS: list[int] = []
+
+
+class SentState(NamedTuple):
+    """A partition's state as a controller sends it."""
+
+    state: PartitionState
+    partition_epoch: int
+    replicas: list[int]
+    adding: list[int] | None = None
+    """None where the request does not say it, as is `removing`, `offline`."""
+    removing: list[int] | None = None
+    offline: list[int] | None = None
 
 
 class ClusterListener(Protocol):
@@ -56,6 +70,8 @@ class ImageUpdater:
         self.failed_replicas: dict[str, dict[int, set[int]]] = {}
         """Topic → partition → brokers whose log directory with it failed since they were started.
         """
+        self._leaving: dict[str, TopicId] = {}
+        """Topic that the controller deletes → its id; the tree still has it for a while."""
         self._shared_lists: dict[tuple[int, ...], list[int]] = {}
         self._by_metric_name: dict[str, list[str]] = {}
         self._waiting: list[_Waiting] = []
@@ -68,26 +84,98 @@ class ImageUpdater:
         name: str,
         assignment: TopicAssignment,
         states: Iterable[tuple[PartitionState, int] | None],
+        *,
+        is_new_assignment: bool = True,
     ) -> Iterator[PartitionImage]:
         """Yield the images of a topic's partitions, from its nodes' values.
 
         Args:
             states: per partition from 0: state and version of its node, None where there is none.
+            is_new_assignment: the assignment has not been read before; an old one must not undo
+                what a controller's request said since.
         """
+        known = self._partitions_of(name, assignment.topic_id)
         for index, state in enumerate(states):
-            replicas = self.share(assignment.replicas.get(index, _NO_BROKERS))
+            before = known[index] if index < len(known) else None
+            if before is not None and _is_older(state, before):
+                yield before
+                continue
+            if before is None or is_new_assignment:
+                replicas = self.share(assignment.replicas.get(index, _NO_BROKERS))
+                adding = self.share(assignment.adding.get(index, _NO_BROKERS))
+                removing = self.share(assignment.removing.get(index, _NO_BROKERS))
+            else:
+                replicas, adding, removing = before.replicas, before.adding, before.removing
             yield PartitionImage(
                 leader=state[0].leader if state else NO_LEADER,
                 leader_epoch=state[0].leader_epoch if state else 0,
                 replicas=replicas,
                 isr=self.share(state[0].isr) if state else _NO_BROKERS,
-                adding=self.share(assignment.adding.get(index, _NO_BROKERS)),
-                removing=self.share(assignment.removing.get(index, _NO_BROKERS)),
+                adding=adding,
+                removing=removing,
                 offline=self.offline_of(name, index, replicas),
                 controller_epoch=state[0].controller_epoch if state else 0,
                 partition_epoch=state[1] if state else -1,
                 leader_recovery_state=state[0].recovery if state else 0,
             )
+
+    def _partitions_of(self, name: str, topic_id: TopicId | None) -> list[PartitionImage]:
+        """Return the known partitions of this very topic. Without an id nothing tells a topic from
+        another one that has its name, so none are known then.
+        """
+        known = self.image.topics.get(name)
+        if known is None or topic_id is None or known.topic_id != topic_id:
+            return []
+        return known.partitions
+
+    def apply_sent(self, name: str, states: Mapping[int, SentState]) -> None:
+        """Apply a controller's states of partitions that the image has, those that are newer."""
+        topic = self.image.topics[name]
+        partitions = list(topic.partitions)
+        changed = []
+        for index, sent in states.items():
+            before = partitions[index]
+            if sent.offline is not None:
+                self._note_offline(name, index, sent.offline)
+            if sent.state.leader_epoch < before.leader_epoch:
+                continue
+            if (sent.state.leader_epoch, sent.partition_epoch) > (
+                before.leader_epoch,
+                before.partition_epoch,
+            ):
+                after = self._with_sent(name, index, before, sent)
+            else:
+                offline = self.offline_of(name, index, before.replicas)
+                after = replace_partition(before, offline=offline)
+            if after != before:
+                partitions[index] = after
+                changed.append(index)
+        if changed:
+            self.apply_states(TopicImage(name, topic.topic_id, partitions), changed)
+
+    def _with_sent(
+        self, name: str, index: int, before: PartitionImage, sent: SentState
+    ) -> PartitionImage:
+        return PartitionImage(
+            leader=sent.state.leader,
+            leader_epoch=sent.state.leader_epoch,
+            replicas=self.share(sent.replicas),
+            isr=self.share(sent.state.isr),
+            adding=before.adding if sent.adding is None else self.share(sent.adding),
+            removing=before.removing if sent.removing is None else self.share(sent.removing),
+            offline=self.offline_of(name, index, sent.replicas),
+            controller_epoch=sent.state.controller_epoch,
+            partition_epoch=sent.partition_epoch,
+        )
+
+    def _note_offline(self, topic: str, index: int, offline: list[int]) -> None:
+        """Note which registered brokers have this partition in a directory that failed."""
+        failed = {broker_id for broker_id in offline if broker_id in self.image.brokers}
+        of_topic = self.failed_replicas.get(topic, {})
+        if failed:
+            self.failed_replicas.setdefault(topic, of_topic)[index] = failed
+        else:
+            of_topic.pop(index, None)
 
     def new_partitions(self, replicas: Iterable[list[int]]) -> Iterator[PartitionImage]:
         """Yield the images of partitions that have no state yet.
@@ -137,9 +225,20 @@ class ImageUpdater:
             return _NO_BROKERS
         return self._shared_lists.setdefault(tuple(broker_ids), broker_ids)
 
+    def begin_deletion(self, topic: TopicImage) -> None:
+        """Take a topic out of the image that the controller deletes. It stays out, though its nodes
+        are there until every broker has deleted its logs.
+        """
+        self.remove_topic(topic.name)
+        if topic.topic_id != ZERO_TOPIC_ID:
+            self._leaving[topic.name] = topic.topic_id
+
     def apply_topic(self, topic: TopicImage) -> None:
         """Put a topic into the image; listeners hear what is new about it."""
         image = self.image
+        if self._leaving.get(topic.name) == topic.topic_id:
+            return
+        self._leaving.pop(topic.name, None)
         old = image.topics.get(topic.name)
         if old is not None and old.topic_id not in (topic.topic_id, ZERO_TOPIC_ID):
             self.remove_topic(topic.name)  # deleted and created again while we looked elsewhere
@@ -192,6 +291,7 @@ class ImageUpdater:
 
     def remove_topic(self, name: str) -> None:
         """Take a topic out of the image, its config too."""
+        self._leaving.pop(name, None)
         topic = self.image.topics.pop(name, None)
         if topic is None:
             return
@@ -278,6 +378,14 @@ class ImageUpdater:
             return
         for listener in self.listeners:
             listener.on_config_changed(entity_type, entity_name)
+
+
+def _is_older(state: tuple[PartitionState, int] | None, known: PartitionImage) -> bool:
+    """Return whether a state that was read is older than the known one: the server that was asked
+    may lag behind the controller.
+    """
+    read = (state[0].leader_epoch, state[1]) if state else (0, -1)
+    return read < (known.leader_epoch, known.partition_epoch)
 
 
 def metric_name(topic: str) -> str:

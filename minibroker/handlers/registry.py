@@ -25,6 +25,9 @@ HANDLERS: Final[dict[int, str]] = {
     1: "fetch",
     2: "list_offsets",
     3: "metadata",
+    4: "leader_and_isr",
+    5: "stop_replica",
+    6: "update_metadata",
     8: "offset_commit",
     9: "offset_fetch",
     10: "find_coordinator",
@@ -136,6 +139,8 @@ class Handler:
 
 NOT_WITH_ZOOKEEPER: Final = frozenset({55})
 """Keys of APIs that exist only where the broker itself keeps the metadata."""
+ONLY_WITH_ZOOKEEPER: Final = frozenset({4, 5, 6})
+"""Keys of APIs between the controller of a ZooKeeper cluster and its brokers (`zkBroker`)."""
 
 
 def supported_versions(
@@ -151,7 +156,7 @@ def supported_versions(
             min(APIS[key].max_version, UNSTABLE_FROM.get(key, VERSION_MAX) - 1),
         )
         for key in HANDLERS
-        if not (with_zookeeper and key in NOT_WITH_ZOOKEEPER)
+        if key not in (NOT_WITH_ZOOKEEPER if with_zookeeper else ONLY_WITH_ZOOKEEPER)
     }
     return ours if release is None else _narrowed(ours, "served_by", release)
 

@@ -44,6 +44,7 @@ class LogDeletion:
         "_topic",
         "_topic_id",
         "failure",
+        "listeners",
     )
 
     def __init__(
@@ -75,6 +76,8 @@ class LogDeletion:
         """Log directory → tasks that remove files, not handed over yet."""
         self.failure: StorageError | None = None
         """An error of a disk that refused, None while there was none."""
+        self.listeners: list[Callable[[], None]] = []
+        """Called when it is durable which logs have left."""
 
     def steps(self) -> Iterator[None]:
         """Take one log out of service with each step. Nothing may be staged for these logs."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from minibroker.cluster.image import NO_LEADER
+from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
@@ -28,7 +29,6 @@ from minibroker.partitions.replicas import FollowerId, ReplicaRules
 from minibroker.partitions.role import (
     NO_EPOCH,
     Follower,
-    Offline,
     OfflineReason,
     become_follower,
     become_leader,
@@ -41,7 +41,7 @@ from minibroker.storage.follower_records import UnexpectedOffsetError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
-    from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
+    from minibroker.cluster.image import MetadataImage, PartitionImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.partitions.flushing import RunThen
@@ -66,10 +66,10 @@ def _ignore_follower(_partition: Partition, _follower: FollowerId) -> None:
     """Keep the ISR as it is."""
 
 
-def _is_lost(partition: Partition) -> bool:
-    """Return whether the partition's directory failed: it is not served before the next start."""
-    role = partition.role
-    return isinstance(role, Offline) and role.reason is OfflineReason.DIRECTORY_FAILED
+def _finish(future: asyncio.Future[None]) -> None:
+    """End a wait, unless who waited has gone."""
+    if not future.done():
+        future.set_result(None)
 
 
 def _following(partition: Partition) -> Follower:
@@ -92,6 +92,7 @@ class PartitionManager:
         "_logs",
         "_on_change",
         "_role_listeners",
+        "_settling",
         "_topics",
         "appends",
         "checker",
@@ -124,6 +125,8 @@ class PartitionManager:
         True once their logs have left."""
         self._deletions: dict[str, Generator[None]] = {}
         """Topic that is gone from the metadata → the rest of its deletion."""
+        self._settling: dict[str, list[LogDeletion]] = {}
+        """Topic → deletions of logs whose new names are not durable yet."""
         self.on_storage_error: Callable[[StorageError], None] = _ignore
         """Told of everything the disk refused (`directories.FailedDirectories`)."""
         self.is_started = False
@@ -257,7 +260,7 @@ class PartitionManager:
             TopicPartition(topic, index)
             for topic, partitions in self._topics.items()
             for index, partition in partitions.items()
-            if _is_lost(partition)
+            if partition.is_lost
         ]
 
     def delete_records(self, partition: Partition, offset: int) -> int:
@@ -388,14 +391,8 @@ class PartitionManager:
         for _ in deletion.steps():
             if turn.is_over:
                 await turn.pause()
-        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def end() -> None:
-            if not settled.done():
-                settled.set_result(None)
-
-        deletion.settle(self.run_then_of, end)
-        await settled
+        self._settle(topic.name, deletion)
+        await self._settled(topic.name)
         if deletion.failure is not None:
             raise deletion.failure
         self._leaving[topic.name] = True
@@ -417,7 +414,29 @@ class PartitionManager:
     def _deletion_steps(self, name: str, deletion: LogDeletion) -> Generator[None]:
         yield from deletion.steps()
         self._deletions.pop(name, None)
-        deletion.settle(self.run_then_of, lambda: None)
+        self._settle(name, deletion)
+
+    def _settle(self, name: str, deletion: LogDeletion) -> None:
+        """Make durable that logs of this topic have left."""
+        self._settling.setdefault(name, []).append(deletion)
+
+        def end() -> None:
+            others = self._settling[name]
+            others.remove(deletion)
+            if not others:
+                del self._settling[name]
+            for tell in deletion.listeners:
+                tell()
+
+        deletion.settle(self.run_then_of, end)
+
+    async def _settled(self, name: str) -> None:
+        """Return when no deletion of this topic's logs is on its way any more."""
+        loop = asyncio.get_running_loop()
+        while name in self._settling:
+            future: asyncio.Future[None] = loop.create_future()
+            self._settling[name][0].listeners.append(partial(_finish, future))
+            await future
 
     def _begin_deletion(self, topic: TopicImage) -> LogDeletion:
         """Take the topic's partitions out of service; their logs are still there."""
@@ -510,7 +529,59 @@ class PartitionManager:
         deletion = self._deletion_of(topic, {index: partition}, [index])
         for _ in deletion.steps():
             pass
-        deletion.settle(self.run_then_of, lambda: None)
+        self._settle(topic.name, deletion)
+
+    # A controller's StopReplica requests (`handlers.stop_replica`).
+
+    def stop_fetching(self, partition: Partition) -> None:
+        """Fetch this replica no more, until a LeaderAndIsr request; a leader leads on."""
+        self._tell_roles_change()
+        partition.is_stopped = True
+        role = partition.role
+        if isinstance(role, Follower):
+            partition.take_role(role._replace(leader=NO_LEADER))
+            self.on_role(partition)
+        partition.wake()
+
+    def resume(self, partition: Partition) -> None:
+        """Let a stopped replica follow its leader again."""
+        if not partition.is_stopped:
+            return
+        partition.is_stopped = False
+        topic = self._image().topics.get(partition.topic)
+        if topic is not None and partition.index < len(topic.partitions):
+            self._follow_image(topic, partition.index)
+
+    async def delete_replicas(
+        self, topic: str, indexes: Collection[int]
+    ) -> dict[int, StorageError | None]:
+        """Delete the logs of these replicas, where there are any, known to the metadata or not.
+
+        Returns, per replica, the error of a disk that refuses. Their new names are durable when
+        this returns.
+
+        Source: Kafka ReplicaManager.stopPartitions, LogManager.asyncDelete.
+        """
+        self._finish_deletion(topic)
+        self.commit()
+        self._tell_roles_change()
+        hosted = self._topics.get(topic, {})
+        errors: dict[int, StorageError | None] = {}
+        turn = TimeSlice()
+        for index in indexes:
+            partition = hosted.pop(index, None)
+            image = TopicImage(topic, ZERO_TOPIC_ID, [])  # whatever id the directory has
+            deletion = self._deletion_of(image, {index: partition} if partition else {}, [index])
+            for _ in deletion.steps():
+                pass
+            self._settle(topic, deletion)
+            errors[index] = deletion.failure
+            if turn.is_over:
+                await turn.pause()
+        settling = list(self._settling.get(topic, ()))
+        await self._settled(topic)
+        failed = next((deletion.failure for deletion in settling if deletion.failure), None)
+        return {index: error or failed for index, error in errors.items()}
 
     def _lead(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:
         """Make a partition the leader in the epoch of `state`, after it has a log."""
@@ -547,9 +618,8 @@ class PartitionManager:
         self.commit()
         if not partition.has_log and not self._make_log(partition, topic):
             return
-        role = become_follower(
-            partition.role, state.leader_epoch, state.partition_epoch, state.leader
-        )
+        leader = NO_LEADER if partition.is_stopped else state.leader
+        role = become_follower(partition.role, state.leader_epoch, state.partition_epoch, leader)
         if role is None:
             self._say_stale(partition, state)
             return
@@ -575,7 +645,7 @@ class PartitionManager:
             logger.error(
                 "partition %s is offline, because its log may be in an offline log directory", name
             )
-        if _is_lost(partition):
+        if partition.is_lost:
             return False
         config = self._dynamic.topic(topic.name)
         try:

@@ -14,7 +14,14 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.partitions.replica_progress import isr_size_min_of
 from minibroker.partitions.replicas import Replicas
-from minibroker.partitions.role import INITIAL, Leader, Offline, come_back
+from minibroker.partitions.role import (
+    INITIAL,
+    NO_EPOCH,
+    Leader,
+    Offline,
+    OfflineReason,
+    come_back,
+)
 
 if TYPE_CHECKING:
     from minibroker.partitions.replicas import ReplicaRules
@@ -95,8 +102,10 @@ class Partition:
     __slots__ = (
         "appends",
         "index",
+        "is_stopped",
         "log",
         "replicas",
+        "requested_epoch",
         "role",
         "topic",
         "topic_id",
@@ -121,6 +130,10 @@ class Partition:
         self.topic_id = topic_id
         self.role: Role = INITIAL
         """Changed by `open` and `take_role` only."""
+        self.requested_epoch = NO_EPOCH
+        """Leader epoch of the last LeaderAndIsr request that was taken."""
+        self.is_stopped = False
+        """The controller stopped this replica: it follows nobody until a LeaderAndIsr request."""
         self.replicas: Replicas | None = None
         """The followers, while this broker leads a partition of several replicas."""
         self.log: PartitionLog
@@ -178,6 +191,12 @@ class Partition:
     @property
     def is_leader(self) -> bool:
         return self.role.__class__ is Leader
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether its directory failed: it is not served before the next start."""
+        role = self.role
+        return isinstance(role, Offline) and role.reason is OfflineReason.DIRECTORY_FAILED
 
     @property
     def has_log(self) -> bool:

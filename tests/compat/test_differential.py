@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.registry import HANDLERS, supported_versions
+from minibroker.handlers.registry import HANDLERS, ONLY_WITH_ZOOKEEPER, supported_versions
 from minibroker.protocol.api_keys import APIS, INIT_PRODUCER_ID, PRODUCE
 from tests.compat.dialogue import Dialogue, flatten
 from tests.compat.known_differences import KNOWN_DIFFERENCES, differences_of
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.java
 
 FIXTURES = {"3.9.1": "kafka_39", "4.4.0": "kafka_44"}
+
+COMPARED = HANDLERS.keys() - ONLY_WITH_ZOOKEEPER
+"""The minibroker of these tests has no ZooKeeper: `test_kafka_controls.py` compares the rest."""
 
 
 def judges_of(scenario: Scenario, version: int) -> list[str]:
@@ -99,7 +102,7 @@ def test_the_cases_cover_every_version_that_kafka_serves(
     offered = {
         api["api_key"]: (api["min_version"], api["max_version"]) for api in answer["api_keys"]
     }
-    names = {key: name for name, key in KEYS.items() if key in HANDLERS}
+    names = {key: name for name, key in KEYS.items() if key in COMPARED}
     # Kafka 4 names versions of Produce that it does not serve.
     expected = {
         names[key]: (SERVED[release]["produce"][0] if key == PRODUCE else lowest, highest)
@@ -135,7 +138,7 @@ def test_an_unstable_version_is_refused_as_kafka_refuses_it(
 
 def test_every_handler_has_scenarios() -> None:
     compared = {scenario.api for scenario in load_all()}
-    assert sorted({APIS[key].module for key in HANDLERS} - compared) == []
+    assert sorted({APIS[key].module for key in COMPARED} - compared) == []
 
 
 def test_a_kafka_that_is_left_out_has_a_reason() -> None:

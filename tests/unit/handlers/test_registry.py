@@ -13,6 +13,7 @@ from minibroker.errors import ConfigError
 from minibroker.handlers.refusals import REFUSALS
 from minibroker.handlers.registry import (
     HANDLERS,
+    ONLY_WITH_ZOOKEEPER,
     UNSTABLE_FROM,
     advertised_versions,
     load_handler,
@@ -38,11 +39,24 @@ def test_the_table_is_sorted_and_names_modules_as_the_specs_do() -> None:
 @pytest.mark.parametrize("key", HANDLERS)
 def test_every_handler_loads(key: int) -> None:
     metrics = Metrics()
-    handler = load_handler(key, supported_versions()[key], metrics)
+    served = {**supported_versions(), **supported_versions(with_zookeeper=True)}
+    handler = load_handler(key, served[key], metrics)
     assert callable(handler.handle)
     assert handler.name == APIS[key].name
     assert key == handler.request.API_KEY
     assert handler.times is metrics.of_api(handler.name)
+
+
+def test_apis_of_a_zookeeper_cluster_are_served_on_a_zookeeper_only() -> None:
+    """Kafka lists them where its listener type is zkBroker, since 0.10, and no more in 4.0."""
+    controllers = {4, 5, 6}
+    assert controllers == ONLY_WITH_ZOOKEEPER
+    assert not supported_versions().keys() & controllers
+    assert not advertised_versions("3.9").keys() & controllers
+    on_zookeeper = advertised_versions("3.9", with_zookeeper=True)
+    assert [on_zookeeper[key] for key in sorted(controllers)] == [(0, 7), (0, 4), (0, 8)]
+    assert controllers <= supported_versions(with_zookeeper=True).keys()
+    assert not advertised_versions("4.0", with_zookeeper=True).keys() & controllers
 
 
 def test_without_a_release_everything_is_served() -> None:

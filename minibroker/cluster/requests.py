@@ -1,0 +1,190 @@
+"""The requests of a controller: fenced by epochs, then applied to the image.
+
+Apache Kafka's controller tells its brokers of every decision (LeaderAndIsr, UpdateMetadata,
+StopReplica), after it wrote the decision to the tree. The tree's watches tell of it too. Whichever
+comes first, the image takes a state once, and never an older one (`updates`).
+
+    handlers/leader_and_isr, update_metadata, stop_replica ─► requests ─► updates ─► image ─► roles
+
+A request about a topic that the image does not know makes this broker read the topic from the tree,
+its configuration too. The registered brokers come from the tree alone: an UpdateMetadata request
+has no version of them, so it only says that it is time to look.
+
+Source: Kafka ReplicaManager (controllerEpoch, maybeUpdateMetadataCache),
+ZkMetadataCache.updateMetadata, ZkBrokerEpochManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.cluster.image import NO_CONTROLLER
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.ids import ZERO_TOPIC_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.follow import TreeFollower
+    from minibroker.cluster.registration import Registration
+    from minibroker.cluster.updates import SentState
+    from minibroker.ids import TopicId
+
+LEADER_DURING_DELETE: Final = -2
+"""The leader of a partition whose topic is being deleted."""
+UNKNOWN_BROKER_EPOCH: Final = -1
+
+
+class SentTopic(NamedTuple):
+    """The states of one topic's partitions in a request."""
+
+    name: str
+    topic_id: TopicId
+    """Zero where the controller uses no ids."""
+    states: dict[int, SentState]
+
+
+class ControllerRequests:
+    """Owned by the loop; every change is made under the cluster's lock."""
+
+    def __init__(
+        self, context: ClusterContext, follower: TreeFollower, registration: Registration
+    ) -> None:
+        # Constant after construction.
+        self._context = context
+        self._follower = follower
+        self._registration = registration
+        # Changed with every request.
+        self.epoch = 0
+        """The highest controller epoch that a request had; 0 before the first."""
+        self.updated_at_ms: int | None = None
+        """Wall clock of the last UpdateMetadata request that was taken; None before the first."""
+
+    def check_broker_epoch(self, broker_epoch: int, *, is_kraft: bool) -> None:
+        """Refuse a request that is meant for an earlier registration of this broker.
+
+        A newer epoch than this broker's is fine: the controller may know of the registration
+        first. Raises KafkaError: STALE_BROKER_EPOCH; UNKNOWN_SERVER_ERROR for a KRaft controller's
+        request with an epoch, as Kafka where no migration goes on.
+        """
+        if broker_epoch == UNKNOWN_BROKER_EPOCH:
+            return
+        if is_kraft:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, "no migration to KRaft goes on at this broker"
+            )
+        ours = self._registration.info.epoch
+        if broker_epoch < ours:
+            self._context.log.info(
+                "a request for broker epoch %d is refused: this broker has epoch %d",
+                broker_epoch,
+                ours,
+            )
+            raise KafkaError(ErrorCode.STALE_BROKER_EPOCH)
+
+    def check_controller_epoch(self, controller_id: int, controller_epoch: int) -> None:
+        """Refuse a request of a controller that was deposed, and remember the epoch of another one.
+
+        Raises KafkaError STALE_CONTROLLER_EPOCH.
+        """
+        if controller_epoch < self.epoch:
+            self._context.log.warning(
+                "a request of controller %d with epoch %d is refused: there was one with epoch %d",
+                controller_id,
+                controller_epoch,
+                self.epoch,
+            )
+            raise KafkaError(ErrorCode.STALE_CONTROLLER_EPOCH)
+        self.epoch = controller_epoch
+
+    async def take_states(self, topics: Collection[SentTopic]) -> None:
+        """Apply a LeaderAndIsr request's states. Raises CoordinationError."""
+        async with self._context.lock:
+            await self._apply(topics)
+
+    async def take_metadata(
+        self,
+        *,
+        controller_id: int,
+        controller_epoch: int,
+        broker_ids: Collection[int],
+        topics: Collection[SentTopic],
+    ) -> None:
+        """Apply an UpdateMetadata request. Raises KafkaError STALE_CONTROLLER_EPOCH,
+        CoordinationError.
+        """
+        image = self._context.updater.image
+        async with self._context.lock:
+            self.check_controller_epoch(controller_id, controller_epoch)
+            if controller_epoch >= image.controller_epoch:
+                image.controller_epoch = controller_epoch
+                image.controller_id = max(controller_id, NO_CONTROLLER)
+            if set(broker_ids) != image.brokers.keys():
+                self._follower.look_at_brokers()
+            self._begin_deletions(topics)
+            await self._apply(
+                [
+                    topic._replace(states=states)
+                    for topic in topics
+                    if (states := _living(topic.states))
+                ]
+            )
+            self.updated_at_ms = self._context.clock.now_ms()
+
+    def _begin_deletions(self, topics: Iterable[SentTopic]) -> None:
+        """Take the topics out of the image whose every partition is being deleted."""
+        updater = self._context.updater
+        for topic in topics:
+            known = updater.image.topics.get(topic.name)
+            if known is None or not _is_same(known.topic_id, topic.topic_id):
+                continue
+            gone = topic.states.keys() - _living(topic.states).keys()
+            if gone >= set(range(len(known.partitions))):
+                updater.begin_deletion(known)
+
+    async def _apply(self, topics: Collection[SentTopic]) -> None:
+        """Apply states of partitions; what the image does not know is read first."""
+        image = self._context.updater.image
+        unknown = [topic.name for topic in topics if not self._is_known(topic)]
+        if unknown:
+            await self._follower.read_topics(unknown)
+        for topic in topics:
+            known = image.topics.get(topic.name)
+            if known is None or not _is_same(known.topic_id, topic.topic_id):
+                continue  # deleted meanwhile, or made again
+            count = len(known.partitions)
+            states = {index: self._with_own(topic.name, index, sent)
+                      for index, sent in topic.states.items() if 0 <= index < count}  # fmt: skip
+            self._context.updater.apply_sent(topic.name, states)
+
+    def _is_known(self, topic: SentTopic) -> bool:
+        known = self._context.updater.image.topics.get(topic.name)
+        return (
+            known is not None
+            and _is_same(known.topic_id, topic.topic_id)
+            and max(topic.states, default=0) < len(known.partitions)
+        )
+
+    def _with_own(self, name: str, index: int, sent: SentState) -> SentState:
+        """Return the state, in which a replica of this broker on a failed disk is offline whether
+        the controller knows it yet or not.
+        """
+        own = self._context.broker_id
+        failed = self._context.updater.failed_replicas.get(name, {}).get(index, ())
+        if sent.offline is None or own not in failed or own in sent.offline:
+            return sent
+        return sent._replace(offline=[*sent.offline, own])
+
+
+def _is_same(known: TopicId, sent: TopicId) -> bool:
+    """Return whether both may be the same topic; zero stands for any."""
+    return known == sent or ZERO_TOPIC_ID in (known, sent)
+
+
+def _living(states: dict[int, SentState]) -> dict[int, SentState]:
+    """Return the states of partitions that are not being deleted."""
+    return {
+        index: sent for index, sent in states.items() if sent.state.leader != LEADER_DURING_DELETE
+    }

@@ -1,0 +1,154 @@
+"""LeaderAndIsr: key 4, versions 0-7. Served on a ZooKeeper only.
+
+Behaviour: Apache Kafka's controller makes this broker leader or follower of partitions. Each
+partition has a result: KAFKA_STORAGE_ERROR (its directory is offline), INCONSISTENT_TOPIC_ID,
+UNKNOWN_TOPIC_OR_PARTITION (this broker has no replica), STALE_CONTROLLER_EPOCH (its leader epoch is
+not newer than the last one), or none.
+Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH), then
+those of each partition in the order above, but the leader epoch before the replicas.
+Versions: 1 new replicas are marked; 2 broker epoch, by topic; 3 replicas of a reassignment; 4
+flexible; 5 topic ids, results by topic id; 6 recovery state (KIP-704); 7 KRaft controllers.
+Differs from Kafka: a state may be known from the tree already; its first request is answered as a
+new one all the same.
+Source: Kafka KafkaApis.handleLeaderAndIsrRequest, ReplicaManager.becomeLeaderOrFollower.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.cluster.codecs import PartitionState
+from minibroker.cluster.requests import SentTopic
+from minibroker.cluster.updates import SentState
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.ids import ZERO_TOPIC_ID, TopicId
+from minibroker.protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.manager import PartitionManager
+
+BY_TOPIC_ID: Final = 5
+"""The first version whose results are grouped by topic id."""
+
+
+class _Wanted(NamedTuple):
+    """One partition of a request."""
+
+    topic: str
+    topic_id: TopicId
+    state: LeaderAndIsrPartitionState
+
+
+async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    """Take the roles; return a result for each partition. Raises CoordinationError."""
+    services = context.services
+    requests, partitions = services.cluster.requests, services.partitions
+    asked = _asked_of(request)
+    try:
+        requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
+        requests.check_controller_epoch(request.controller_id, request.controller_epoch)
+    except KafkaError as error:
+        return error_response(request, context.version, error.code, error.detail)
+    broker_id = services.config.broker_id
+    errors = [_error_of(partitions, broker_id, item) for item in asked]
+    taken = [item for item, error in zip(asked, errors, strict=True) if not error]
+    await requests.take_states(_topics_of(taken))
+    results = [
+        error or _result_of(partitions, item) for item, error in zip(asked, errors, strict=True)
+    ]
+    return _response(context.version, ErrorCode.NONE, asked, results)
+
+
+def error_response(
+    request: LeaderAndIsrRequest, version: int, code: ErrorCode, _detail: str | None
+) -> LeaderAndIsrResponse:
+    """Return the code at the top and for every partition, as Kafka."""
+    asked = _asked_of(request)
+    return _response(version, code, asked, [code] * len(asked))
+
+
+def _asked_of(request: LeaderAndIsrRequest) -> list[_Wanted]:
+    """Return the partitions in their order, whatever the version."""
+    asked = [
+        _Wanted(topic.topic_name, TopicId(topic.topic_id), state)
+        for topic in request.topic_states
+        for state in topic.partition_states
+    ]
+    return asked + [
+        _Wanted(state.topic_name, TopicId(ZERO_TOPIC_ID), state)
+        for state in request.ungrouped_partition_states
+    ]
+
+
+def _error_of(partitions: PartitionManager, broker_id: int, item: _Wanted) -> ErrorCode:
+    """Return why the state of one partition is not taken, or NONE."""
+    state = item.state
+    partition = partitions.replica(item.topic, state.partition_index)
+    if partition is not None:
+        if partition.is_lost:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if ZERO_TOPIC_ID not in (item.topic_id, partition.topic_id) and (
+            partition.topic_id != item.topic_id
+        ):
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        is_known = state.leader_epoch <= partition.requested_epoch
+        if is_known or state.leader_epoch < partition.leader_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+    if broker_id not in state.replicas:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE
+
+
+def _result_of(partitions: PartitionManager, item: _Wanted) -> ErrorCode:
+    """Return whether the partition has a log now, and note that its leader epoch was requested."""
+    partition = partitions.replica(item.topic, item.state.partition_index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # deleted meanwhile
+    if not partition.has_log:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    partition.requested_epoch = item.state.leader_epoch
+    partitions.resume(partition)
+    return ErrorCode.NONE
+
+
+def _topics_of(asked: list[_Wanted]) -> list[SentTopic]:
+    topics: dict[str, SentTopic] = {}
+    for item in asked:
+        topic = topics.setdefault(item.topic, SentTopic(item.topic, item.topic_id, {}))
+        state = item.state
+        topic.states[state.partition_index] = SentState(
+            PartitionState(state.leader, state.leader_epoch, state.isr, state.controller_epoch),
+            state.partition_epoch,
+            state.replicas,
+            state.adding_replicas,
+            state.removing_replicas,
+        )
+    return list(topics.values())
+
+
+def _response(
+    version: int, code: ErrorCode, asked: list[_Wanted], results: list[ErrorCode]
+) -> LeaderAndIsrResponse:
+    response = LeaderAndIsrResponse(error_code=int(code))
+    by_id: dict[bytes, LeaderAndIsrTopicError] = {}
+    for item, result in zip(asked, results, strict=True):
+        error = LeaderAndIsrPartitionError(
+            partition_index=item.state.partition_index, error_code=int(result)
+        )
+        if version < BY_TOPIC_ID:
+            error.topic_name = item.topic
+            response.partition_errors.append(error)
+            continue
+        if item.topic_id not in by_id:
+            by_id[item.topic_id] = LeaderAndIsrTopicError(topic_id=item.topic_id)
+            response.topics.append(by_id[item.topic_id])
+        by_id[item.topic_id].partition_errors.append(error)
+    return response

@@ -1,0 +1,70 @@
+"""UpdateMetadata: key 6, versions 0-8. Served on a ZooKeeper only.
+
+Behaviour: Apache Kafka's controller tells of brokers and partitions; a request names only what
+changed. A partition whose leader is -2 is being deleted: clients hear UNKNOWN_TOPIC_OR_PARTITION
+once the request has named all partitions of its topic, and the logs go.
+Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH).
+Versions: 1 several endpoints; 2 rack; 3 listener names; 4 offline replicas; 5 broker epoch, by
+topic; 6 flexible; 7 topic ids; 8 KRaft controllers (KIP-866).
+Differs from Kafka: the tree's watches feed the image too, so a request may bring nothing new. The
+registered brokers come from the tree alone (`cluster/requests.py`).
+Source: Kafka KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache.updateMetadata.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.cluster.codecs import PartitionState
+from minibroker.cluster.requests import SentTopic
+from minibroker.cluster.updates import SentState
+from minibroker.ids import ZERO_TOPIC_ID, TopicId
+from minibroker.protocol.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+
+async def handle(context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+    """Take the metadata. Raises KafkaError, CoordinationError."""
+    requests = context.services.cluster.requests
+    requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
+    await requests.take_metadata(
+        controller_id=request.controller_id,
+        controller_epoch=request.controller_epoch,
+        broker_ids=[broker.id for broker in request.live_brokers],
+        topics=_topics_of(request),
+    )
+    return UpdateMetadataResponse()
+
+
+def _topics_of(request: UpdateMetadataRequest) -> list[SentTopic]:
+    """Return the states, grouped by topic whatever the version."""
+    topics = [
+        SentTopic(
+            topic.topic_name,
+            TopicId(topic.topic_id),
+            {state.partition_index: _sent(state) for state in topic.partition_states},
+        )
+        for topic in request.topic_states
+    ]
+    ungrouped: dict[str, SentTopic] = {}
+    for state in request.ungrouped_partition_states:
+        topic = ungrouped.setdefault(
+            state.topic_name, SentTopic(state.topic_name, TopicId(ZERO_TOPIC_ID), {})
+        )
+        topic.states[state.partition_index] = _sent(state)
+    return topics + list(ungrouped.values())
+
+
+def _sent(state: UpdateMetadataPartitionState) -> SentState:
+    return SentState(
+        PartitionState(state.leader, state.leader_epoch, state.isr, state.controller_epoch),
+        state.zk_version,
+        state.replicas,
+        offline=state.offline_replicas,
+    )
