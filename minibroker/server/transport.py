@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.handlers.context import RequestContext
 from minibroker.server.connection import Connection, ConnectionState, Event
+from minibroker.server.outgoing import TURN_BYTES, Outgoing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minibroker.config.broker import Listener
     from minibroker.server.answers import Run, Waiting
     from minibroker.server.connections import Connections
     from minibroker.timers import Timer
+
+    Buffer = bytes | bytearray | memoryview
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +41,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         "_connections",
         "_context",
         "_dispatcher",
+        "_is_paused",
+        "_outgoing",
         "_task",
         "_throttle",
         "_transport",
@@ -66,6 +73,10 @@ class ClientTransport(asyncio.BufferedProtocol):
         """The future that it waits for, once there is a place for it."""
         self._throttle: Timer | None = None
         """Ends the state THROTTLED."""
+        self._outgoing: Outgoing | None = None
+        """What a large answer has left to write. Nothing is handled meanwhile."""
+        self._is_paused = False
+        """True while the transport holds so much that it takes no more."""
         self._unsent_bytes = 0
         """Answers that the peer had not taken when it was last looked (`is_taking`)."""
         self.last_active_s = 0.0
@@ -90,6 +101,7 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection.apply(Event.CLOSE)
+        self._outgoing = None
         if self._throttle is not None:
             self._throttle.cancel()
         if self._task is None:
@@ -113,13 +125,17 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._go_on()
 
     def pause_writing(self) -> None:
+        self._is_paused = True
         self.connection.peer_takes = False
-        self._unsent_bytes = self._transport.get_write_buffer_size()
+        self._unsent_bytes = self._count_unsent()
 
     def resume_writing(self) -> None:
-        self.connection.peer_takes = True
+        self._is_paused = False
         self.last_active_s = self._connections.loop.time()
-        self._go_on()
+        if self._outgoing is None:
+            self._take_again()
+        else:
+            self._write_turn()
 
     # Requests.
 
@@ -173,11 +189,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         if run.answers:
             parts = self._dispatcher.finish(connection, self._context, run)
             if parts and not self._transport.is_closing():
-                buffers = connection.send(parts)
-                if len(buffers) == 1:
-                    self._transport.write(buffers[0])
-                else:
-                    self._transport.writelines(buffers)
+                self._write(connection.send(parts))
             self._dispatcher.sent(run)
         if connection.state is ConnectionState.CLOSED:
             return
@@ -187,6 +199,45 @@ class ClientTransport(asyncio.BufferedProtocol):
             connection.apply(Event.WAIT)
             run.waiting.waits_since_ns = perf_counter_ns()
             self._start_waiting(run.waiting)
+
+    # Bytes to the socket.
+
+    def _write(self, buffers: Sequence[Buffer]) -> None:
+        """Write answers, large ones in turns; nothing is handled before the last of these."""
+        if self._outgoing is not None:
+            self._outgoing.add(buffers)
+        elif sum(map(len, buffers)) > TURN_BYTES:
+            self._outgoing = Outgoing()
+            self._outgoing.add(buffers)
+            self.connection.peer_takes = False
+            self._write_turn()
+        elif len(buffers) == 1:
+            self._transport.write(buffers[0])
+        else:
+            self._transport.writelines(buffers)
+
+    def _write_turn(self) -> None:
+        """Write what one turn of the loop may write, unless the transport is full or lost."""
+        outgoing = self._outgoing
+        if outgoing is None or self._is_paused:
+            return
+        self._transport.writelines(outgoing.take())
+        if outgoing.size_bytes:
+            self._connections.loop.call_soon(self._write_turn)
+            return
+        self._outgoing = None
+        if not self._is_paused:
+            self._take_again()
+
+    def _take_again(self) -> None:
+        """Handle requests again: the peer takes answers."""
+        self.connection.peer_takes = True
+        self._go_on()
+
+    def _count_unsent(self) -> int:
+        """Return how many bytes of answers are written and not taken, or not written yet."""
+        waiting = 0 if self._outgoing is None else self._outgoing.size_bytes
+        return self._transport.get_write_buffer_size() + waiting
 
     # A client over a quota.
 
@@ -260,7 +311,7 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     def is_taking(self) -> bool:
         """Return whether the peer took bytes since the last call; as in Kafka that is activity."""
-        unsent_bytes = self._transport.get_write_buffer_size()
+        unsent_bytes = self._count_unsent()
         before, self._unsent_bytes = self._unsent_bytes, unsent_bytes
         return unsent_bytes != before
 
@@ -273,6 +324,7 @@ class ClientTransport(asyncio.BufferedProtocol):
     def abort(self) -> None:
         """Close at once, whatever is in hand and whatever the peer has not taken."""
         self.connection.apply(Event.CLOSE)
+        self._outgoing = None
         if self._task is not None:
             self._task.cancel()
         self._transport.abort()
@@ -280,6 +332,9 @@ class ClientTransport(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Close after what is written has been sent."""
         self.connection.apply(Event.CLOSE)
+        outgoing, self._outgoing = self._outgoing, None
+        if outgoing is not None:
+            self._transport.writelines(outgoing.take(outgoing.size_bytes))
         self._transport.close()
 
     def _close_with(self, reason: str) -> None:

@@ -144,7 +144,7 @@ async def test_an_idle_peer_that_takes_nothing_loses_its_place(serve: Serve) -> 
     await client.call(produce_values("t", bytes(900_000)), 9)
     (connection,) = running.server.connections
     client.reader._transport.pause_reading()  # type: ignore[attr-defined]
-    while connection.connection.peer_takes:
+    while not connection._is_paused:
         client.send(fetch_from("t"), 11)
         await asyncio.sleep(0)
     await eventually(lambda: not connection.is_taking())  # what the kernel took is gone
@@ -161,16 +161,16 @@ async def test_a_slow_reader_that_takes_its_answers_is_not_idle(serve: Serve) ->
         await client.call(produce_values("t", bytes(900_000)), 9)
         (connection,) = running.server.connections
         client.reader._transport.pause_reading()  # type: ignore[attr-defined]
-        while connection.connection.peer_takes:
+        while not connection._is_paused:
             client.send(fetch_from("t"), 11)
             await asyncio.sleep(0)
         await eventually(lambda: not connection.is_taking())
-        unsent = connection._transport.get_write_buffer_size()
+        unsent = connection._count_unsent()
         client.reader._transport.resume_reading()  # type: ignore[attr-defined]
         for _ in range(2):
             await client.receive_frame()
         client.reader._transport.pause_reading()  # type: ignore[attr-defined]
-        await eventually(lambda: connection._transport.get_write_buffer_size() < unsent)
+        await eventually(lambda: connection._count_unsent() < unsent)
         connection.last_active_s -= 601
         running.server.connections._close_idle()
         assert list(running.server.connections) == [connection]

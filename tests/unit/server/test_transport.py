@@ -27,6 +27,7 @@ from minibroker.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from minibroker.server import outgoing as outgoing_module
 from minibroker.server import transport as transport_module
 from minibroker.server.request_memory import BUFFER_BYTES
 from minibroker.storage.partition_log import PartitionLog
@@ -266,13 +267,66 @@ async def test_a_peer_that_does_not_read_is_not_read_either(serve: Serve) -> Non
             sent += 1
             await asyncio.sleep(0)
             assert sent < 2000
-        assert not connection.connection.peer_takes
+        assert connection._is_paused
         assert connection.connection.received.size_bytes <= 2 * BUFFER_BYTES
         waiting = connection._transport.get_write_buffer_size()
         assert waiting <= transport_module.WRITE_HIGH_WATER_BYTES + 600_000
         client.reader._transport.resume_reading()  # type: ignore[attr-defined]
         for _ in range(sent):
             assert len(await client.receive_frame()) > 500_000
+
+
+async def test_a_large_answer_leaves_in_turns_and_others_are_served_between(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outgoing_module.Outgoing, "take", note_turns(turns := []))
+    running = await serve(**{"message.max.bytes": "8000000"})
+    await running.create_topic("t")
+    async with await running.connect() as client, await running.connect() as neighbour:
+        await client.call(produce_values("t", bytes(4_000_000)), 9)
+        client.send(fetch_from("t"), 11)
+        client.send(VERSIONS, 0)
+        await eventually(lambda: turns)
+        await neighbour.call(MetadataRequest(topics=[]), 9)
+        read = await client.receive()
+        assert len(read.responses[0].partitions[0].records) > 4_000_000
+        assert (await client.receive()).error_code == 0
+    assert len(turns) >= 16
+    assert max(turns) <= outgoing_module.TURN_BYTES
+
+
+def note_turns(turns: list[int]) -> Callable[..., list[Any]]:
+    """Return `Outgoing.take` that notes how many bytes it gives."""
+    take = outgoing_module.Outgoing.take
+
+    def noted(self: outgoing_module.Outgoing, *bytes_max: int) -> list[Any]:
+        taken = take(self, *bytes_max)
+        turns.append(sum(map(len, taken)))
+        return taken
+
+    return noted
+
+
+async def test_an_answer_in_turns_is_whole_though_the_broker_stops(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await serve(**{"message.max.bytes": "8000000"})
+    await running.create_topic("t")
+    async with await running.connect() as client:
+        await client.call(produce_values("t", bytes(4_000_000)), 9)
+        connection = only_connection(running)
+        take = outgoing_module.Outgoing.take
+
+        def stopped_after(self: outgoing_module.Outgoing, *bytes_max: int) -> list[Any]:
+            """Stop the connection before the second turn."""
+            if not bytes_max:
+                asyncio.get_running_loop().call_soon(connection.stop)
+            return take(self, *bytes_max)
+
+        monkeypatch.setattr(outgoing_module.Outgoing, "take", stopped_after)
+        read = await client.call(fetch_from("t"), 11)
+        assert len(read.responses[0].partitions[0].records) > 4_000_000
+        assert await client.is_closed_by_broker()
 
 
 async def test_requests_behind_a_waiting_one_fill_the_buffer_and_no_more(serve: Serve) -> None:

@@ -1,0 +1,53 @@
+"""The rest of a large answer: it leaves in several turns of the loop.
+
+Last station of a request, behind `Connection.send`. One write of a megabyte keeps the loop for
+about a millisecond, and longer where the memory is new to the processor. So `transport.py` writes
+at most `TURN_BYTES` at a time, and other clients are served in between.
+
+Source: Kafka's NetworkSend, which also writes as much as the socket takes and then lets others go
+on (`socket.send.buffer.bytes`). On loopback a socket takes more than that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Buffer = bytes | bytearray | memoryview
+
+TURN_BYTES: Final = 256 * 1024
+
+
+class Outgoing:
+    """Bytes that wait for their turn, in order. Owned by the loop."""
+
+    __slots__ = ("_buffers", "size_bytes")
+
+    def __init__(self) -> None:
+        self._buffers: deque[Buffer] = deque()
+        self.size_bytes = 0
+        """Bytes that wait, in all."""
+
+    def add(self, buffers: Iterable[Buffer]) -> None:
+        """Put these behind the others. They are not copied and must not change."""
+        for buffer in buffers:
+            self._buffers.append(buffer)
+            self.size_bytes += len(buffer)
+
+    def take(self, bytes_max: int = TURN_BYTES) -> list[Buffer]:
+        """Return the next bytes, `bytes_max` at most, and forget them."""
+        taken: list[Buffer] = []
+        room = bytes_max
+        while self._buffers and room:
+            buffer = self._buffers.popleft()
+            if len(buffer) > room:
+                view = memoryview(buffer)
+                self._buffers.appendleft(view[room:])
+                buffer = view[:room]
+            taken.append(buffer)
+            room -= len(buffer)
+        self.size_bytes -= bytes_max - room
+        return taken
