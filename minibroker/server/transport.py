@@ -74,7 +74,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._throttle: Timer | None = None
         """Ends the state THROTTLED."""
         self._outgoing: Outgoing | None = None
-        """What a large answer has left to write. Nothing is handled meanwhile."""
+        """The rest of a large answer. Nothing is handled before it is written."""
         self._is_paused = False
         """True while the transport holds so much that it takes no more."""
         self._unsent_bytes = 0

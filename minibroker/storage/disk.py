@@ -10,7 +10,14 @@ from functools import partial
 from threading import Lock
 from typing import Final, Protocol
 
-from minibroker.storage.cold import ColdError, ColdTask, RunThen, WarmTask
+from minibroker.storage.cold import (
+    ColdError,
+    ColdTask,
+    FileRange,
+    RunThen,
+    WarmedEnds,
+    WarmTask,
+)
 from minibroker.storage.files import REAL_FILES, Files
 from minibroker.storage.handles import HANDLES_MAX, HANDLES_SHARE, Handles
 from minibroker.storage.partition_metadata import MetadataWriter
@@ -57,6 +64,7 @@ class Disk:
         "_after",
         "_directories",
         "_settings",
+        "_warmed",
         "_worker_of",
         "epochs_lock",
         "files",
@@ -98,10 +106,12 @@ class Disk:
             limit = min(handles_max, files.open_files_max() // HANDLES_SHARE)
             self.handles = Handles(files, limit)
             self.windows = Windows(files, run_later, mapped_bytes_max)
+            self._warmed = WarmedEnds()
         else:
             self._settings = shares._settings  # noqa: SLF001  (its own class)
             self.handles = shares.handles
             self.windows = shares.windows
+            self._warmed = shares._warmed  # noqa: SLF001  (its own class)
         self.metadata = MetadataWriter(files)
         """Used by tasks of `run_later` only."""
         self.names_lock = Lock()
@@ -151,15 +161,18 @@ class Disk:
             found = self.files.pread_resident(self.handles.get(path), size, position)
             if found is not None:
                 return found
-        raise self._cold_range(path, position, size)
+        raise self._cold_range(FileRange(path, position, size))
 
     def slice(self, path: str, position: int, size: int, file_size: int) -> memoryview:
         """`size` bytes of a file, mapped; they exist. Raises OSError, ColdError."""
-        if self._settings.is_resident_only and not (
-            self.handles.is_open(path)
-            and self.files.is_resident(self.handles.get(path), size, position)
-        ):
-            raise self._cold_range(path, position, size)
+        if self._settings.is_resident_only:
+            wanted = FileRange(path, position, size)
+            if (
+                not self.handles.is_open(path)
+                or self._warmed.is_crossed(wanted)
+                or not self.files.is_resident(self.handles.get(path), size, position)
+            ):
+                raise self._cold_range(wanted)
         return self.windows.slice(path, self.handles.get(path), position, size, file_size)
 
     @property
@@ -171,9 +184,9 @@ class Disk:
         """Return the error that says that `what` is not in memory; `task` brings it there."""
         return ColdError(f"{what}: not in memory", task, self.run_then)
 
-    def _cold_range(self, path: str, position: int, size: int) -> ColdError:
-        task = WarmTask(self.files, self.handles, path, position, size)
-        return self.cold(f"{size} bytes at {position} of {path}", task)
+    def _cold_range(self, wanted: FileRange) -> ColdError:
+        task = WarmTask(self.files, self.handles, self._warmed, wanted)
+        return self.cold(f"{wanted.size} bytes at {wanted.position} of {wanted.path}", task)
 
     # --- workers ----------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.storage.cold import ColdError, WarmTask
+from minibroker.storage import cold
+from minibroker.storage.cold import ColdError, FileRange, WarmedEnds, WarmTask
 from minibroker.storage.disk import Disk
 from minibroker.storage.files import PROBE_BYTES, REAL_FILES
 from tests.support.cold_files import ColdFiles
@@ -32,7 +33,7 @@ def test_a_file_that_is_not_open_is_cold(path: str) -> None:
         disk.pread(path, 10, 5)
     task = caught.value.task
     assert isinstance(task, WarmTask)
-    assert (task.path, task.position, task.size) == (path, 5, 10)
+    assert task.wanted == (path, 5, 10)
     assert disk.pread(path, 10, 5) == CONTENT[5:15]
     disk.close()
 
@@ -86,7 +87,7 @@ def test_the_system_tells_or_waits_but_gives_nothing_else(path: str) -> None:
 def test_a_worker_reads_the_range_and_leaves_the_file_open(path: str) -> None:
     files = CountingFiles()
     disk = Disk(files)
-    task = WarmTask(files, disk.handles, path, 5, 10)
+    task = WarmTask(files, disk.handles, WarmedEnds(), FileRange(path, 5, 10))
     task()
     assert files.read_bytes == len(CONTENT) - 5  # more than was asked for, up to the file's end
     task.apply()
@@ -98,7 +99,7 @@ def test_a_worker_reads_the_range_and_leaves_the_file_open(path: str) -> None:
 def test_a_file_that_left_service_meanwhile_is_not_kept_open(path: str) -> None:
     """Its name may be another file's by now."""
     disk = Disk()
-    task = WarmTask(disk.files, disk.handles, path, 0, 10)
+    task = WarmTask(disk.files, disk.handles, WarmedEnds(), FileRange(path, 0, 10))
     task()
     disk.handles.forget(path)
     task.apply()
@@ -107,7 +108,54 @@ def test_a_file_that_left_service_meanwhile_is_not_kept_open(path: str) -> None:
 
 def test_a_file_that_cannot_be_read_is_left_to_its_reader(tmp_path: Path) -> None:
     disk = Disk()
-    task = WarmTask(disk.files, disk.handles, str(tmp_path / "absent"), 0, 10)
+    task = WarmTask(
+        disk.files, disk.handles, WarmedEnds(), FileRange(str(tmp_path / "absent"), 0, 10)
+    )
     task()
     task.apply()
     assert len(disk.handles) == 0
+
+
+def test_a_reader_goes_to_the_worker_again_where_the_worker_stopped(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cold, "WARM_BYTES_MIN", 1000)
+    disk = Disk()
+    with disk.resident_only():
+        with pytest.raises(ColdError) as caught:
+            disk.slice(path, 0, 400, len(CONTENT))
+        caught.value.load(lambda: None)
+        for position in (0, 400, 600):
+            disk.slice(path, position, 400, len(CONTENT))
+        disk.slice(path, 5000, 400, len(CONTENT))  # in memory, and no worker stopped there
+        with pytest.raises(ColdError) as caught:
+            disk.slice(path, 800, 400, len(CONTENT))
+        caught.value.load(lambda: None)
+        assert bytes(disk.slice(path, 800, 400, len(CONTENT))) == CONTENT[800:1200]
+    disk.close()
+
+
+def test_a_reader_at_the_end_of_a_file_is_not_sent_to_the_worker(path: str) -> None:
+    disk = Disk()
+    with disk.resident_only():
+        with pytest.raises(ColdError) as caught:
+            disk.slice(path, 0, len(CONTENT), len(CONTENT))
+        caught.value.load(lambda: None)
+        with open(path, "ab") as file:  # noqa: PTH123
+            file.write(b"more")
+        found = disk.slice(path, len(CONTENT) - 4, 8, len(CONTENT) + 4)
+        assert bytes(found) == CONTENT[-4:] + b"more"
+    disk.close()
+
+
+def test_the_ends_of_a_bounded_number_of_files_are_remembered() -> None:
+    ends = WarmedEnds()
+    for number in range(cold.WARMED_FILES_MAX + 1):
+        ends.note(str(number), 10)
+    assert not ends.is_crossed(FileRange("0", 0, 100))
+    assert ends.is_crossed(FileRange("1", 0, 100))
+    assert ends.is_crossed(FileRange("1", 10, 1))
+    assert not ends.is_crossed(FileRange("1", 0, 10))
+    assert not ends.is_crossed(FileRange("1", 11, 10))
+    ends.note("1", None)
+    assert not ends.is_crossed(FileRange("1", 0, 100))
