@@ -3,8 +3,8 @@
     start: lock the log directories → bind the listeners → join the cluster (its id is compared with
            the directories', the logs are loaded, then this broker registers) → create `--topic`s →
            accept clients → say so
-    stop:  accept no client → answer the requests in hand → leave the cluster → flush the logs,
-           write the checkpoints and the clean-shutdown markers
+    stop:  let other brokers lead → accept no client → answer the requests in hand → leave the
+           cluster → flush the logs, write the checkpoints and the clean-shutdown markers
 
 The only module that knows all the others. One `Broker` is one Kafka node; several may live in one
 process.
@@ -232,6 +232,10 @@ class Broker:
         """Return the parts that handlers may use."""
         release = self.config.advertised_kafka_version
         with_zookeeper = self.config.zookeeper_connect is not None
+        kind = {
+            "with_zookeeper": with_zookeeper,
+            "has_peers": with_zookeeper or self._tree is not None,
+        }
         return Services(
             clock=self.clock,
             cluster=self.cluster,
@@ -253,8 +257,8 @@ class Broker:
             resolver=Resolver(),
             timers=self.timers,
             coordinators=self.coordinators,
-            supported_apis=supported_versions(release, with_zookeeper=with_zookeeper),
-            advertised_apis=advertised_versions(release, with_zookeeper=with_zookeeper),
+            supported_apis=supported_versions(release, **kind),
+            advertised_apis=advertised_versions(release, **kind),
         )
 
     # Start.
@@ -406,8 +410,18 @@ class Broker:
 
     # Stop.
 
-    async def stop(self) -> None:
-        """Stop cleanly; everything acknowledged is on the disk when this returns."""
+    async def stop(self, *, hands_over: bool = True) -> None:
+        """Stop cleanly; everything acknowledged is on the disk when this returns.
+
+        `hands_over`: whether other brokers lead before this one stops, if the settings say so too.
+        """
+        may_hand_over = hands_over and not self.failure.done()
+        if may_hand_over and self.config.controlled_shutdown_enable:
+            from minibroker.replication.controlled_shutdown import (  # noqa: PLC0415  at a stop only
+                ControlledShutdown,
+            )
+
+            await ControlledShutdown(self.cluster, self.config).run()
         await self.replication.close()
         # No request comes between these and the server's stop. It would wait for followers that may
         # be gone.

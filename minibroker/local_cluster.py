@@ -48,7 +48,7 @@ class Member(Protocol):
 
     async def start(self, topics: Sequence[TopicToCreate] = ()) -> None: ...
 
-    async def stop(self) -> None: ...
+    async def stop(self, *, hands_over: bool = True) -> None: ...
 
 
 class LocalCluster:
@@ -102,7 +102,7 @@ class LocalCluster:
         They stop side by side: each ends its fetches before the others close their connections.
         """
         self.tree.end_watches()
-        stopping = (member.stop() for member in self.members)
+        stopping = (member.stop(hands_over=False) for member in self.members)
         outcomes = await asyncio.gather(*stopping, return_exceptions=True)
         await self.tree.close()
         for error in outcomes:

@@ -26,23 +26,26 @@ from minibroker.cluster.follow import TreeFollower
 from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage
 from minibroker.cluster.leader_balance import LeaderBalancer
 from minibroker.cluster.partition_states import PartitionStates
-from minibroker.cluster.producer_ids import ProducerIds
+from minibroker.cluster.producer_ids import ProducerIds, take_block
 from minibroker.cluster.registration import Registration, create_parents, get_cluster_id
 from minibroker.cluster.requests import ControllerRequests
 from minibroker.cluster.topics import Topics
 from minibroker.cluster.tree import TreeError
 from minibroker.cluster.updates import ImageUpdater
-from minibroker.errors import CoordinationError
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from minibroker.clock import Clock
+    from minibroker.cluster.codecs import ProducerIdBlock
     from minibroker.cluster.configs import Edit
     from minibroker.cluster.controller import AllowsUnclean, DeleteLogs
     from minibroker.cluster.features import FeatureUpdate
-    from minibroker.cluster.image import TopicImage
+    from minibroker.cluster.image import PartitionImage, TopicImage
     from minibroker.cluster.internal_topics import NewTopic
+    from minibroker.cluster.isr_changes import IsrChange
     from minibroker.cluster.leader_balance import BalanceRule
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
@@ -129,7 +132,7 @@ class Cluster:
         self._balancer: LeaderBalancer | None = None
         if balance is not None and timers is not None:
             self._balancer = LeaderBalancer(
-                context, self._election, self._states, timers=timers, rule=balance
+                context, self._election, self._controller, timers=timers, rule=balance
             )
         self._configs = Configs(context)
         self._topics = Topics(context, self._election, self._controller, self._states)
@@ -390,6 +393,38 @@ class Cluster:
             if self._election.is_controller:
                 await self._controller.settle(None if topic is None else [topic])
 
+    async def shut_down_broker(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
+        """Do `Controller.shut_down`. Raises KafkaError as it does, CoordinationError."""
+        async with self._context.lock:
+            if not self._election.is_controller:
+                raise KafkaError(
+                    ErrorCode.NOT_CONTROLLER,
+                    "Controller moved to another broker. Aborting controlled shutdown",
+                )
+            return await self._controller.shut_down(broker_id, broker_epoch)
+
+    async def alter_isrs(
+        self,
+        broker_id: int,
+        changes: Mapping[TopicPartition, IsrChange],
+        *,
+        ineligible: ErrorCode = ErrorCode.INELIGIBLE_REPLICA,
+    ) -> dict[TopicPartition, PartitionImage | ErrorCode]:
+        """Write the ISRs that leaders ask the controller for; return the state of each partition,
+        or why it is refused.
+
+        `broker_id`: of the leader. `ineligible`: the code for a replica whose broker is gone.
+        Raises CoordinationError, KafkaError(NOT_CONTROLLER).
+        """
+        from minibroker.cluster.isr_changes import IsrChanges  # noqa: PLC0415  of Kafka's brokers
+
+        async with self._context.lock:
+            self._election.guard()
+            changer = IsrChanges(
+                self._context, self._states, self._election, leaving=self._controller.leaving
+            )
+            return await changer.write(broker_id, changes, ineligible)
+
     @property
     def reassignments(self) -> Reassignments:
         """Return what moves partitions to other brokers; for the controller."""
@@ -477,6 +512,13 @@ class Cluster:
         return await get_offset(self._tree, group_id, topic, partition)
 
     # Producer ids
+
+    async def take_producer_ids(self, broker_id: int) -> ProducerIdBlock:
+        """Take a block of producer ids for another broker; for the controller.
+
+        Raises CoordinationError, and KafkaError where there are no ids left.
+        """
+        return await take_block(self._tree, broker_id)
 
     def next_producer_id(self) -> int | Awaitable[int]:
         """Return a producer id that no broker ever gave out: at once, or an awaitable of it.

@@ -23,20 +23,21 @@ from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.cluster.tree import Delete, NoNode, NotEmpty, Set
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError, StorageError
-from minibroker.ids import ZERO_TOPIC_ID, TopicId, topic_id_to_text
+from minibroker.ids import ZERO_TOPIC_ID, TopicId, TopicPartition, topic_id_to_text
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import (
         Awaitable,
         Callable,
+        Collection,
         Iterable,
     )
 
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.election import Election
     from minibroker.cluster.image import PartitionImage
-    from minibroker.cluster.partition_states import PartitionStates
+    from minibroker.cluster.partition_states import PartitionStates, Rule
 
     DeleteLogs = Callable[[TopicImage], Awaitable[None]]
     """Takes away this broker's logs of a topic, durably. Raises StorageError."""
@@ -47,6 +48,8 @@ DELETED_AT_ONCE: Final = 25
 """Nodes of a topic that go in one transaction: 25 times ~20 µs of the loop in the embedded home."""
 DELETION_ATTEMPTS_MAX: Final = 10
 """The most times that a deletion reads the topic's nodes, because another process changed them."""
+UNKNOWN_EPOCH: Final = -1
+"""Broker epoch of a request by which the broker's registration is not checked."""
 _NOT_NEEDED: Final = "Leader election not needed for topic partition."
 
 
@@ -64,31 +67,65 @@ def new_topic_id() -> TopicId:
 
 
 def next_state(
-    partition: PartitionImage, controller_epoch: int, *, allows_unclean: bool = False
+    partition: PartitionImage,
+    controller_epoch: int,
+    *,
+    allows_unclean: bool = False,
+    leaving: Collection[int] = (),
 ) -> PartitionState | None:
     """Return the state this partition must get with the replicas that are online; None: as it is.
 
     A new partition has all of them in sync. Later a replica that goes leaves the ISR, unless it is
     the last one in it: then there is no leader, and the ISR stays so that it may lead again. With
-    `allows_unclean` a replica that is not in sync leads instead.
+    `allows_unclean` a replica that is not in sync leads instead. Brokers of `leaving` are online,
+    but are not elected.
     """
     online = partition.online
+    eligible = _eligible(partition, leaving)
     if partition.partition_epoch < 0:
-        return PartitionState(online[0], 0, online, controller_epoch) if online else None
+        return PartitionState(eligible[0], 0, eligible, controller_epoch) if eligible else None
     leader, isr = partition.leader, partition.isr
-    online_isr = [broker_id for broker_id in isr if broker_id in online]
-    if not online_isr:
-        if allows_unclean and online:
-            return unclean_state(partition, controller_epoch)
-        if leader == NO_LEADER:
-            return None
-        # The last of the ISR stays in it, so that it may lead again.
-        return changed_state(partition, NO_LEADER, isr[-1:], controller_epoch)
-    if leader not in online_isr:
-        leader = next(broker_id for broker_id in partition.replicas if broker_id in online_isr)
-    elif len(online_isr) == len(isr):
+    # The last of the ISR stays in it, so that it may lead again.
+    online_isr = [broker_id for broker_id in isr if broker_id in online] or isr[-1:]
+    if leader not in online or leader not in online_isr:
+        if allows_unclean and eligible:
+            return unclean_state(partition, controller_epoch, leaving)
+        leader = next((broker_id for broker_id in eligible if broker_id in isr), NO_LEADER)
+    if leader == partition.leader and len(online_isr) == len(isr):
         return None
     return changed_state(partition, leader, online_isr, controller_epoch)
+
+
+def _eligible(partition: PartitionImage, leaving: Collection[int]) -> list[int]:
+    """Return the replicas that may be elected: online, and their brokers do not stop.
+
+    Source: Kafka's ControllerContext.isReplicaOnline without brokers that shut down.
+    """
+    return [broker_id for broker_id in partition.online if broker_id not in leaving]
+
+
+def shutdown_state(
+    partition: PartitionImage, broker_id: int, controller_epoch: int, leaving: Collection[int]
+) -> PartitionState | None:
+    """Return the state that a partition gets because a broker of it stops soon; None: as it is.
+
+    `leaving` has that broker too. It leaves the ISR, and another replica in sync leads. Where there
+    is no other the state stays. The only replica of a partition stays what it is.
+    """
+    if len(partition.replicas) == 1 or partition.partition_epoch < 0:
+        return None
+    leader, isr = partition.leader, partition.isr
+    if leader == broker_id:
+        eligible = _eligible(partition, leaving)
+        leader = next((other for other in eligible if other in isr), NO_LEADER)
+        if leader == NO_LEADER:
+            return None
+        isr = [other for other in isr if other not in leaving]
+    elif broker_id in isr and len(isr) > 1:
+        isr = [other for other in isr if other != broker_id]
+    else:
+        return None
+    return changed_state(partition, leader, isr, controller_epoch)
 
 
 def changed_state(
@@ -99,14 +136,16 @@ def changed_state(
     return PartitionState(leader, partition.leader_epoch + 1, isr, controller_epoch, recovery)
 
 
-def preferred_state(partition: PartitionImage, controller_epoch: int) -> PartitionState:
+def preferred_state(
+    partition: PartitionImage, controller_epoch: int, leaving: Collection[int] = ()
+) -> PartitionState:
     """Return the state with the first replica as leader. Raises KafkaError: not needed, or not in
     sync.
     """
     preferred = partition.replicas[0]
     if partition.leader == preferred:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
-    if not may_lead(partition, preferred):
+    if not may_lead(partition, preferred, leaving):
         raise KafkaError(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"the preferred leader, broker {preferred}, is not alive or not in sync",
@@ -114,31 +153,33 @@ def preferred_state(partition: PartitionImage, controller_epoch: int) -> Partiti
     return changed_state(partition, preferred, partition.isr, controller_epoch)
 
 
-def may_lead(partition: PartitionImage, broker_id: int) -> bool:
-    """Return whether a replica is online and in sync."""
-    return broker_id in partition.online and broker_id in partition.isr
+def may_lead(partition: PartitionImage, broker_id: int, leaving: Collection[int]) -> bool:
+    """Return whether a replica may be elected, and is in sync."""
+    return broker_id in _eligible(partition, leaving) and broker_id in partition.isr
 
 
-def unclean_state(partition: PartitionImage, controller_epoch: int) -> PartitionState:
+def unclean_state(
+    partition: PartitionImage, controller_epoch: int, leaving: Collection[int] = ()
+) -> PartitionState:
     """Return the state with any online replica as leader, one that is in sync if there is one.
 
     Otherwise it is the first one, and it is recovering: records that only others have are lost.
     Raises KafkaError when there is a leader, or no replica is online.
     """
-    online = partition.online
-    if partition.leader in online:
+    eligible = _eligible(partition, leaving)
+    if partition.leader in partition.online:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
-    if not online:
+    if not eligible:
         raise KafkaError(
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
             f"none of the replicas {partition.replicas} is alive",
         )
-    for broker_id in online:
+    for broker_id in eligible:
         if broker_id in partition.isr:
-            isr = [other for other in partition.isr if other in online]
+            isr = [other for other in partition.isr if other in partition.online]
             return changed_state(partition, broker_id, isr, controller_epoch)
     epoch = partition.leader_epoch + 1
-    return PartitionState(online[0], epoch, online[:1], controller_epoch, RECOVERING)
+    return PartitionState(eligible[0], epoch, eligible[:1], controller_epoch, RECOVERING)
 
 
 class Controller:
@@ -163,6 +204,20 @@ class Controller:
         self._delete_logs = delete_logs or _have_no_logs
         self._deletes_topics = deletes_topics
         self._allows_unclean = allows_unclean or _never
+        # Changed under the cluster's lock, and when this broker is elected or deposed.
+        self._leaving: dict[int, int] = {}
+        """Broker that shuts down → epoch of the registration that it will end."""
+        election.listeners.append(lambda _is_controller: self._leaving.clear())
+
+    @property
+    def leaving(self) -> set[int]:
+        """Return the brokers that shut down; they are still registered."""
+        brokers = self._context.updater.image.brokers
+        return {
+            broker_id
+            for broker_id, epoch in self._leaving.items()
+            if broker_id in brokers and brokers[broker_id].epoch == epoch
+        }
 
     async def settle(self, names: Iterable[str] | None = None) -> None:
         """Give the partitions of these topics (None: all) the state they must have."""
@@ -184,12 +239,14 @@ class Controller:
 
     async def _elect(self, topic: TopicImage) -> bool:
         """Write and apply the states that must change; return whether there was one."""
-        allows_unclean = self._allows_unclean(topic.name)
-        return await self._states.change(
-            topic,
-            lambda partition: next_state(
-                partition, self._election.epoch, allows_unclean=allows_unclean
-            ),
+        return await self._states.change(topic, self.rule_of(topic.name))
+
+    def rule_of(self, name: str) -> Rule:
+        """Return `next_state` with the values of this topic."""
+        allows_unclean = self._allows_unclean(name)
+        leaving = self.leaving
+        return lambda partition: next_state(
+            partition, self._election.epoch, allows_unclean=allows_unclean, leaving=leaving
         )
 
     async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
@@ -203,9 +260,70 @@ class Controller:
         if topic is None or not 0 <= index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         rule = unclean_state if unclean else preferred_state
+        leaving = self.leaving
         await self._states.change(
-            topic, lambda partition: rule(partition, self._election.epoch), [index]
+            topic, lambda partition: rule(partition, self._election.epoch, leaving), [index]
         )
+
+    async def elect_preferred(self, topic: TopicImage, indexes: Iterable[int]) -> bool:
+        """Give these partitions their preferred leader where it may lead; return whether one
+        changed.
+        """
+        leaving = self.leaving
+
+        def rule(partition: PartitionImage) -> PartitionState | None:
+            preferred = partition.replicas[0]
+            if partition.leader == preferred or not may_lead(partition, preferred, leaving):
+                return None
+            return preferred_state(partition, self._election.epoch, leaving)
+
+        return await self._states.change(topic, rule, indexes)
+
+    async def shut_down(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
+        """Prepare for the stop of a broker; return the partitions that it still leads.
+
+        Others lead what it led, and it leaves the ISR of what it follows. Until it is registered
+        anew it is not elected. Raises KafkaError: STALE_BROKER_EPOCH, BROKER_NOT_AVAILABLE,
+        NOT_CONTROLLER; UNKNOWN_SERVER_ERROR for an epoch of a broker that is not registered.
+
+        Source: Kafka KafkaController.doControlledShutdown.
+        """
+        self._election.guard()
+        image = self._context.updater.image
+        broker = image.brokers.get(broker_id)
+        if broker is None:
+            if broker_epoch != UNKNOWN_EPOCH:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            detail = f"Broker id {broker_id} does not exist."
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, detail)
+        if broker_epoch != UNKNOWN_EPOCH and broker_epoch < broker.epoch:
+            raise KafkaError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                "Received controlled shutdown request from an old broker epoch"
+                f" {broker_epoch} for broker {broker_id}. Current broker epoch is {broker.epoch}.",
+            )
+        self._context.log.info("broker %d shuts down", broker_id)
+        self._leaving[broker_id] = broker.epoch
+        leaving = self.leaving
+        turn = TimeSlice()
+        remaining = []
+        for topic in list(image.topics.values()):
+            await self._states.change(
+                topic,
+                lambda partition: shutdown_state(
+                    partition, broker_id, self._election.epoch, leaving
+                ),
+                [n for n, state in enumerate(topic.partitions) if broker_id in state.replicas],
+            )
+            changed = image.topics.get(topic.name)
+            remaining += [
+                TopicPartition(topic.name, index)
+                for index, partition in enumerate(changed.partitions if changed else ())
+                if partition.leader == broker_id and len(partition.replicas) > 1
+            ]
+            if turn.is_over:
+                await turn.pause()
+        return remaining
 
     async def _give_topic_id(self, topic: TopicImage) -> TopicImage:
         """Give an id to a topic that a tool or an old broker made without one; return the topic

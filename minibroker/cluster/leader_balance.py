@@ -13,17 +13,15 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.cluster.controller import may_lead, preferred_state
 from minibroker.cluster.tree import TreeError
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from minibroker.cluster.codecs import PartitionState
     from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.controller import Controller
     from minibroker.cluster.election import Election
-    from minibroker.cluster.image import PartitionImage, TopicImage
-    from minibroker.cluster.partition_states import PartitionStates
+    from minibroker.cluster.image import TopicImage
     from minibroker.timers import Timer, Timers
 
 FIRST_LOOK_MS: Final = 5_000
@@ -75,7 +73,7 @@ class LeaderBalancer:
         self,
         context: ClusterContext,
         election: Election,
-        states: PartitionStates,
+        controller: Controller,
         *,
         timers: Timers,
         rule: BalanceRule,
@@ -83,7 +81,7 @@ class LeaderBalancer:
         # Constant after construction.
         self._context = context
         self._election = election
-        self._states = states
+        self._controller = controller
         self._timers = timers
         self._rule = rule
         self._timer: Timer | None = None
@@ -124,15 +122,8 @@ class LeaderBalancer:
             wanted = topics.get(name)
             if wanted is None or not self._election.is_controller:
                 continue
-            if await self._states.change(wanted, self._state, indexes):
+            if await self._controller.elect_preferred(wanted, indexes):
                 self._context.log.info("preferred replicas lead topic %s again", name)
-
-    def _state(self, partition: PartitionImage) -> PartitionState | None:
-        """Return the state with the preferred replica as leader; None where it must not lead."""
-        preferred = partition.replicas[0]
-        if partition.leader == preferred or not may_lead(partition, preferred):
-            return None
-        return preferred_state(partition, self._election.epoch)
 
     async def close(self) -> None:
         """Look no more."""

@@ -128,7 +128,7 @@ class PartitionStates:
         try:
             await self._context.tree.set(path, encode_state(state), partition_epoch)
         except (BadVersion, NoNode):
-            await self._read_again(topic, [name.partition])
+            await self.read_again(topic, [name.partition])
             return False
         changed = with_states(topic, {name.partition: state})
         self._context.updater.apply_states(changed, [name.partition])
@@ -154,13 +154,13 @@ class PartitionStates:
             try:
                 return await write(topic)
             except (BadVersion, NodeExists, NoNode):
-                topic = await self._read_again(topic, indexes)
+                topic = await self.read_again(topic, indexes)
         raise CoordinationError(
             f"the partition states of topic {topic.name} changed during each of "
             f"{WRITE_ATTEMPTS_MAX} writes: check which other process writes to the metadata tree"
         )
 
-    async def _read_again(self, topic: TopicImage, indexes: Collection[int]) -> TopicImage:
+    async def read_again(self, topic: TopicImage, indexes: Collection[int]) -> TopicImage:
         """Return the topic with these partitions' states as the tree has them; apply it."""
         state_paths = [paths.partition_state(topic.name, index) for index in indexes]
         found = await self._context.tree.get_many(state_paths)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.cluster import paths
 from minibroker.cluster.assignment import assign_replicas
 from minibroker.cluster.codecs import encode_config, encode_large_topic
-from minibroker.cluster.controller import new_topic_id, next_state
+from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.creation_limits import (
     check_added_partitions,
     check_new_partitions,
@@ -245,8 +245,8 @@ class Topics:
         """Return the states that the controller writes together with a small topic."""
         if not self._election.is_controller or len(topic.partitions) > STATES_PER_STEP:
             return {}
-        epoch = self._election.epoch
-        states = [next_state(partition, epoch) for partition in topic.partitions]
+        rule = self._controller.rule_of(topic.name)
+        states = [rule(partition) for partition in topic.partitions]
         return {index: state for index, state in enumerate(states) if state is not None}
 
     async def _write_creation(self, name: str, operations: list[Operation], write: Write) -> None:

@@ -44,6 +44,9 @@ class BrokerValues:
         "cluster_id",
         "connections_max_idle_ms",
         "controlled_shutdown_enable",
+        "controlled_shutdown_max_retries",
+        "controlled_shutdown_retry_backoff_ms",
+        "controller_socket_timeout_ms",
         "default_replication_factor",
         "delete_topic_enable",
         "feature_levels",
@@ -311,6 +314,11 @@ class BrokerValues:
             "leader.imbalance.per.broker.percentage"
         )
         self.controlled_shutdown_enable = self.boolean("controlled.shutdown.enable")
+        self.controlled_shutdown_max_retries = self.integer("controlled.shutdown.max.retries")
+        self.controlled_shutdown_retry_backoff_ms = self.integer(
+            "controlled.shutdown.retry.backoff.ms"
+        )
+        self.controller_socket_timeout_ms = self.integer("controller.socket.timeout.ms")
         self.replica_lag_time_max_ms = self.integer("replica.lag.time.max.ms")
         self.replica_selector_class = self.text("replica.selector.class")
         self.replica_socket_timeout_ms = self.integer("replica.socket.timeout.ms")

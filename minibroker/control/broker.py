@@ -78,9 +78,9 @@ class ControlledBroker:
             raise
         logger.info("control API on http://%s:%d", *self.control_address)
 
-    async def stop(self) -> None:
-        """Stop cleanly. Raises MinibrokerError."""
+    async def stop(self, *, hands_over: bool = True) -> None:
+        """Do `app.Broker.stop`. Raises MinibrokerError."""
         try:
-            await self._node.stop()
+            await self._node.stop(hands_over=hands_over)
         finally:
             await self._server.close()

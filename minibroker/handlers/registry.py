@@ -28,6 +28,7 @@ HANDLERS: Final[dict[int, str]] = {
     4: "leader_and_isr",
     5: "stop_replica",
     6: "update_metadata",
+    7: "controlled_shutdown",
     8: "offset_commit",
     9: "offset_fetch",
     10: "find_coordinator",
@@ -73,12 +74,14 @@ HANDLERS: Final[dict[int, str]] = {
     50: "describe_user_scram_credentials",
     51: "alter_user_scram_credentials",
     55: "describe_quorum",
+    56: "alter_partition",
     57: "update_features",
     60: "describe_cluster",
     61: "describe_producers",
     64: "unregister_broker",
     65: "describe_transactions",
     66: "list_transactions",
+    67: "allocate_producer_ids",
     68: "consumer_group_heartbeat",
     69: "consumer_group_describe",
     74: "list_config_resources",
@@ -141,14 +144,16 @@ NOT_WITH_ZOOKEEPER: Final = frozenset({55})
 """Keys of APIs that exist only where the broker itself keeps the metadata."""
 ONLY_WITH_ZOOKEEPER: Final = frozenset({4, 5, 6})
 """Keys of APIs between the controller of a ZooKeeper cluster and its brokers (`zkBroker`)."""
+BETWEEN_BROKERS: Final = frozenset({7, 56, 67})
+"""Keys of requests to a controller, for brokers that share a tree."""
 
 
 def supported_versions(
-    release: str | None = None, *, with_zookeeper: bool = False
+    release: str | None = None, *, with_zookeeper: bool = False, has_peers: bool = False
 ) -> dict[int, tuple[int, int]]:
     """Return API key → (lowest, highest version) that this broker serves.
     `release` ("2.4") narrows this to the versions that brokers of that Kafka release serve. Raises
-    ConfigError for an unknown release.
+    ConfigError for an unknown release. `has_peers`: whether the tree is shared with other brokers.
     """
     ours = {
         key: (
@@ -157,18 +162,19 @@ def supported_versions(
         )
         for key in HANDLERS
         if key not in (NOT_WITH_ZOOKEEPER if with_zookeeper else ONLY_WITH_ZOOKEEPER)
+        and (has_peers or with_zookeeper or key not in BETWEEN_BROKERS)
     }
     return ours if release is None else _narrowed(ours, "served_by", release)
 
 
 def advertised_versions(
-    release: str | None = None, *, with_zookeeper: bool = False
+    release: str | None = None, *, with_zookeeper: bool = False, has_peers: bool = False
 ) -> dict[int, tuple[int, int]]:
     """Return API key → (lowest, highest version) that ApiVersions lists.
     They are those of `supported_versions`, but Kafka 4 also lists versions of Produce that it does
     not serve (KAFKA-18659).
     """
-    served = supported_versions(with_zookeeper=with_zookeeper)
+    served = supported_versions(with_zookeeper=with_zookeeper, has_peers=has_peers)
     if release is None:
         return served
     ours = {key: (0, high) for key, (_, high) in served.items()}

@@ -46,6 +46,8 @@ CLUSTER_DEFAULTS: Final = {
     **TEST_DEFAULTS,
     # Leaders move when the test moves them.
     "auto.leader.rebalance.enable": "false",
+    # A stop does not wait for another replica to catch up.
+    "controlled.shutdown.max.retries": "1",
     # A follower that could not fetch tries again soon, by the machine's clock.
     "replica.fetch.backoff.ms": "50",
 }

@@ -90,8 +90,8 @@ class Node:
         if not failure.cancelled() and not self.failure.done():
             self.failure.set_result(failure.result())
 
-    async def stop(self) -> None:
-        """Stop cleanly; a killed broker stays killed. Raises MinibrokerError."""
+    async def stop(self, *, hands_over: bool = True) -> None:
+        """Do `app.Broker.stop`; a killed broker stays killed. Raises MinibrokerError."""
         async with self._changing:
             if self.is_running:
                 self.is_running = False
@@ -99,7 +99,7 @@ class Node:
                     self.interceptor.release(fault)
                 self._follow()
                 self.app.timers.hold(is_held=False)
-                await self.app.stop()
+                await self.app.stop(hands_over=hands_over)
 
     # Faults.
 

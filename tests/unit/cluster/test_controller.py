@@ -12,12 +12,13 @@ from minibroker.cluster.controller import (
     new_topic_id,
     next_state,
     preferred_state,
+    shutdown_state,
     unclean_state,
 )
 from minibroker.cluster.image import NO_LEADER, PartitionImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError, StorageError
-from minibroker.ids import topic_id_to_text
+from minibroker.ids import TopicPartition, topic_id_to_text
 from tests.support.cluster import (
     Recorder,
     add_broker,
@@ -105,6 +106,66 @@ def test_a_recovering_leader_recovers_with_the_isr_that_it_writes() -> None:
     recovering.leader_recovery_state = RECOVERING
     recovering.isr = [2, 3]
     assert next_state(recovering, 9) == PartitionState(2, 5, [2], 9, RECOVERING)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Broker 1 stops. It led: the next in sync leads, and it leaves the ISR.
+        (partition(1, [1, 2, 3], {1, 2, 3}), PartitionState(2, 5, [2, 3], 9)),
+        (partition(1, [3, 1], {1, 2, 3}), PartitionState(3, 5, [3], 9)),
+        # Nobody else may lead: it stays as it is.
+        (partition(1, [1], {1, 2, 3}), None),
+        (partition(1, [1, 2], {1, 3}), None),
+        # It followed: it leaves the ISR.
+        (partition(2, [1, 2, 3], {1, 2, 3}), PartitionState(2, 5, [2, 3], 9)),
+        (partition(2, [2, 3], {1, 2, 3}), None),
+        (partition(NO_LEADER, [1], {1, 2}), None),
+        (partition(NO_LEADER, [], {1}, known=False), None),
+    ],
+)
+def test_shutdown_state(before: PartitionImage, after: PartitionState | None) -> None:
+    assert shutdown_state(before, 1, 9, {1}) == after
+
+
+def test_brokers_that_stop_together_do_not_lead_in_turn() -> None:
+    led = partition(1, [1, 2, 3], {1, 2, 3})
+    assert shutdown_state(led, 1, 9, {1, 2}) == PartitionState(3, 5, [3], 9)
+    assert shutdown_state(led, 1, 9, {1, 2, 3}) is None
+
+
+def test_the_only_replica_stays_the_leader_until_it_stops() -> None:
+    alone = partition(1, [1], {1, 2, 3})
+    alone.replicas = [1]
+    assert shutdown_state(alone, 1, 9, {1}) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Broker 1 stops, and is not elected meanwhile.
+        (partition(3, [1, 2, 3], {1, 2}), PartitionState(2, 5, [1, 2], 9)),
+        (partition(3, [1, 3], {1, 2}), PartitionState(NO_LEADER, 5, [1], 9)),
+        (partition(NO_LEADER, [1], {1, 2}), None),
+        (partition(NO_LEADER, [], {1, 2}, known=False), PartitionState(2, 0, [2], 9)),
+        (partition(NO_LEADER, [], {1}, known=False), None),
+        # It goes on leading while it is there.
+        (partition(1, [1], {1, 2}), None),
+        (partition(1, [1, 2, 3], {1, 2}), PartitionState(1, 5, [1, 2], 9)),
+    ],
+)
+def test_next_state_while_a_broker_stops(
+    before: PartitionImage, after: PartitionState | None
+) -> None:
+    assert next_state(before, 9, leaving={1}) == after
+
+
+def test_a_broker_that_stops_is_not_elected_when_it_is_asked_for() -> None:
+    with pytest.raises(KafkaError) as refused:
+        preferred_state(partition(2, [2, 1], {1, 2}), 7, {1})
+    assert refused.value.code == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    offline = partition(NO_LEADER, [3], {1, 2})
+    assert unclean_state(offline, 7, {1}) == PartitionState(2, 5, [2], 7, RECOVERING)
 
 
 def test_topic_ids_are_random_uuids_whose_text_starts_well() -> None:
@@ -338,3 +399,48 @@ async def test_elections_are_written_and_told(
     with pytest.raises(KafkaError) as refused:
         await cluster.elect_leader("t", 1, unclean=False)
     assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_a_broker_that_shuts_down_is_elected_after_it_registered_anew(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    await add_topic_of_kafka(cluster, cluster_tree, "led", [2, 0])
+    await add_topic_of_kafka(cluster, cluster_tree, "alone", [2])
+    await add_topic_of_kafka(cluster, cluster_tree, "lagging", [2, 0], isr=[2])
+    topics = cluster.image.topics
+    epoch = cluster.image.brokers[2].epoch
+    assert await cluster.shut_down_broker(2, epoch) == [TopicPartition("lagging", 0)]
+    led = topics["led"].partitions[0]
+    assert (led.leader, led.isr, led.leader_epoch) == (0, [0], 1)
+    assert topics["alone"].partitions[0].leader == 2
+    assert topics["alone"].partitions[0].leader_epoch == 0
+    with pytest.raises(KafkaError):
+        await cluster.elect_leader("led", 0, unclean=False)
+    assert cluster._controller.leaving == {2}
+    async with cluster._context.lock:
+        other = cluster.image.brokers[2]
+        brokers = {**cluster.image.brokers, 2: other._replace(epoch=epoch + 1)}
+        cluster._updater.apply_brokers(brokers)
+    assert cluster._controller.leaving == set()
+
+
+async def test_a_shutdown_is_refused_to_brokers_that_are_not_there(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    epoch = cluster.image.brokers[2].epoch
+    for broker_id, broker_epoch, code in (
+        (2, epoch - 1, ErrorCode.STALE_BROKER_EPOCH),
+        (7, -1, ErrorCode.BROKER_NOT_AVAILABLE),
+        (7, 5, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ):
+        with pytest.raises(KafkaError) as refused:
+            await cluster.shut_down_broker(broker_id, broker_epoch)
+        assert refused.value.code is code
+    assert await cluster.shut_down_broker(2, -1) == []
+    cluster._election.lose()
+    with pytest.raises(KafkaError) as refused:
+        await cluster.shut_down_broker(2, -1)
+    assert refused.value.code is ErrorCode.NOT_CONTROLLER
+    assert cluster._controller.leaving == set()

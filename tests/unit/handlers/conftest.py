@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.cluster.shared import SharedTree
+from tests.support.cluster import add_broker, add_topic_of_kafka
 from tests.support.in_process import InProcessBroker, ManualClock
 
 if TYPE_CHECKING:
@@ -42,6 +44,22 @@ async def client(running: InProcessBroker) -> AsyncIterator[RawClient]:
     """A connection to it."""
     async with await running.connect() as connected:
         yield connected
+
+
+@pytest.fixture
+async def controller(tmp_path: Path, clock: ManualClock) -> AsyncIterator[InProcessBroker]:
+    """Broker 0, the controller of a cluster. Broker 2 is registered, and leads `t` alone in sync.
+
+    Both have a replica of it.
+    """
+    home = SharedTree(tmp_path / "metadata.db", clock)
+    # The other broker is registered only, and does not take over at the stop.
+    settings = {"controlled.shutdown.enable": "false"}
+    async with InProcessBroker(tmp_path, settings, clock=clock, tree=home.session()) as broker:
+        cluster = broker.broker.cluster
+        await add_broker(cluster, cluster.tree, 2)
+        await add_topic_of_kafka(cluster, cluster.tree, "t", [2, 0], isr=[2])
+        yield broker
 
 
 @pytest.fixture

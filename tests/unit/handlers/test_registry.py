@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from minibroker.errors import ConfigError
 from minibroker.handlers.refusals import REFUSALS
 from minibroker.handlers.registry import (
+    BETWEEN_BROKERS,
     HANDLERS,
     ONLY_WITH_ZOOKEEPER,
     UNSTABLE_FROM,
@@ -57,6 +58,16 @@ def test_apis_of_a_zookeeper_cluster_are_served_on_a_zookeeper_only() -> None:
     assert [on_zookeeper[key] for key in sorted(controllers)] == [(0, 7), (0, 4), (0, 8)]
     assert controllers <= supported_versions(with_zookeeper=True).keys()
     assert not advertised_versions("4.0", with_zookeeper=True).keys() & controllers
+
+
+def test_requests_between_brokers_are_served_where_there_may_be_other_brokers() -> None:
+    keys = BETWEEN_BROKERS & HANDLERS.keys()
+    assert keys
+    for versions in (supported_versions, advertised_versions):
+        assert not keys & versions().keys()
+        assert keys <= versions(has_peers=True).keys()
+        assert keys <= versions("3.9", has_peers=True).keys()
+        assert not keys & versions("4.0", has_peers=True).keys()
 
 
 def test_without_a_release_everything_is_served() -> None:

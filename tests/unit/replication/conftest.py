@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
     from minibroker.partitions.partition import Partition
 
-SETTINGS = {"replica.fetch.wait.max.ms": "50", "replica.fetch.backoff.ms": "10"}
+SETTINGS = {
+    "replica.fetch.wait.max.ms": "50",
+    "replica.fetch.backoff.ms": "10",
+    # A stop does not wait for another replica to catch up.
+    "controlled.shutdown.max.retries": "1",
+}
 
 
 class Pair:
