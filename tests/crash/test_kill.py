@@ -37,7 +37,7 @@ def work_and_die(
     """Let a child work on `path` and kill it; return topic → the end of its written offsets."""
     nursery.fork(path, seed, int(flushes))
     written: dict[str, int] = {"t": 0, "c": 0}
-    child, count = 0, 0
+    child, count, is_killed = 0, 0, False
     while True:
         word, said = nursery.report()
         number = int(said)
@@ -49,8 +49,10 @@ def work_and_die(
         else:
             written[word] = number
             count += 1
-        if child and count == reports:
+        # The nursery names its child at any time: some reports may have come before.
+        if child and count >= reports and not is_killed:
             os.kill(child, signal.SIGKILL)
+            is_killed = True
 
 
 @pytest.fixture(scope="module")

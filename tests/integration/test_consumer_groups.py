@@ -29,8 +29,17 @@ CLIENTS = ["confluent", pytest.param("java", marks=pytest.mark.java)]
 
 
 @pytest.fixture
-def group(new_broker: Callable[..., Minibroker], tmp_path: Path) -> Iterator[Group]:
-    made = Group(new_broker(settings=QUICK), tmp_path)
+def session_ms() -> int:
+    """Return the session time-out of the group's members; a test may override it."""
+    return 3000
+
+
+@pytest.fixture
+def group(
+    new_broker: Callable[..., Minibroker], tmp_path: Path, session_ms: int
+) -> Iterator[Group]:
+    settings = {**QUICK, "group.consumer.session.timeout.ms": str(session_ms)}
+    made = Group(new_broker(settings=settings), tmp_path)
     yield made
     stop_all(made.members.values())
 
@@ -61,24 +70,27 @@ def test_three_members_one_killed_one_added(group: Group, client: str) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_group_migrates_to_the_consumer_protocol_and_back(group: Group, client: str) -> None:
-    """Members are replaced one by one, first by the new protocol, then by the old one."""
+    """Members are replaced one by one, first by the new protocol, then by the old one.
+
+    A record is read once: the next member comes when all is committed.
+    """
     group.start(client, "old-1", "classic")
     group.start(client, "old-2", "classic")
     group.settle("old-1", "old-2")
     group.write()
-    group.wait_for_all("old-1")
+    group.wait_for_all_commits("old-1")
     assert group.type() == "classic"
     group.start(client, "new-1", "consumer")
     group.settle("old-1", "old-2", "new-1")
     assert group.type() == "consumer"
     group.write()
-    group.wait_for_all("new-1")
+    group.wait_for_all_commits("new-1")
     group.members["old-1"].leave()
     group.members["old-2"].leave()
     group.start(client, "new-2", "consumer")
     group.settle("new-1", "new-2")
     group.write()
-    group.wait_for_all("new-1")
+    group.wait_for_all_commits("new-1")
     group.start(client, "back", "classic")
     group.settle("new-1", "new-2", "back")
     group.members["new-1"].leave()
@@ -86,7 +98,7 @@ def test_group_migrates_to_the_consumer_protocol_and_back(group: Group, client: 
     group.settle("back")
     assert group.type() == "classic"
     group.write()
-    group.wait_for_all("back")
+    group.wait_for_all_commits("back")
     assert sorted(read_by(group.members.values())) == sorted(group.written)
 
 
@@ -98,8 +110,13 @@ def test_pattern_finds_topics_that_come_later(group: Group) -> None:
     member.wait_until(lambda: len(member.has) == PARTITIONS + 2, "the topic that came")
 
 
+@pytest.mark.parametrize("session_ms", [45_000])
 def test_group_goes_on_after_a_restart(group: Group) -> None:
-    """The broker is killed: its members keep their epochs and partitions, and read on."""
+    """The broker is killed: its members keep their epochs and partitions, and read on.
+
+    Sessions last as long as by default: a client tries to connect less often the longer the broker
+    is away, and must not lose its session meanwhile.
+    """
     group.start("confluent", "a", "consumer")
     group.start("confluent", "b", "consumer")
     group.settle("a", "b")

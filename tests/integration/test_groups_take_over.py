@@ -51,7 +51,10 @@ def produce(address: str, prefix: str, count: int) -> list[str]:
 
 
 def read_some(address: str, count: int, protocol: str = "range") -> list[str]:
-    """Read and commit the next `count` values as a member of `readers`, then leave."""
+    """Read and commit the next `count` values of partition 0 as a member of `readers`, then leave.
+
+    A record of a transaction is in partition 1: it may come before them or behind them.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -72,7 +75,8 @@ def read_some(address: str, count: int, protocol: str = "range") -> list[str]:
                 assert message.error() is None, message.error()
                 value = message.value()
                 assert value is not None
-                values.append(value.decode())
+                if message.partition() == 0:
+                    values.append(value.decode())
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()

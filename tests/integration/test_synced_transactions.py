@@ -14,6 +14,7 @@ from minibroker.ids import TopicPartition
 from minibroker.transactions.state import TransactionState
 from tests.support.held_disk import HeldDisk
 from tests.support.transactions import transactional_world
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -58,14 +59,12 @@ async def test_markers_follow_a_durable_decision_and_the_end_follows_durable_mar
     await turns()
     assert data.log_end_offset == before, "a marker before the decision was durable"
     disk.go_on_once()
-    await turns()
-    assert data.log_end_offset == before + 1
+    await eventually(lambda: data.log_end_offset == before + 1)
     prepared = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
     assert world.state().state == prepared, "complete before the marker was durable"
     disk.go_on()
-    await turns()
     ended = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
-    assert world.state().state == ended
+    await eventually(lambda: world.state().state == ended)
 
 
 @pytest.mark.parametrize("is_refused", [False, True])

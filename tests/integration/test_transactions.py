@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.compat.dialogue import Dialogue
 from tests.compat.transactional import Producer
 from tests.support import java
+from tests.support.broker import wait_until_acquainted
 from tests.support.in_process import InProcessBroker
 from tests.support.peers import KafkaPeer
 from tests.support.transactions import DeafSender
@@ -47,7 +48,11 @@ def make_topics(address: str, *names: str) -> None:
 
 
 def read_committed(address: str, topic: str, count: int) -> list[str]:
-    """Return the values that a reader of committed records gets up to the last stable offset."""
+    """Return the values that a reader of committed records gets up to the last stable offset.
+
+    A transaction is over for its producer before the last marker of it is written, so the reader
+    goes on until it has `count` values, at least, and stands at the end of both partitions.
+    """
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": address,
@@ -62,7 +67,7 @@ def read_committed(address: str, topic: str, count: int) -> list[str]:
     at_end: set[int] = set()
     try:
         consumer.assign([confluent_kafka.TopicPartition(topic, index, 0) for index in (0, 1)])
-        while len(at_end) < 2:
+        while len(at_end) < 2 or len(values) < count:
             message = consumer.poll(WAIT_S)
             assert message is not None, f"{len(values)} of {count} records of {topic}"
             error = message.error()
@@ -70,6 +75,7 @@ def read_committed(address: str, topic: str, count: int) -> list[str]:
                 assert error.code() == confluent_kafka.KafkaError._PARTITION_EOF, error
                 at_end.add(message.partition())
                 continue
+            at_end.discard(message.partition())
             values.append(message.value().decode())
     finally:
         consumer.close()
@@ -212,6 +218,7 @@ def test_two_brokers_share_the_transactions(
         new_broker(f"data-{n}", zookeeper=connect, settings={**SETTINGS, "broker.id": str(n)})
         for n in (0, 1)
     ]
+    wait_until_acquainted(brokers)
     address = ",".join(broker.address for broker in brokers)
     make_topics(address, "input", "output")
     for broker in brokers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Producer
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.groups import GroupMember, read_by, start_member
@@ -80,6 +80,23 @@ class Group:
         self.members[by].wait_until(
             lambda: wanted <= set(read_by(self.members.values())), "everything is read"
         )
+
+    def wait_for_all_commits(self, by: str) -> None:
+        """Wait until every written record was read, and its offset committed."""
+        self.wait_for_all(by)
+        self.members[by].wait_until(
+            lambda: self.committed() == len(self.written), "everything is committed"
+        )
+
+    def committed(self) -> int:
+        """Return the sum of the group's committed offsets."""
+        admin = AdminClient({"bootstrap.servers": self.broker.address})
+        places = [TopicPartition(self.topic, index) for index in range(PARTITIONS)]
+        asked = admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions("readers", places)], request_timeout=30
+        )
+        found = asked["readers"].result(60).topic_partitions or []
+        return sum(max(place.offset, 0) for place in found)
 
     def type(self) -> str:
         """Return the group's type in ListGroups: classic or consumer."""
