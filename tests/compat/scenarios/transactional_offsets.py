@@ -71,6 +71,26 @@ def read(talk: Dialogue, label: str, group_id: str) -> None:
     )
 
 
+def end(talk: Dialogue, producer: Producer, group_id: str, *, committed: bool) -> None:
+    """End the transaction, and wait until the group's offsets are stable.
+
+    Kafka 3.9 applies the marker to the group on another thread, after the transaction is complete.
+    """
+    producer.end(committed=committed)
+
+    def is_stable() -> bool:
+        answer = talk.quietly(
+            "offset_fetch", 7, group_id=group_id, topics=None, require_stable=True
+        )
+        return not any(
+            partition["error_code"]
+            for topic in answer["topics"]
+            for partition in topic["partitions"]
+        )
+
+    talk.wait_until(is_stable, f"stable offsets of {group_id}")
+
+
 @scenario("txn_offset_commit")
 def txn_offset_commit_and_the_end(talk: Dialogue) -> None:
     """Offsets are invisible before the marker, visible after a commit, gone after an abort."""
@@ -82,12 +102,12 @@ def txn_offset_commit_and_the_end(talk: Dialogue) -> None:
     commit(talk, "first", producer, group_id, topic, part(0, 5), part(1, 6, "text"))
     read(talk, "before the end", group_id)
     commit(talk, "again", producer, group_id, topic, part(0, 7), part(2, 1, None))
-    producer.end(committed=True)
+    end(talk, producer, group_id, committed=True)
     read(talk, "after the end", group_id)
     add_group(talk, producer, group_id)
     commit(talk, "second", producer, group_id, topic, part(0, 9), part(1, 9))
     read(talk, "before the abort", group_id)
-    producer.end(committed=False)
+    end(talk, producer, group_id, committed=False)
     read(talk, "after the abort", group_id)
 
 
@@ -100,7 +120,7 @@ def txn_offset_commit_beside_another_commit(talk: Dialogue) -> None:
     add_group(talk, producer, group_id)
     commit(talk, "pending", producer, group_id, topic, part(0, 9), part(1, 9))
     commit_quietly(talk, group_id, topic, 4)
-    producer.end(committed=True)
+    end(talk, producer, group_id, committed=True)
     read(talk, "then", group_id)
 
 
@@ -149,5 +169,5 @@ def txn_offset_commit_of_members(talk: Dialogue) -> None:
     commit(talk, "later generation", producer, group_id, topic, part(0, 2), **later)
     commit(talk, "stranger", producer, group_id, topic, part(0, 3), **{**own, "member_id": "who"})
     commit(talk, "no member", producer, group_id, topic, part(0, 4))
-    producer.end(committed=True)
+    end(talk, producer, group_id, committed=True)
     read(talk, "read", group_id)

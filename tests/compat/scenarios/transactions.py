@@ -215,6 +215,10 @@ def _ask_end(talk: Dialogue, label: str, producer: Producer, committed: bool) ->
     producer.producer_id, producer.epoch = answer["producer_id"], answer["producer_epoch"]
 
 
+OVERDUE_MS = 2_000
+"""Time-out of a transaction that gets a record before, also on a slow machine."""
+
+
 @scenario("end_txn")
 def end_of_an_overdue_transaction(talk: Dialogue) -> None:
     """The broker aborts an overdue transaction and fences its producer.
@@ -222,7 +226,7 @@ def end_of_an_overdue_transaction(talk: Dialogue) -> None:
     The producer may recover (KIP-360) in a cluster of the second protocol, which Kafka 3.9 is not.
     """
     topic = talk.make_topic("t")
-    producer = Producer(talk, timeout_ms=1_000).begin_session()
+    producer = Producer(talk, timeout_ms=OVERDUE_MS).begin_session()
     producer.add(topic, 0)
     producer.produce(topic, b"a")
     talk.wait_until(
