@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-START_SECONDS = 120.0
+START_SECONDS = 240.0
 
 FIRST_LINE = re.compile(r"minibroker listening on (?P<host>.+):(?P<port>\d+)\n")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-START_SECONDS = 120.0
+START_SECONDS = 240.0
 SETTINGS_FILE = "server.properties"
 
 # What one node needs, and minibroker is given too: everything else stays at Kafka's default.
