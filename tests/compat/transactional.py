@@ -15,7 +15,8 @@ from tests.support.batches import TRANSACTIONAL, batch
 if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue
 
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 600_000
+"""Time of a transaction: none is aborted because the machine is busy."""
 CONCURRENT_TRANSACTIONS = 51
 NOT_YET = {14, 15, 16, CONCURRENT_TRANSACTIONS}
 """Error codes of a coordinator that is not ready: preparations ask again."""
@@ -126,10 +127,12 @@ class Producer:
 
     def settle(self) -> None:
         """Wait until the coordinator has written every marker of the decided transaction."""
-        self.talk.wait_until(
-            lambda: self.described()["transaction_state"] not in PREPARED,
-            f"the end of a transaction of {self.transactional_id}",
-        )
+
+        def is_settled() -> bool:
+            found = self.described()
+            return found["error_code"] not in NOT_YET and found["transaction_state"] not in PREPARED
+
+        self.talk.wait_until(is_settled, f"the end of a transaction of {self.transactional_id}")
 
     def described(self) -> dict[str, Any]:
         """Return the coordinator's description of the id."""

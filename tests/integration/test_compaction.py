@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 Found = list[tuple[int | None, bytes | None, bytes | None]]
 """(offset, key, value), as a consumer gets them."""
 
-WAIT_S = 60
+WAIT_S = 180
 KEYS = [b"key-%d" % number for number in range(10)]
 SETTINGS = {
-    "zookeeper.session.timeout.ms": "2000",
     "log.cleaner.backoff.ms": "200",
     "log.cleaner.min.cleanable.ratio": "0.01",
     "log.initial.task.delay.ms": "0",

@@ -38,7 +38,7 @@ def kafka_settings() -> dict[str, str]:
 
 
 CHROOT = "live-groups"
-SETTINGS = {"offsets.topic.num.partitions": "5", "zookeeper.session.timeout.ms": "2000"}
+SETTINGS = {"offsets.topic.num.partitions": "5"}
 SESSION_MS = 120_000
 
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.java
 SESSION_TIMEOUT_MS = 10_000
-WAIT_S = 60
+WAIT_S = 180
+OWN_S = 10
+"""Less than the default time-out of a session: who waits for the old session fails."""
 
 
 @pytest.fixture
@@ -252,7 +254,7 @@ from minibroker.cluster.image import Endpoint
 from minibroker.cluster.zookeeper import ZooKeeperTree
 
 async def main() -> None:
-    tree = ZooKeeperTree(sys.argv[1], session_timeout_ms=2000)
+    tree = ZooKeeperTree(sys.argv[1], session_timeout_ms=4000)
     cluster = Cluster(broker_id=0, tree=tree, clock=SystemClock(),
                       endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)])
     await cluster.start()
@@ -283,13 +285,13 @@ async def test_session_kept_in_the_data_directory_is_taken_up_at_once(
     """After a kill a start with the session's file waits for no old session: its nodes are ours."""
     path = tmp_path / "session"
     script = _KILLED.replace(
-        "session_timeout_ms=2000", f"session_file=__import__('pathlib').Path({str(path)!r})"
+        "session_timeout_ms=4000", f"session_file=__import__('pathlib').Path({str(path)!r})"
     )
     command = [sys.executable, "-c", script, zookeeper.connect]
     done = await asyncio.to_thread(subprocess.run, command, check=False)
     assert done.returncode == -9
     tree = ZooKeeperTree(zookeeper.connect, session_file=path)
-    again = Cluster(broker_id=0, tree=tree, clock=SystemClock(), registration_timeout_s=1)
+    again = Cluster(broker_id=0, tree=tree, clock=SystemClock(), registration_timeout_s=OWN_S)
     await again.start()
     assert again.is_controller
     assert again.image.controller_epoch == 2
@@ -307,7 +309,7 @@ async def test_a_broker_that_takes_up_its_session_again_is_noticed_by_the_contro
 
     def second() -> Cluster:
         tree = ZooKeeperTree(zookeeper.connect, session_file=tmp_path / "session")
-        return Cluster(broker_id=2, tree=tree, clock=SystemClock(), registration_timeout_s=1)
+        return Cluster(broker_id=2, tree=tree, clock=SystemClock(), registration_timeout_s=OWN_S)
 
     killed, again = second(), second()
     await killed.start()
