@@ -27,7 +27,6 @@ PARTITIONS = 2
 SETTINGS = {
     **QUICK,
     "group.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "2000",
     "group.initial.rebalance.delay.ms": "0",
 }
 REFUSED = "CommitFailedException"
@@ -44,7 +43,7 @@ def start(kafka_broker: Broker, tmp_path: Path) -> Iterator[Callable[..., GroupM
         command = java_command(
             JAVA_CLIENTS[client],
             "CommitFailed",
-            *(kafka_broker.bootstrap, "t", *protocols),
+            *(kafka_broker.bootstrap, "t", str(tmp_path), *protocols),
             options=java_options(),
             classes=compiled("CommitFailed"),
         )
@@ -71,6 +70,7 @@ def take_over(broker: Broker, stopped: GroupMember, protocol: str) -> None:
         other.subscribe(["t"])
         while len(other.assignment()) < PARTITIONS:
             other.poll(0.1)
+        (stopped.process.log_path.parent / protocol).touch()  # now it may commit
         stopped.process.popen.send_signal(signal.SIGCONT)
         stopped.wait_until(lambda: "paused" in outcomes(stopped, protocol), "the commit")
     finally:

@@ -26,7 +26,7 @@ def main(address: str, group_id: str, topic: str, protocol: str, *instance: str)
     if instance:
         settings["group.instance.id"] = instance[0]
     if protocol == "classic":
-        settings |= {"session.timeout.ms": 6000, "heartbeat.interval.ms": 200}
+        settings |= {"session.timeout.ms": 10_000, "heartbeat.interval.ms": 200}
         # The sticky ones of librdkafka put data of their own into assignments once they have
         # rebalanced twice, and such a group Kafka does not take over into the new protocol.
         settings["partition.assignment.strategy"] = "range"

@@ -24,9 +24,11 @@ SUPPORT = Path(__file__).parent
 NODE_MODULES = BUILD / "node" / "node_modules"
 SARAMA_MEMBER = BUILD / "sarama-member"
 JAVA_CLIENTS = {"java-3.9.1": KAFKA_39, "java-4.4.0": KAFKA_44}
-SESSION_MS = 2000
+SESSION_MS = 5000
 """Session time-out of classic members, if the broker's `group.min.session.timeout.ms` allows it."""
-WAIT_S = 60.0
+PATIENT_SESSION_MS = 30_000
+"""Likewise where no member is killed."""
+WAIT_S = 180.0
 
 
 class GroupMember:
@@ -93,7 +95,7 @@ class KcatMember(GroupMember):
 def start_kcat(directory: Path, name: str, address: str, group_id: str, topic: str) -> KcatMember:
     """Start a member of a classic group; it commits once a second."""
     options = (
-        "session.timeout.ms=2000",
+        f"session.timeout.ms={SESSION_MS}",
         "heartbeat.interval.ms=200",
         "auto.offset.reset=earliest",
         "auto.commit.interval.ms=1000",
@@ -149,7 +151,7 @@ def start_member(client: str, directory: Path, name: str, *arguments: str) -> Gr
         )
     if client in JAVA_CLIENTS:
         return start_java(JAVA_CLIENTS[client], log_path, arguments, SESSION_MS)
-    return start_java(KAFKA_44, log_path, arguments, 6000)
+    return start_java(KAFKA_44, log_path, arguments, PATIENT_SESSION_MS)
 
 
 def missing_client(client: str) -> str | None:

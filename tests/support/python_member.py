@@ -12,7 +12,7 @@ import sys
 import warnings
 from typing import Any
 
-SESSION_MS = 2000
+SESSION_MS = 5000
 HEARTBEAT_MS = 200
 POLL_MS = 200
 

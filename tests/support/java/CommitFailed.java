@@ -1,4 +1,5 @@
-// Commits that a group must refuse: java -cp 'classes:jars/*' CommitFailed ADDRESS TOPIC PROTOCOL…
+// Commits that a group must refuse:
+//     java -cp 'classes:jars/*' CommitFailed ADDRESS TOPIC DIRECTORY PROTOCOL…
 //
 // TOPIC has two partitions; PROTOCOL is classic or consumer. For each protocol, in groups of its own,
 // prints "PROTOCOL STEP OUTCOME", where the outcome is "committed" or the name of the exception:
@@ -8,13 +9,15 @@
 //     stranger   a consumer that assigns, while the group lives
 //     alone      the same, once the members have left
 //     paused     after "PROTOCOL stop-me" this process must be stopped (SIGSTOP) until another
-//                member has its partitions, then continued
+//                member has its partitions; then DIRECTORY gets the file PROTOCOL, and the process
+//                is continued
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.KafkaException;
@@ -23,15 +26,16 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 
 public class CommitFailed {
     static final int PARTITIONS = 2;
-    static final long STOPPED_NS = TimeUnit.MILLISECONDS.toNanos(1500);
     static String address;
     static String topic;
+    static Path directory;
     static String protocol;
 
     public static void main(String[] arguments) throws Exception {
         address = arguments[0];
         topic = arguments[1];
-        for (String each : List.of(arguments).subList(2, arguments.length)) {
+        directory = Path.of(arguments[2]);
+        for (String each : List.of(arguments).subList(3, arguments.length)) {
             protocol = each;
             late();
             paused();
@@ -48,7 +52,7 @@ public class CommitFailed {
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", "false");
         if (protocol.equals("classic")) {
-            settings.put("session.timeout.ms", "2000");
+            settings.put("session.timeout.ms", "5000");
             settings.put("heartbeat.interval.ms", "100");
         }
         return new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer());
@@ -57,7 +61,7 @@ public class CommitFailed {
     static void late() {
         try (KafkaConsumer<String, String> stranger = consumer("late", "by-hand", 60_000)) {
             stranger.assign(List.of(new TopicPartition(topic, 0)));
-            try (KafkaConsumer<String, String> late = consumer("late", "late", 1000);
+            try (KafkaConsumer<String, String> late = consumer("late", "late", 3000);
                  KafkaConsumer<String, String> other = consumer("late", "other", 60_000)) {
                 late.subscribe(List.of(topic));
                 other.subscribe(List.of(topic));
@@ -66,8 +70,8 @@ public class CommitFailed {
                 commit("late", late);
                 commit("stranger", stranger);
                 while (late.assignment().size() != 1 || other.assignment().size() != 1) {
-                    late.poll(Duration.ofMillis(50));
                     other.poll(Duration.ofMillis(50));
+                    late.poll(Duration.ofMillis(50));
                 }
                 int own = late.assignment().iterator().next().partition();
                 commit("again", late, own);
@@ -76,15 +80,12 @@ public class CommitFailed {
         }
     }
 
-    // It finds out by itself that it was stopped: its clock has jumped.
     static void paused() throws InterruptedException {
         try (KafkaConsumer<String, String> paused = consumer("paused", "paused", 60_000)) {
             paused.subscribe(List.of(topic));
             pollUntilAll(paused);
             say("stop-me");
-            long before = System.nanoTime();
-            while (System.nanoTime() - before < STOPPED_NS) {
-                before = System.nanoTime();
+            while (Files.notExists(directory.resolve(protocol))) {
                 Thread.sleep(10);
             }
             commit("paused", paused);

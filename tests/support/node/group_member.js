@@ -9,7 +9,7 @@ async function main(address, groupId, topic) {
   const client = new Kafka({ brokers: [address], logLevel: logLevel.WARN });
   const consumer = client.consumer({
     groupId,
-    sessionTimeout: 2000,
+    sessionTimeout: 5000,
     rebalanceTimeout: 10000,
     heartbeatInterval: 200,
     maxWaitTimeInMs: 200,
