@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 METADATA_VERSION = 8  # for set-up: both peers and minibroker serve it
 CREATE_TOPICS_VERSION = 4
 LIST_OFFSETS_VERSION = 2
-READY_SECONDS = 60.0
+READY_SECONDS = 180.0
 
 CLOSED = "connection closed"
 NO_ANSWER = "no answer"
 SILENCE = "no answer in time"
-ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 60.0
 NO_ID = bytes(16)
 OWN = "own."
 """Mask of the prefix of a scenario's names, so that the answers of all versions are equal."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
-END_SECONDS = 30
+END_SECONDS = 120
 
 
 class Nursery:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # kafka-python reads its schemas the old way while it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
 
-SECONDS = 60
+SECONDS = 180
 TOOLS = "org.apache.kafka.tools"
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Minibroker
 
-EXIT_SECONDS = 60
+EXIT_SECONDS = 180
 PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
 
 INVALID_TOPIC_EXCEPTION = 17

@@ -159,7 +159,7 @@ STARTS: Final = (
     _java(IN_CONTAINER, "node-zookeeper", NO_CHECKS + ZOOKEEPER.format(""), CP_RUN, STARTED),
 )
 
-pytestmark = pytest.mark.timeout(300)  # the first one makes the image's files
+pytestmark = pytest.mark.timeout(600)  # the first one makes the image's files
 
 needs_namespaces = pytest.mark.skipif(missing() is not None, reason=f"no container: {missing()}")
 
@@ -194,7 +194,7 @@ def cluster_id_of(port: int) -> str:
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as heavy as the container
 
     admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
-    return str(admin.list_topics(timeout=60).cluster_id)
+    return str(admin.list_topics(timeout=300).cluster_id)
 
 
 @needs_namespaces
@@ -267,7 +267,7 @@ def test_the_dockerfile_is_linted() -> None:
         [_program("hadolint"), "--format", "json", str(ROOT / "Dockerfile")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert json.loads(found.stdout) == []
@@ -279,7 +279,7 @@ def compose() -> dict[str, Any]:
     if shutil.which("go") is None and not COMPOSE_READER.exists():
         pytest.skip("not run: Go is not installed, which what reads compose files is made with")
     command = [str(required(COMPOSE_READER)), "-format", "json", str(ROOT / "docker-compose.yml")]
-    read = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    read = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert read.returncode == 0, read.stderr
     model: dict[str, Any] = json.loads(read.stdout)
     return model

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 180.0
 
 
 class Served(NamedTuple):

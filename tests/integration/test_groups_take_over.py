@@ -34,10 +34,8 @@ def kafka_settings() -> dict[str, str]:
 
 SETTINGS = {"offsets.topic.num.partitions": "5"}
 TOPIC = "orders"
-MOVED = "moved"
-"""Topic of the transactions, which nobody reads: all values of the other one have one order."""
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-READY_S = 60.0
+READY_S = 180.0
 LOAD_IN_PROGRESS = 14
 NOT_COORDINATOR = 16
 
@@ -133,7 +131,7 @@ def store_everything(address: str, host: str, port: int) -> list[str]:
             producer.send_offsets_to_transaction(
                 [TopicPartition(TOPIC, 0, offset)], consumer.consumer_group_metadata(), READY_S
             )
-            producer.produce(MOVED, b"moved", partition=0)
+            producer.produce(TOPIC, b"moved", partition=1)
             if is_commit:
                 producer.commit_transaction(READY_S)
             else:
@@ -147,10 +145,8 @@ def store_everything(address: str, host: str, port: int) -> list[str]:
     return values[5:]
 
 
-def make_topics(host: str, port: int) -> None:
-    topics = [
-        {"name": name, "num_partitions": 2, "replication_factor": 1} for name in (TOPIC, MOVED)
-    ]
+def make_topic(host: str, port: int) -> None:
+    topics = [{"name": TOPIC, "num_partitions": 2, "replication_factor": 1}]
     with WireClient(host, port, timeout_s=READY_S) as client:
         client.call("create_topics", 4, topics=topics)
 
@@ -169,7 +165,7 @@ def test_kafka_continues_our_groups(
 ) -> None:
     """Also after a kill; Kafka's decoder reads the files, too."""
     broker = new_broker(zookeeper=f"{zookeeper.connect}/groups-ours", settings=SETTINGS)
-    make_topics(broker.host, broker.port)
+    make_topic(broker.host, broker.port)
     unread = store_everything(broker.address, broker.host, broker.port)
     stored = what_is_stored(broker.host, broker.port)
     assert {name: stored[name] for name in EXPECTED} == EXPECTED
@@ -209,7 +205,7 @@ def test_we_continue_kafkas_groups(
     tmp_path: Path,
 ) -> None:
     kafka = new_kafka("groups-kafkas", tmp_path / "data")
-    make_topics(kafka.host, kafka.port)
+    make_topic(kafka.host, kafka.port)
     unread = store_everything(kafka.address, kafka.host, kafka.port)
     stored = what_is_stored(kafka.host, kafka.port)
     kafka.stop()
@@ -223,7 +219,7 @@ def test_we_continue_kafkas_groups(
 def test_kafkas_group_command_works(new_broker: Callable[..., Minibroker]) -> None:
     """Kafka's own tool lists, describes, resets offsets, deletes offsets and deletes."""
     broker = new_broker(settings=SETTINGS)
-    make_topics(broker.host, broker.port)
+    make_topic(broker.host, broker.port)
     produce(broker.address, "v-", 20)
     assert len(read_some(broker.address, 5)) == 5
     commit_alone(broker.address, 3, "by hand")

@@ -11,7 +11,7 @@ from minibroker.testing import Broker
 from tests.support.waiting import wait_until
 
 CODECS = ("none", "gzip", "lz4")
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 def send(broker: Broker, topic: str, values: list[bytes], codec: str, timestamp_ms: int) -> None:

@@ -32,7 +32,7 @@ SETTINGS = {
     "replica.lag.time.max.ms": "3000",
     "zookeeper.session.timeout.ms": "6000",
 }
-WAIT_S = 60
+WAIT_S = 180
 
 
 class Brokers:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.support.peers import ZooKeeper
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
-WAIT_S = 60
+WAIT_S = 180
 
 
 class Changes:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-GATE_SECONDS = 300
+GATE_SECONDS = 900
 
 GATES = {
     "ruff format": ["ruff", "format", "--check", "."],

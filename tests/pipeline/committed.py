@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-SECONDS: Final = 90.0
+SECONDS: Final = 300.0
 
 
 class Record(NamedTuple):

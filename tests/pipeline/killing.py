@@ -41,9 +41,9 @@ KILLS: Final = int(os.environ.get("MINIBROKER_PIPELINE_KILLS", "2"))
 SEED: Final = int(os.environ.get("MINIBROKER_PIPELINE_SEED", "1"))
 KINDS: Final = ("driver", "worker", "broker")
 BATCH_ROWS: Final = 100
-WAIT_S: Final = 300.0
+WAIT_S: Final = 500.0
 LOOK_S: Final = 0.05
-SECONDS_A_KILL: Final = 60
+SECONDS_A_KILL: Final = 120
 """Seconds of each kill in the time-out of a test, on a busy machine."""
 
 MASTER: Final = "local[2,4]"

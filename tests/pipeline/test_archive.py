@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.progress import Batch
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def rows_of(spark: SparkSession, directory: Path, file_format: str = "parquet") -> DataFrame:

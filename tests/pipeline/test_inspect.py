@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 NOON_MS = 1_790_000_000_000
 
@@ -343,7 +343,7 @@ def test_the_command_prints_the_table_and_writes_the_page(tmp_path: Path) -> Non
         capture_output=True,
         text=True,
         check=False,
-        timeout=560,
+        timeout=850,
     )
     assert done.returncode == 0, done.stderr
     assert "orders: 3,000 records" in done.stdout

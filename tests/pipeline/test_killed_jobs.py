@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.java,
     pytest.mark.slow,
-    pytest.mark.timeout(300 + SECONDS_A_KILL * KILLS),
+    pytest.mark.timeout(600 + SECONDS_A_KILL * KILLS),
 ]
 
 PARTITIONS = 3

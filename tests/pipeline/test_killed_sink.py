@@ -31,7 +31,7 @@ ROWS_A_KILL = 600
 
 @pytest.mark.java
 @pytest.mark.slow
-@pytest.mark.timeout(300 + SECONDS_A_KILL * KILLS)
+@pytest.mark.timeout(600 + SECONDS_A_KILL * KILLS)
 def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_path: Path) -> None:
     broker = new_broker()
     topics.create(broker.address, "source", PARTITIONS)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.progress import Batch, Note
     from minibroker.testing import Broker
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
 RECORDS = 300
 PARTITIONS = 4

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.progress import Batch
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
 NOON_MS = 1_795_262_400_000  # 2026-11-21 12:00:00 UTC
 SCHEMA = "country STRING, amount DOUBLE, at BIGINT"

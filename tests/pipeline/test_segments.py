@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.support.peers import ZooKeeper
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 OLD_FORMATS_KEPT = {
     "inter.broker.protocol.version": "2.8",

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 
 def test_time_is_utc_whatever_the_machine_says(spark: SparkSession) -> None:

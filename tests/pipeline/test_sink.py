@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
-SECONDS = 240
+SECONDS = 800
 TOO_SLOW = "Python worker failed to connect back"
 OF_KAFKA = {"key": "cast(id as string)", "value": "if(id % 5 = 0, null, concat('value-', id))"}
 

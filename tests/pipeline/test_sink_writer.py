@@ -23,7 +23,7 @@ from tests.pipeline.committed import offsets, records, values
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 
 def of(address: str, topic: str | None, **more: str) -> SinkOptions:

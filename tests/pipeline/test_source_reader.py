@@ -11,7 +11,7 @@ from minibroker.pipeline.reader import read_range
 from minibroker.pipeline.source_batch import plan
 from tests.pipeline import topics
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.pipeline import topics
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 BOTH = ("minibroker", "connector")
 

@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SECONDS: Final = 60.0
+SECONDS: Final = 300.0
 BROKER_ID: Final = "0"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 

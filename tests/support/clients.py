@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 180.0
 POLL_SECONDS = 0.2
 FLUSH_EVERY = 1000
 BATCH_RECORDS = 200  # several batches, and where segments are small several of those

@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).parents[2]
 WHEELS: Final = BUILD / "image-wheels"
 IMAGE: Final = ROOT / "minibroker" / "container" / "image"
 USER: Final = 1000
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 240.0
 
 # The layer goes into memory, the system below it is never written to. `$1` is the layer, `$2` the
 # Python of the base image, `$3` a directory for the mounts; the rest is the container's command.

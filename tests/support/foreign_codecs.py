@@ -18,7 +18,7 @@ from tests.support.made import BUILD, required
 from tests.support.reference_codec import MessageSpec
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 60
+SECONDS = 180
 
 MESSAGES = "org.apache.kafka.common.message"
 KAFKA_CLASSES = {

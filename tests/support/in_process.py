@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from minibroker.server.server import Server
     from minibroker.storage.files import Files
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 180.0
 START_MS = 1_700_000_000_000
 
 

@@ -30,7 +30,7 @@ JUNIT_5 = JARS / "junit-5.13.4"
 SPARK_CONNECTOR = JARS / "spark-connector-4.2.0"
 
 OLDEST_JAVA = 17
-TOOL_SECONDS = 200
+TOOL_SECONDS = 500
 
 # Small and quick to start: one compiler tier, the simplest collector, a bounded heap.
 JVM_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")

@@ -23,7 +23,7 @@ BUILD = ROOT / "build"
 
 MAKE_VARIABLE = "MINIBROKER_MAKE"
 """The make that tests may run; `make test ARGS=…` sets it."""
-MAKE_SECONDS = 280
+MAKE_SECONDS = 560
 OUTPUT_CHARACTERS = 2000
 
 

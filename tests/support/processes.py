@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-STOP_SECONDS = 60.0
+STOP_SECONDS = 120.0
 """Longest time for SIGTERM, before the process is killed and the test fails."""
 
 RETRY_SECONDS = 0.02

@@ -33,7 +33,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     kafka: Any = importlib.import_module("kafka")
 
-DEADLINE_S = 60.0
+DEADLINE_S = 180.0
 BACKOFF_MS = 20
 REQUEST_TIMEOUT_MS = 2_000
 """Time-out of requests: clients of a broker that does not read soon try again."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 THIS_ENVIRONMENT: Final = Path(sys.executable).parent
 """Directory of the programs of this Python environment."""
-SECONDS: Final = 200.0
+SECONDS: Final = 300.0
 
 
 def environment(programs: Path = THIS_ENVIRONMENT) -> dict[str, str]:

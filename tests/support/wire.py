@@ -13,7 +13,7 @@ from typing import Any
 from tests.support.codec import ApiCodec, codec_of
 from tests.support.connection import FrameConnection
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 180.0
 API_VERSIONS_KEY = 18
 
 Answer = dict[str, Any]

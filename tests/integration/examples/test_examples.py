@@ -21,7 +21,7 @@ from tests.support.java import JUNIT_5, KAFKA_44, class_path
 from tests.support.made import required
 
 EXAMPLES = Path(__file__).parent
-TIMEOUT_S = 280
+TIMEOUT_S = 560
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
 IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imported
 
@@ -55,7 +55,7 @@ def skip_without(program: str) -> None:
 @pytest.mark.parametrize("project", ["orders_service", "dead_letters", "windowed_counter"])
 def test_a_project_in_python(project: str, tmp_path: Path) -> None:
     directory = copy_of(project, tmp_path)
-    options = ["-W", "error", "-W", IMPORT_WARNING, "-o", LOOP_SCOPE, "--timeout", "240"]
+    options = ["-W", "error", "-W", IMPORT_WARNING, "-o", LOOP_SCOPE, "--timeout", "500"]
     said = run([sys.executable, "-m", "pytest", *options], directory)
     assert " passed" in said
     assert "skipped" not in said

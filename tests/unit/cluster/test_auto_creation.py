@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.tree import Operation, Tree
 
 ONE = NewTopic(1, 1, {})
-WAIT_S = 60
+WAIT_S = 180
 
 
 @pytest.fixture

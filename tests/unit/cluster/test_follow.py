@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import TopicImage
     from minibroker.cluster.tree import Cancel, Operation, Stat
 
-WAIT_S = 60
+WAIT_S = 180
 
 
 Pair = tuple[Cluster, "Watcher", Cluster, "Watcher"]

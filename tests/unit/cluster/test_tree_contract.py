@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.tree import Tree
 
-WAIT_S = 60
+WAIT_S = 180
 
 
 async def test_node_keeps_value_and_counts_versions(tree: Tree) -> None:

@@ -6,7 +6,6 @@ With one: `tests/integration/test_zookeeper_outage.py`.
 from __future__ import annotations
 
 import asyncio
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 
 from minibroker.cluster.zookeeper_session import PIPELINE_MAX, ZooKeeperSession
 from minibroker.errors import CoordinationError
+from tests.support.in_process import TIMEOUT_S
 from tests.support.processes import free_port
 
 if TYPE_CHECKING:
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("address", ["127.0.0.1:{port}", "127.0.0.1:{port}/chroot", "no.invalid:1"])
 async def test_wrong_address_is_one_sentence_in_time(address: str) -> None:
     session = ZooKeeperSession(address.format(port=free_port()), connection_timeout_ms=500)
-    started = time.monotonic()
     with pytest.raises(CoordinationError, match=r"no answer from ZooKeeper at .* within 500 ms"):
-        await session.open()
-    assert time.monotonic() - started < 10
+        async with asyncio.timeout(TIMEOUT_S):
+            await session.open()
     await session.close()
 
 
@@ -36,10 +35,9 @@ async def test_port_that_never_answers_is_one_sentence_in_time() -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         session = ZooKeeperSession(f"127.0.0.1:{port}", connection_timeout_ms=500)
-        started = time.monotonic()
         with pytest.raises(CoordinationError, match="within 500 ms"):
-            await session.open()
-        assert time.monotonic() - started < 10
+            async with asyncio.timeout(TIMEOUT_S):
+                await session.open()
         for writer in writers:
             writer.close()
             await writer.wait_closed()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from minibroker.storage.partition_log import PartitionLog
 
-WAIT_S = 60
+WAIT_S = 180
 NOW_MS = 1_700_000_000_000
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from minibroker.storage.partition_log import PartitionLog
 
-WAIT_S = 60
+WAIT_S = 180
 SETTINGS = CleanerSettings(True, 1 << 20, 0.9, 1 << 19, 1e300, 15_000, 1000, 300_000)
 
 

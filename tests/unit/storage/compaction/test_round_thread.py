@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     NewLog = Callable[..., PartitionLog]
 
-WAIT_S = 60
+WAIT_S = 180
 SETTINGS = CleanerSettings(True, 1 << 20, 0.9, 1 << 19, 1e300, 15_000, 1000, 300_000)
 
 
