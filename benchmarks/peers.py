@@ -18,7 +18,7 @@ from tests.support.made import MissingError
 from tests.support.processes import free_port
 
 START_PATIENCE_S = 60.0
-_KAFKA_SCRIPT_FLAGS = (
+KAFKA_SCRIPT_FLAGS = (
     "-Xmx1G",
     "-Xms1G",
     "-server",
@@ -108,7 +108,7 @@ class Kafka(Peer):
 
     def launch(self, directory: Path, port: int) -> Child:
         command = peers.kafka_command(
-            self.jars, directory, options=[java.log_option("tools")], jvm=_KAFKA_SCRIPT_FLAGS
+            self.jars, directory, options=[java.log_option("tools")], jvm=KAFKA_SCRIPT_FLAGS
         )
         return Child(command, output=directory / "output.log", directory=directory)
 

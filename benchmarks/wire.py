@@ -124,13 +124,15 @@ def create_topic(
     name: str,
     partitions: int = 1,
     configs: Mapping[str, str] | None = None,
+    *,
+    replicas: int = 1,
 ) -> None:
-    """Create a topic with one replica. Raises WireError on any error code."""
+    """Create a topic. Raises WireError on any error code."""
     settings = [{"name": key, "value": value} for key, value in (configs or {}).items()]
     topic = {
         "name": name,
         "num_partitions": partitions,
-        "replication_factor": 1,
+        "replication_factor": replicas,
         "assignments": [],
         "configs": settings,
     }
