@@ -121,12 +121,12 @@ class ClusterOf:
 
     @property
     def alive(self) -> list[int]:
-        """The ids of the brokers that run."""
+        """Ids of the brokers that run."""
         return list(self._children)
 
     @property
     def bootstrap(self) -> str:
-        """What `bootstrap.servers` takes."""
+        """Addresses of all brokers, for `bootstrap.servers`."""
         return ",".join(f"127.0.0.1:{self.ports[n]}" for n in BROKERS)
 
     def cpu_s(self) -> float:
