@@ -11,6 +11,7 @@ import pytest
 from minibroker.testing import Broker
 from tests.support.reacting import (
     DEADLINE_S,
+    IMPATIENT,
     PATIENT,
     READERS,
     WRITERS,
@@ -65,8 +66,8 @@ def test_a_pause_is_sat_out(
     kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
 ) -> None:
     """It is longer than the clients' time-outs: they connect again, and write nothing twice."""
-    writer = opened(WRITERS[client](kafka.bootstrap))
-    reader = opened(READERS[client](kafka.bootstrap, kafka_topic))
+    writer = opened(WRITERS[client](kafka.bootstrap, **IMPATIENT[client]))
+    reader = opened(READERS[client](kafka.bootstrap, kafka_topic, **IMPATIENT[client]))
     assert settle(writer.send(kafka_topic, b"1")) == "done"
     assert settle(reader.read(1)) == "done"
     with kafka.faults.add(broker="paused") as fault:

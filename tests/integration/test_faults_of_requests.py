@@ -32,6 +32,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from tests.support.reacting import (
     DEADLINE_S,
+    IMPATIENT,
     READERS,
     WRITERS,
     RefusedError,
@@ -126,7 +127,7 @@ def test_an_answer_comes_late(
 def test_a_connection_that_is_not_read_is_left_and_the_record_sent_anew(
     kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
 ) -> None:
-    writer = opened(WRITERS[client](kafka.bootstrap))
+    writer = opened(WRITERS[client](kafka.bootstrap, **IMPATIENT[client]))
     assert settle(writer.send(kafka_topic, b"1")) == "done"
     with kafka.faults.add("Produce", hold=True, times=1) as fault:
         assert settle(writer.send(kafka_topic, b"2")) == "done"
@@ -177,7 +178,8 @@ def test_a_consumer_reads_everything_once_and_in_order(
     for value in wanted:
         kafka.produce(kafka_topic, value)
     with kafka.faults.add(**{"api": "Fetch", "times": 1, **rule}) as fault:
-        reader = opened(READERS[client](kafka.bootstrap, kafka_topic))
+        settings = IMPATIENT[client] if "hold" in rule else {}
+        reader = opened(READERS[client](kafka.bootstrap, kafka_topic, **settings))
         assert settle(reader.read(len(wanted))) == "done"
         assert fault.hits == 1
     assert reader.values == wanted

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tests.support.processes import ManagedProcess, StartError
+from tests.support.processes import ManagedProcess, StartError, free_port
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Minibroker:
         zookeeper: str | None = None,
         settings: Mapping[str, str] | None = None,
         topics: Sequence[str] = (),
-        listen: str = "127.0.0.1:0",
+        listen: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.data_dir = data_dir
@@ -42,7 +42,8 @@ class Minibroker:
         self.zookeeper = zookeeper
         self.settings = dict(settings or {})
         self.topics = list(topics)
-        self.listen = listen
+        # A port that the kernel gives to nobody while the broker is stopped.
+        self.listen = listen or f"127.0.0.1:{free_port()}"
         self.environment = dict(environment or {})
         self.host = ""
         self.port = 0

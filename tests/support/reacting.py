@@ -35,8 +35,8 @@ with warnings.catch_warnings():
 
 DEADLINE_S = 180.0
 BACKOFF_MS = 20
-REQUEST_TIMEOUT_MS = 2_000
-"""Time-out of requests: clients of a broker that does not read soon try again."""
+REQUEST_TIMEOUT_MS = 20_000
+"""Time-out of requests; more than a busy machine needs for one."""
 
 PATIENT: dict[str, dict[str, int]] = {
     "confluent": {"socket_timeout_ms": 60_000},
@@ -44,6 +44,11 @@ PATIENT: dict[str, dict[str, int]] = {
     "aiokafka": {"request_timeout_ms": 60_000},
 }
 """Settings of a writer that never gives up, however slow the answer."""
+
+IMPATIENT: dict[str, dict[str, int]] = {
+    client: dict.fromkeys(settings, 2_000) for client, settings in PATIENT.items()
+}
+"""Settings of a client that soon tries again where a broker does not read or answer."""
 
 
 class RefusedError(Exception):
@@ -374,10 +379,9 @@ class AioKafkaReader(Reader):
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
                 retry_backoff_ms=BACKOFF_MS,
-                request_timeout_ms=REQUEST_TIMEOUT_MS,
                 fetch_max_wait_ms=50,
                 heartbeat_interval_ms=100,
-                **other,
+                **{"request_timeout_ms": REQUEST_TIMEOUT_MS, **other},
             )
             if group is not None:
                 self._consumer.subscribe([topic], listener=Listener())
@@ -424,10 +428,9 @@ class KafkaPythonReader(Reader):
             retry_backoff_ms=BACKOFF_MS,
             reconnect_backoff_ms=BACKOFF_MS,
             reconnect_backoff_max_ms=BACKOFF_MS,
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
             fetch_max_wait_ms=50,
             heartbeat_interval_ms=100,
-            **other,
+            **{"request_timeout_ms": REQUEST_TIMEOUT_MS, **other},
         )
         if group is None:
             self._consumer.assign([kafka.TopicPartition(topic, 0)])
