@@ -48,10 +48,6 @@ def _sync_never(_log: PartitionLog, _has_grown_much: bool) -> None:
     """Do nothing: nobody syncs logs in the background."""
 
 
-def _unknown(_name: TopicPartition) -> None:
-    """No high watermark is reported: without followers it is the log's end."""
-
-
 class LogManager:
     """Belongs to the loop's thread; `checkpoint_now` and returned tasks may run on any."""
 
@@ -85,7 +81,7 @@ class LogManager:
         """Told by every log that wants to be synced (`partitions/syncing.py`); set on the loop."""
         self._checkpoints = Checkpoints(self.high_watermark_of)
         self._namesakes = Namesakes(self.disk.files)
-        self._high_watermark_of: Callable[[TopicPartition], int | None] = _unknown
+        self._high_watermark_of: Callable[[TopicPartition], int | None] | None = None
 
     # --- start ----------------------------------------------------------------------------------
 
@@ -593,15 +589,20 @@ class LogManager:
     # --- checkpoints and stop -------------------------------------------------------------------
 
     def report_high_watermarks(self, of: Callable[[TopicPartition], int | None]) -> None:
-        """`of` answers the high watermark of a partition when checkpoints are written; None: the
-        log's end, which it is where there are no followers.
+        """`of` answers the high watermark of a partition when checkpoints are written; None: no
+        partition has the log yet, and its high watermark stays as it was checkpointed.
         """
         self._high_watermark_of = of
 
     def high_watermark_of(self, log: PartitionLog) -> int:
-        """The high watermark of a log, as far as its partition reports one."""
+        """Return the high watermark of a log, as its partition reports it.
+
+        While nobody reports any, as in tools, there are no followers: it is the log's end.
+        """
+        if self._high_watermark_of is None:
+            return log.log_end_offset
         known = self._high_watermark_of(log.name)
-        return log.log_end_offset if known is None else known
+        return log.high_watermark if known is None else known
 
     def checkpoint_now(self) -> None:
         """Write the checkpoints that changed, and unmap what became free. Any thread.

@@ -390,6 +390,20 @@ def test_strange_directories_are_kept_and_named(
     assert all((tmp_path / name).is_dir() for name in strange)
 
 
+def test_the_high_watermark_of_a_log_that_no_partition_has_yet_is_kept(tmp_path: Path) -> None:
+    """A broker can stop before it knows the role of a replica: more may not count as committed."""
+    manager = open_manager(str(tmp_path))
+    append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"a", b"b", b"c")
+    manager.report_high_watermarks({TopicPartition("t", 0): 2}.get)
+    manager.close()
+    manager = open_manager(str(tmp_path))
+    manager.report_high_watermarks(lambda _: None)
+    manager.close()
+    manager = open_manager(str(tmp_path))
+    assert manager.high_watermarks == {TopicPartition("t", 0): 2}
+    manager.close()
+
+
 def test_high_watermarks_are_kept(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"a", b"b", b"c")
