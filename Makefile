@@ -29,7 +29,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire lint format bench smoke java kafkajs sarama compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -85,6 +85,11 @@ fuzz: $(VENV)/.test ## 1,000,000 hostile frames of every API and version, new on
 crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 500 kills while topics are deleted, 15 minutes
 	MINIBROKER_CRASHES=500 $(BIN)/python -m pytest tests/crash --timeout 0 $(ARGS)
 
+# Each seed is one run; the name of a test that fails has its seed.
+SCHEDULES ?= 2000
+simulation: $(VENV)/.test ## three brokers on simulated time: 2,000 schedules of faults, 30 minutes (SCHEDULES=N)
+	MINIBROKER_SCHEDULES=$(SCHEDULES) $(BIN)/python -m pytest tests/simulation -n 2 $(ARGS)
+
 fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 times, 10 minutes
 	MINIBROKER_FIRE_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
 
@@ -92,8 +97,8 @@ pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline'
 	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
 
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
-nightly: ## crash, fire, pipeline-fire and fuzz with a new seed, an hour
-	$(MAKE) --keep-going crash fire pipeline-fire fuzz
+nightly: ## crash, simulation, fire, pipeline-fire and fuzz with a new seed, an hour and a half
+	$(MAKE) --keep-going crash simulation fire pipeline-fire fuzz
 
 dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an empty environment
 	rm -rf dist

@@ -43,6 +43,7 @@ NOT_RUN: Final = {
         (
             *("make test", "make lint", "make smoke", "make fire", "make crash", "make bench"),
             *("make quick", "make fuzz", "make pipeline-fire", "make docs"),
+            "make simulation",
         ),
         _RUNS_TESTS,
     ),

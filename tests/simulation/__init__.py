@@ -1,0 +1,8 @@
+"""Whole brokers on simulated time, network, metadata tree and disks: random schedules of faults.
+
+loop      an event loop whose time jumps to the next call; machines, which stop at once
+network   connections in memory: delay, cut, loss
+tree      the metadata tree with sessions that are cut off and expire
+world     brokers and clients on these, and the faults
+rules     the invariants, checked after each turn of the loop
+"""
