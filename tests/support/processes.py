@@ -43,9 +43,9 @@ def free_port() -> int:
     chose for us and that is free again until the server has started. A socket of that name keeps it
     from other test processes, as long as this one lives.
     """
-    dice = random.SystemRandom()
-    for _ in range(len(SERVER_PORTS)):
-        port = dice.choice(SERVER_PORTS)
+    first = random.SystemRandom().randrange(len(SERVER_PORTS))
+    for place in range(len(SERVER_PORTS)):
+        port = SERVER_PORTS[(first + place) % len(SERVER_PORTS)]
         reservation = socket.socket(socket.AF_UNIX)
         try:
             reservation.bind(f"\0minibroker-test-port-{port}")
