@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cluster.codecs import PartitionState
 from minibroker.cluster.image import NO_CONTROLLER
+from minibroker.cluster.updates import SentState
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.follow import TreeFollower
     from minibroker.cluster.registration import Registration
-    from minibroker.cluster.updates import SentState
-    from minibroker.ids import TopicId
+    from minibroker.ids import TopicId, TopicPartition
 
 LEADER_DURING_DELETE: Final = -2
 """The leader of a partition whose topic is being deleted."""
@@ -103,6 +104,30 @@ class ControllerRequests:
         """Apply a LeaderAndIsr request's states. Raises CoordinationError."""
         async with self._context.lock:
             await self._apply(topics)
+
+    async def take_isr(
+        self,
+        name: TopicPartition,
+        *,
+        leader: int,
+        leader_epoch: int,
+        isr: list[int],
+        partition_epoch: int,
+    ) -> None:
+        """Apply the state of a partition that the controller answered to its leader."""
+        async with self._context.lock:
+            topic = self._context.updater.image.topics.get(name.topic)
+            if topic is None or name.partition >= len(topic.partitions):
+                return
+            known = topic.partitions[name.partition]
+            state = PartitionState(leader, leader_epoch, isr, known.controller_epoch)
+            sent = SentState(state, partition_epoch, known.replicas)
+            self._context.updater.apply_sent(name.topic, {name.partition: sent})
+
+    async def read_topic(self, name: str) -> None:
+        """Read a topic from the tree now. Raises CoordinationError."""
+        async with self._context.lock:
+            await self._follower.read_topics([name])
 
     async def take_metadata(
         self,

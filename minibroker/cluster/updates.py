@@ -166,6 +166,7 @@ class ImageUpdater:
             offline=self.offline_of(name, index, sent.replicas),
             controller_epoch=sent.state.controller_epoch,
             partition_epoch=sent.partition_epoch,
+            leader_recovery_state=sent.state.recovery,
         )
 
     def _note_offline(self, topic: str, index: int, offline: list[int]) -> None:

@@ -56,6 +56,7 @@ class BrokerValues:
         "group_max_size",
         "group_min_session_timeout_ms",
         "inter_broker_listener_name",
+        "inter_broker_protocol_version",
         "leader_imbalance_check_interval_ms",
         "leader_imbalance_per_broker_percentage",
         "listeners",
@@ -319,6 +320,7 @@ class BrokerValues:
             "controlled.shutdown.retry.backoff.ms"
         )
         self.controller_socket_timeout_ms = self.integer("controller.socket.timeout.ms")
+        self.inter_broker_protocol_version = str(self.text("inter.broker.protocol.version"))
         self.replica_lag_time_max_ms = self.integer("replica.lag.time.max.ms")
         self.replica_selector_class = self.text("replica.selector.class")
         self.replica_socket_timeout_ms = self.integer("replica.socket.timeout.ms")

@@ -116,6 +116,16 @@ def _cluster(broker: Broker) -> Iterator[str]:
         yield gauge(metric_name("kafka.controller", type_name, name), text, value)
     known = image.controller_id != NO_CONTROLLER
     yield gauge("minibroker_cluster_controller_known", "1: there is a controller", known)
+    yield gauge(
+        "minibroker_cluster_controller_epoch", "Epoch of the controller", image.controller_epoch
+    )
+    updated_at_ms = broker.cluster.requests.updated_at_ms
+    if updated_at_ms is not None:
+        yield gauge(
+            "minibroker_cluster_metadata_age_seconds",
+            "Time since the controller's last UpdateMetadata request",
+            max(0, broker.clock.now_ms() - updated_at_ms) / 1000,
+        )
     for name, text, value in (
         ("PartitionCount", "Partitions with a replica here", mine),
         ("LeaderCount", "Partitions led here", led),

@@ -125,7 +125,13 @@ def _topics_of(asked: list[_Wanted]) -> list[SentTopic]:
         topic = topics.setdefault(item.topic, SentTopic(item.topic, item.topic_id, {}))
         state = item.state
         topic.states[state.partition_index] = SentState(
-            PartitionState(state.leader, state.leader_epoch, state.isr, state.controller_epoch),
+            PartitionState(
+                state.leader,
+                state.leader_epoch,
+                state.isr,
+                state.controller_epoch,
+                state.leader_recovery_state,
+            ),
             state.partition_epoch,
             state.replicas,
             state.adding_replicas,

@@ -86,12 +86,27 @@ class PeerClient:
         Raises OSError (TimeoutError and ConnectionError among them), ProtocolError, and
         KafkaError(UNSUPPORTED_VERSION) where the broker has no version that will do.
         """
+        return await self.call_built(broker_id, request, lambda _: request, response, oldest=oldest)
+
+    async def call_built(
+        self,
+        broker_id: int,
+        request_class: Any,
+        build: Callable[[int], Any],
+        response: Any,
+        *,
+        oldest: int = 0,
+        newest: int | None = None,
+    ) -> Any:
+        """Do `call` with the request that `build` makes for the version that is agreed on; `newest`
+        is the highest that will do. Raises as `call`.
+        """
         connection: PeerConnection | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
                 connection = await self._connection(broker_id)
-                version = connection.version_for(request, oldest)
-                return await connection.call(request, response, version)
+                version = connection.version_for(request_class, oldest, newest)
+                return await connection.call(build(version), response, version)
         except TimeoutError as error:
             late = TimeoutError(f"broker {broker_id} did not answer within {self._timeout_s} s")
             if connection is not None:

@@ -102,15 +102,16 @@ class PeerConnection:
         """Return whether requests can be sent."""
         return self._failure is None
 
-    def version_for(self, request: Any, oldest: int) -> int:
-        """Return the newest version of the request that both sides know, at least `oldest`.
+    def version_for(self, request: Any, oldest: int, newest: int | None = None) -> int:
+        """Return the newest version of the request (an object or its class) that both sides know,
+        at least `oldest`, at most `newest`.
 
         Raises KafkaError(UNSUPPORTED_VERSION) where there is none.
         """
         ours = request.VERSIONS
         theirs = self._versions.get(request.API_KEY)
         if theirs is not None:
-            version = min(ours[1], theirs[1])
+            version = min(ours[1], theirs[1], ours[1] if newest is None else newest)
             if version >= max(ours[0], theirs[0], oldest):
                 return int(version)
         raise KafkaError(

@@ -1,9 +1,10 @@
 """The ISR of what this broker leads: followers that caught up come in, slow ones go.
 
-A change is written to the tree by the leader, provided that nobody wrote the state since it was
-read. It counts when it is confirmed: then the cluster gives the partition its role anew.
+The leader asks a controller of Apache Kafka for a change (`isr_requests`). Beside other controllers
+it writes the tree, provided that nobody wrote the state since it was read. The change counts when
+it is confirmed: then the cluster gives the partition its role anew.
 
-Source: Kafka Partition.maybeExpandIsr, Partition.maybeShrinkIsr, ZkAlterPartitionManager,
+Source: Kafka Partition.maybeExpandIsr, Partition.maybeShrinkIsr, AlterPartitionManager,
 ReplicaManager.maybeShrinkIsr.
 """
 
@@ -13,8 +14,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from minibroker.errors import CoordinationError
-from minibroker.ids import TopicPartition
+from minibroker.errors import CoordinationError, KafkaError
+from minibroker.ids import TopicId, TopicPartition
+from minibroker.replication.isr_change import NO_BROKER_EPOCH, WantedIsr
 from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.partition import Partition
     from minibroker.partitions.replicas import FollowerId
+    from minibroker.partitions.role import Role
+    from minibroker.replication.isr_requests import IsrRequests
     from minibroker.timers import Timer, Timers
 
 logger = logging.getLogger(__name__)
@@ -41,6 +45,7 @@ class IsrKeeper:
         "_cluster",
         "_dynamic",
         "_partitions",
+        "_requests",
         "_sleep",
         "_tasks",
         "_timer",
@@ -54,13 +59,16 @@ class IsrKeeper:
         partitions: PartitionManager,
         dynamic: DynamicConfig,
         timers: Timers,
+        requests: Callable[[], IsrRequests | None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`requests`: returns the way to the controller, None where the tree is written."""
         # Constant after construction.
         self._cluster = cluster
         self._partitions = partitions
         self._dynamic = dynamic
         self._timers = timers
+        self._requests = requests
         self._sleep = sleep
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
@@ -87,7 +95,7 @@ class IsrKeeper:
             return
         isr = replicas.isr_with(broker_id, partition.high_watermark)
         if isr is not None:
-            self._change(partition, isr)
+            self._change(partition, isr, {broker_id: follower.broker_epoch})
 
     async def close(self) -> None:
         """Change nothing any more."""
@@ -110,34 +118,29 @@ class IsrKeeper:
             if replicas is not None and partition not in self._changing:
                 isr = replicas.isr_without_slow(partition.log_end_offset)
                 if isr is not None:
-                    self._change(partition, isr)
+                    self._change(partition, isr, {})
             yield
         if leads_any:
             self.note_leader()
 
-    def _change(self, partition: Partition, isr: list[int]) -> None:
+    def _change(self, partition: Partition, isr: list[int], epochs: dict[int, int]) -> None:
+        """Change the ISR in a task. `epochs`: broker epochs of those that join."""
         self._changing.add(partition)
-        task = asyncio.get_running_loop().create_task(self._write(partition, isr))
+        task = asyncio.get_running_loop().create_task(self._write(partition, isr, epochs))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _write(self, partition: Partition, isr: list[int]) -> None:
+    async def _write(self, partition: Partition, isr: list[int], epochs: dict[int, int]) -> None:
         """Write the ISR, again and again until it is known whether it is written.
 
         Until then followers that are to join count for the high watermark: the tree may have them.
         Where the state was another one, followers ask again and slow ones are seen again.
         """
         role = partition.role
-        name = TopicPartition(partition.topic, partition.index)
         try:
             while True:
                 try:
-                    is_written = await self._cluster.change_isr(
-                        name,
-                        isr,
-                        leader_epoch=role.epoch,
-                        partition_epoch=role.partition_epoch,
-                    )
+                    is_written = await self._try(partition, role, isr, epochs)
                     break
                 except CoordinationError as error:
                     logger.warning("%s: the ISR is not %s yet: %s", partition, isr, error)
@@ -148,3 +151,34 @@ class IsrKeeper:
             self._changing.discard(partition)
         if partition.replicas is not None:
             partition.replicas.give_up_joining()
+
+    async def _try(
+        self, partition: Partition, role: Role, isr: list[int], epochs: dict[int, int]
+    ) -> bool:
+        """Have the ISR changed that was decided in `role`; return whether it was. Raises
+        CoordinationError where that is not known.
+        """
+        now = partition.role
+        if (now.epoch, now.partition_epoch) != (role.epoch, role.partition_epoch):
+            return False
+        name = TopicPartition(partition.topic, partition.index)
+        requests = self._requests()
+        if requests is not None:
+            own = self._cluster.this_broker
+            change = WantedIsr(
+                name,
+                TopicId(partition.topic_id),
+                role.epoch,
+                role.partition_epoch,
+                {broker_id: epochs.get(broker_id, NO_BROKER_EPOCH) for broker_id in isr}
+                | {own.id: own.epoch},
+            )
+            try:
+                is_made = await requests.change(change)
+                logger.info("%s: the controller was asked for ISR %s", partition, isr)
+                return is_made
+            except KafkaError as error:
+                logger.info("%s: the leader writes the ISR itself: %s", partition, error)
+        return await self._cluster.change_isr(
+            name, isr, leader_epoch=role.epoch, partition_epoch=role.partition_epoch
+        )

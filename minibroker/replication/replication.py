@@ -16,6 +16,7 @@ from minibroker.partitions.role import Follower, Leader
 from minibroker.peers.client import PeerClient
 from minibroker.replication.fetcher import Fetcher
 from minibroker.replication.isr import IsrKeeper
+from minibroker.replication.isr_change import asks_controller
 
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
@@ -23,13 +24,24 @@ if TYPE_CHECKING:
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.partition import Partition
+    from minibroker.replication.isr_requests import IsrRequests
     from minibroker.timers import Timers
 
 
 class Replication:
     """Owned by the loop; `close` ends the fetchers."""
 
-    __slots__ = ("_cluster", "_config", "_fetchers", "_is_closed", "_partitions", "_peers", "isr")
+    __slots__ = (
+        "_cluster",
+        "_config",
+        "_controller_peers",
+        "_fetchers",
+        "_is_closed",
+        "_isr_requests",
+        "_partitions",
+        "_peers",
+        "isr",
+    )
 
     def __init__(
         self,
@@ -47,7 +59,15 @@ class Replication:
         self._peers: PeerClient | None = None
         self._fetchers: dict[int, Fetcher] = {}
         """Broker id of a leader → what fetches from it."""
-        self.isr = IsrKeeper(cluster=cluster, partitions=partitions, dynamic=dynamic, timers=timers)
+        self._controller_peers: PeerClient | None = None
+        self._isr_requests: IsrRequests | None = None
+        self.isr = IsrKeeper(
+            cluster=cluster,
+            partitions=partitions,
+            dynamic=dynamic,
+            timers=timers,
+            requests=self._requests,
+        )
 
     def on_role(self, partition: Partition) -> None:
         """Follow the leader that a partition has now, and no other."""
@@ -63,6 +83,29 @@ class Replication:
             self._fetcher(leader).add(name, partition)
         elif isinstance(role, Leader) and partition.replicas is not None:
             self.isr.note_leader()
+
+    def _requests(self) -> IsrRequests | None:
+        """Return the way to a controller of Apache Kafka, None beside another controller, and for
+        an inter-broker protocol before 2.7.
+        """
+        image = self._cluster.image
+        controller = image.brokers.get(image.controller_id)
+        if controller is None or controller.is_minibroker:
+            return None
+        if not asks_controller(self._config.inter_broker_protocol_version):
+            return None
+        if self._isr_requests is None:
+            # Most brokers never need it.
+            from minibroker.replication.isr_requests import IsrRequests  # noqa: PLC0415
+
+            # Its own connection: a fetch that waits must not hold other requests.
+            self._controller_peers = PeerClient(
+                self._cluster,
+                listener=self._config.inter_broker_listener_name,
+                timeout_ms=self._config.controller_socket_timeout_ms,
+            )
+            self._isr_requests = IsrRequests(self._cluster, self._controller_peers)
+        return self._isr_requests
 
     def _fetcher(self, leader: int) -> Fetcher:
         fetcher = self._fetchers.get(leader)
@@ -87,8 +130,11 @@ class Replication:
         """Fetch nothing any more."""
         self._is_closed = True
         await self.isr.close()
+        if self._isr_requests is not None:
+            await self._isr_requests.close()
         for fetcher in self._fetchers.values():
             await fetcher.close()
         self._fetchers.clear()
-        if self._peers is not None:
-            await self._peers.close()
+        for peers in (self._peers, self._controller_peers):
+            if peers is not None:
+                await peers.close()

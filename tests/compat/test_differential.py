@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.registry import HANDLERS, ONLY_WITH_ZOOKEEPER, supported_versions
+from minibroker.handlers.registry import (
+    BETWEEN_BROKERS,
+    HANDLERS,
+    ONLY_WITH_ZOOKEEPER,
+    supported_versions,
+)
 from minibroker.protocol.api_keys import APIS, INIT_PRODUCER_ID, PRODUCE
 from tests.compat.dialogue import Dialogue, flatten
 from tests.compat.known_differences import KNOWN_DIFFERENCES, differences_of
@@ -30,8 +35,8 @@ pytestmark = pytest.mark.java
 
 FIXTURES = {"3.9.1": "kafka_39", "4.4.0": "kafka_44"}
 
-COMPARED = HANDLERS.keys() - ONLY_WITH_ZOOKEEPER
-"""The minibroker of these tests has no ZooKeeper: `test_kafka_controls.py` compares the rest."""
+COMPARED = HANDLERS.keys() - ONLY_WITH_ZOOKEEPER - BETWEEN_BROKERS
+"""The minibroker of these tests is alone: tests of mixed clusters have the rest."""
 
 
 def judges_of(scenario: Scenario, version: int) -> list[str]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from minibroker.errors import CoordinationError
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import TopicPartition
 from minibroker.partitions.replicas import FollowerId
 from tests.support.waiting import eventually
 from tests.unit.replication.records import append, until_equal
 
 if TYPE_CHECKING:
-    import pytest
-
+    from minibroker.replication.isr_change import WantedIsr
     from tests.unit.replication.conftest import Pair
 
 LAG_MS = 30_000
@@ -90,6 +92,42 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
     monkeypatch.setattr(cluster, "change_isr", change_isr)
     is_back.set()
     await eventually(lambda: isr(pair) == [0, 1])
+
+
+async def test_a_controller_of_kafka_is_asked_and_else_the_tree_is_written(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    await pair.by_id[1].broker.replication.close()
+    append(pair, b"b")
+    asked: list[WantedIsr] = []
+
+    class Requests:
+        async def change(self, change: WantedIsr) -> bool:
+            asked.append(change)
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+    keeper = pair.by_id[0].broker.replication.isr
+    monkeypatch.setattr(keeper, "_requests", Requests)
+    pair.clock.advance(LAG_MS)
+    pair.clock.advance(LAG_MS)
+    await eventually(lambda: isr(pair) == [0])
+    own = pair.by_id[0].broker.cluster.this_broker
+    assert [(change.name.topic, change.isr) for change in asked] == [("t", {0: own.epoch})]
+    assert asked[0].topic_id == pair.on(0).topic_id
+
+
+async def test_a_change_that_was_decided_on_an_older_state_is_dropped(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pair.create()
+    keeper = pair.by_id[0].broker.replication.isr
+    partition = pair.on(0)
+    older = partition.role._replace(epoch=partition.role.epoch - 1)
+    monkeypatch.setattr(keeper, "_requests", lambda: pytest.fail("the controller is asked"))
+    assert not await keeper._try(partition, older, [0], {})
 
 
 async def test_a_state_that_somebody_else_wrote_is_not_overwritten(pair: Pair) -> None:

@@ -86,3 +86,14 @@ async def test_a_leader_that_dies_is_replaced_by_any_replica_where_that_is_allow
     await pair.stop(1)
     await eventually(lambda: topics["t"].partitions[0].leader == 0)
     assert topics["t"].partitions[0].leader_recovery_state == RECOVERING
+
+
+async def test_only_a_controller_of_kafka_is_asked_for_the_isr(pair: Pair) -> None:
+    running = pair.by_id[1].broker
+    assert running.replication._requests() is None
+    image = running.cluster.image
+    image.brokers = {**image.brokers, 0: image.brokers[0]._replace(is_minibroker=False)}
+    assert running.replication._requests() is not None
+    assert running.replication._requests() is running.replication._requests()
+    running.config.inter_broker_protocol_version = "2.6"
+    assert running.replication._requests() is None
