@@ -98,6 +98,9 @@ def state_of(
 ) -> PartitionState:
     """Return the state of a partition whose replicas are `target` from now on; all of them are in
     sync.
+
+    Kafka writes a state when the move ends, and one more for each replica that leaves the ISR. Here
+    it is one write with the last leader epoch.
     """
     isr = [broker_id for broker_id in partition.isr if broker_id in target]
     leader = partition.leader
@@ -108,7 +111,7 @@ def state_of(
         )
     return PartitionState(
         leader,
-        partition.leader_epoch + 1,
+        partition.leader_epoch + 1 + len(partition.isr) - len(isr),
         isr,
         controller_epoch,
         partition.leader_recovery_state,

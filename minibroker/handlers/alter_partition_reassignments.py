@@ -44,6 +44,7 @@ async def handle(
     )
     if not context.services.cluster.is_controller:
         response.error_code = int(ErrorCode.NOT_CONTROLLER)
+        response.error_message = "This is not the correct controller for this cluster."
         return response
     for topic in request.topics if is_kafka_4 else _each_once(request.topics):
         results = [await _alter(context, request, topic.name, move) for move in topic.partitions]

@@ -99,7 +99,7 @@ def _failed(name: str, code: int, detail: str | None) -> CreatableTopicResult:
 def _check(context: RequestContext, name: str, named_count: int) -> None:
     """Raise KafkaError for a refusal that Kafka decides before it looks at the topic itself."""
     if not context.services.cluster.is_controller:
-        raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        raise KafkaError(ErrorCode.NOT_CONTROLLER, "")
     if name == _METADATA_TOPIC:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."

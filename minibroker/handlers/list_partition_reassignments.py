@@ -33,6 +33,7 @@ def handle(
     response = ListPartitionReassignmentsResponse(error_message="")
     if not cluster.is_controller:
         response.error_code = int(ErrorCode.NOT_CONTROLLER)
+        response.error_message = "This is not the correct controller for this cluster."
         return response
     topics = cluster.image.topics
     if request.topics is None:

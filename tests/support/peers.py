@@ -69,6 +69,7 @@ class ZooKeeper:
                 "clientPort": str(self.port),
                 "clientPortAddress": "127.0.0.1",
                 "tickTime": "1000",
+                "maxSessionTimeout": "120000",
                 "maxClientCnxns": "0",
                 "admin.enableServer": "false",
                 "4lw.commands.whitelist": "srvr",

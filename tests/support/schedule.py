@@ -35,7 +35,17 @@ LONGEST = (
 The end of a run names the longest modules.
 """
 
-FOLDERS = ("pipeline", "fire", "crash", "integration", "compat", "fuzz", "meta", "property")
+FOLDERS = (
+    "pipeline",
+    "fire",
+    "crash",
+    "compat_cluster",
+    "integration",
+    "compat",
+    "fuzz",
+    "meta",
+    "property",
+)
 """Folders of tests/, the longest first; all others follow."""
 
 

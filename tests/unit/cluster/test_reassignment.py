@@ -90,9 +90,10 @@ async def test_a_move_to_replicas_in_sync_is_done_at_once(
     await cluster.reassignments.alter("t", 0, [OTHER])
     partition = cluster.image.topics["t"].partitions[0]
     assert current_assignment(partition) == ([OTHER], [], [])
-    assert (partition.leader, partition.leader_epoch, partition.isr) == (OTHER, 1, [OTHER])
+    # One epoch for the new leader, one because the former leader leaves the ISR.
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (OTHER, 2, [OTHER])
     state = json.loads((await cluster_tree.get("/brokers/topics/t/partitions/0/state"))[0])
-    assert (state["leader"], state["leader_epoch"], state["isr"]) == (OTHER, 1, [OTHER])
+    assert (state["leader"], state["leader_epoch"], state["isr"]) == (OTHER, 2, [OTHER])
     assert partition.partition_epoch == 1
 
 

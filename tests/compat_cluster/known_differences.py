@@ -1,0 +1,48 @@
+"""The places where three minibrokers and three Apache Kafka 3.9.1 end differently, with the reason.
+
+A line is checked in both directions, as in `tests/compat/known_differences`.
+"""
+
+from __future__ import annotations
+
+from tests.compat.verdict import Difference
+
+LINES: list[Difference] = [
+    Difference(
+        "the_controller_that_leads_is_killed",
+        (
+            "dead: state.leader_epoch:",
+            "dead: metadata of 2.partitions[0].leader_epoch:",
+            "back: state.leader_epoch:",
+            "log: epochs[1][0]:",
+            "log: batches[1].leader_epoch:",
+        ),
+        "a new controller of Kafka writes a state without the dead leader, then one with the next"
+        " leader; minibroker writes one",
+        ours=1,
+        kafka_39=2,
+    ),
+    Difference(
+        "a_leaderless_partition_moves",
+        ("both are back: state.leader_epoch:",),
+        "when a broker of the target starts, Kafka begins the move again, with a new leader epoch",
+        ours=6,
+        kafka_39=7,
+    ),
+]
+
+_DEAD = "a topic goes at once, and leaves the logs of brokers that are dead"
+
+NOT_YET: dict[str, str] = {
+    "a_topic_is_deleted_while_a_follower_is_dead": _DEAD,
+    "a_topic_is_deleted_while_its_leader_is_dead": _DEAD,
+    "a_topic_is_deleted_while_all_its_brokers_are_dead": _DEAD,
+    "a_topic_is_created_on_a_dead_broker": "as Kafka 4, a broker that is not there is refused",
+    "records_are_deleted_on_all_replicas": "DeleteRecords is answered before the followers delete",
+}
+"""Situations that only Kafka plays, with the reason."""
+
+
+def differences_of(situation: str) -> list[Difference]:
+    """Return the lines of one situation."""
+    return [line for line in LINES if line.scenario == situation]
