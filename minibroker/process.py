@@ -117,11 +117,12 @@ def _make_cluster(directory: Path, config: BrokerConfig, options: ServeOptions) 
         )
         return cluster
     from minibroker.testing.clock import MovableClock  # noqa: PLC0415  for --control only
+    from minibroker.testing.nodes import Nodes  # noqa: PLC0415  as above
 
     cluster = LocalCluster(directory, movable := MovableClock())
+    shared = {"clock": movable, "new_tree": cluster.tree.session, "nodes": Nodes()}
     cluster.members.extend(
-        _controlled(member, options, number, clock=movable, new_tree=cluster.tree.session)
-        for number, member in enumerate(configs)
+        _controlled(member, options, number, **shared) for number, member in enumerate(configs)
     )
     return cluster
 

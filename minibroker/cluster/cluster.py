@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.internal_topics import NewTopic
     from minibroker.cluster.isr_changes import IsrChange
     from minibroker.cluster.leader_balance import BalanceRule
+    from minibroker.cluster.peer_interceptor import PeerInterceptor
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
@@ -81,6 +82,9 @@ class Cluster:
     All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
     is out of reach now; the handler answers a retriable error.
     """
+
+    peer_interceptor: PeerInterceptor | None = None
+    """Looks in on requests to other brokers; set for tests, before the start."""
 
     def __init__(
         self,
@@ -424,6 +428,26 @@ class Cluster:
                 self._context, self._states, self._election, leaving=self._controller.leaving
             )
             return await changer.write(broker_id, changes, ineligible)
+
+    async def move_leader(self, name: str, index: int, broker_id: int) -> None:
+        """Give a partition this leader, which has to be in sync; as the controller. For tests.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        NOT_CONTROLLER.
+        """
+        async with self._context.lock:
+            await self._controller.move_leader(name, index, broker_id)
+
+    async def become_controller(self) -> None:
+        """Take the controller's place from the broker that has it. For tests.
+
+        Raises KafkaError(NOT_CONTROLLER) if it cannot be the controller: brokers of Kafka are
+        registered, or another broker was faster.
+        """
+        async with self._context.lock:
+            if await self._election.take_over():
+                await self._controller.finish_deletions()
+                await self._controller.settle()
 
     @property
     def reassignments(self) -> Reassignments:

@@ -325,6 +325,29 @@ class Controller:
                 await turn.pause()
         return remaining
 
+    async def move_leader(self, name: str, index: int, broker_id: int) -> None:
+        """Give one partition this leader, whichever is preferred.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        NOT_CONTROLLER.
+        """
+        topic = self._context.updater.image.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+
+        def rule(partition: PartitionImage) -> PartitionState | None:
+            if partition.leader == broker_id:
+                return None
+            if not may_lead(partition, broker_id, self.leaving):
+                raise KafkaError(
+                    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+                    f"broker {broker_id} cannot lead {name}-{index}: replicas "
+                    f"{partition.replicas}, in sync {partition.isr}, offline {partition.offline}",
+                )
+            return changed_state(partition, broker_id, partition.isr, self._election.epoch)
+
+        await self._states.change(topic, rule, [index])
+
     async def _give_topic_id(self, topic: TopicImage) -> TopicImage:
         """Give an id to a topic that a tool or an old broker made without one; return the topic
         with it.

@@ -22,6 +22,7 @@ from minibroker.cluster.tree import (
     BadVersion,
     Check,
     Create,
+    Delete,
     NodeExists,
     NoNode,
     Set,
@@ -31,7 +32,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.tree import Operation
@@ -78,11 +79,15 @@ class Election:
                 image.controller_id = NO_CONTROLLER
                 return False
             if await self._try_to_win():
-                image.controller_id = self._context.broker_id
-                image.controller_epoch = self.epoch
-                for tell in self.listeners:
-                    tell(True)
+                self._note_victory()
                 return True
+
+    def _note_victory(self) -> None:
+        image = self._context.updater.image
+        image.controller_id = self._context.broker_id
+        image.controller_epoch = self.epoch
+        for tell in self.listeners:
+            tell(True)
 
     def _note_kafka_brokers(self) -> bool:
         """Note which brokers of the image are not minibroker; return whether there are any."""
@@ -97,6 +102,25 @@ class Election:
             )
         self._kafka_brokers = kafka_brokers
         return bool(kafka_brokers)
+
+    async def take_over(self) -> bool:
+        """Become the controller in place of the broker that is; return whether this broker became
+        it now.
+
+        Raises KafkaError(NOT_CONTROLLER) if it cannot be: Kafka's brokers are registered, or
+        another broker was faster.
+        """
+        if self.is_controller:
+            return False
+        is_there = await self._context.tree.exists(paths.CONTROLLER) is not None
+        before: list[Operation] = [Delete(paths.CONTROLLER)] if is_there else []
+        if self._note_kafka_brokers() or not await self._try_to_win(before):
+            raise KafkaError(
+                ErrorCode.NOT_CONTROLLER,
+                f"broker {self._context.broker_id} cannot become the controller now",
+            )
+        self._note_victory()
+        return True
 
     async def resign(self) -> None:
         """Give up the node, as a clean stop does."""
@@ -130,7 +154,8 @@ class Election:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         return [Check(paths.CONTROLLER_EPOCH, self._epoch_version)]
 
-    async def _try_to_win(self) -> bool:
+    async def _try_to_win(self, before: Sequence[Operation] = ()) -> bool:
+        """Try to create the node, in one transaction behind `before`; return whether it is ours."""
         tree = self._context.tree
         await ensure_node(tree, paths.CONTROLLER_EPOCH, b"0")
         data, stat = await tree.get(paths.CONTROLLER_EPOCH)
@@ -139,18 +164,19 @@ class Election:
         try:
             results = await tree.multi(
                 [
+                    *before,
                     Create(paths.CONTROLLER, value, ephemeral=True),
                     Set(paths.CONTROLLER_EPOCH, str(epoch).encode("ascii"), stat.version),
                 ]
             )
-        except (NodeExists, BadVersion):
+        except (NodeExists, BadVersion, NoNode):
             return False
         # If this fails the election is won again: only the winner does the work of a new
         # controller.
         await ensure_node(tree, paths.FEATURE, FEATURE_NODE)
         self.is_controller = True
         self.epoch = epoch
-        self._epoch_version = int(results[1])
+        self._epoch_version = int(results[-1])
         self._context.log.info(
             "broker %d became controller, epoch %d", self._context.broker_id, epoch
         )

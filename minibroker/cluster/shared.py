@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from minibroker.cluster.embedded import SESSION_ID, EmbeddedTree
-from minibroker.cluster.tree import ANY_VERSION, Create, Delete
+from minibroker.cluster.tree import ANY_VERSION, Create, Delete, SessionEvent
 from minibroker.errors import CoordinationError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.clock import Clock
-    from minibroker.cluster.tree import Cancel, Operation, SessionEvent, Stat
+    from minibroker.cluster.tree import Cancel, Operation, Stat
 
 
 class SharedTree:
@@ -38,7 +38,11 @@ class SharedTree:
 
     def session(self) -> TreeSession:
         """Return a session, not opened yet: the tree of one broker."""
-        return TreeSession(self, next(self._session_ids))
+        return TreeSession(self, self.new_session_id())
+
+    def new_session_id(self) -> int:
+        """Return an id that no session had."""
+        return next(self._session_ids)
 
     def gather(self, broker_count: int) -> None:
         """Have so many brokers wait for each other in `gathered`. Call it before they start."""
@@ -87,10 +91,15 @@ class TreeSession:
     change_count = 0
 
     def __init__(self, home: SharedTree, session_id: int) -> None:
-        self._home = home  # constant after construction, as `session_id` and `_tree`
+        self._home = home  # constant after construction, as `_tree`
         self._tree = home.tree
         self.session_id = session_id
         self._is_open = False
+        self._is_held = False
+        self._is_lost = False
+        self._held: list[Callable[[], None]] = []
+        """Watches that have fired while this session was held."""
+        self._listeners: list[Callable[[SessionEvent], None]] = []
 
     async def open(self) -> None:
         """Begin the session. Raises CoordinationError."""
@@ -113,6 +122,35 @@ class TreeSession:
         """Do `close`: the other brokers of the process see at once that this one is gone."""
         await self.close()
 
+    # For tests: a broker that is paused, a session that ends.
+
+    def hold(self, *, is_held: bool) -> None:
+        """Call no watch while held, like a stopped process; after that call those that fired."""
+        self._is_held = is_held
+        if not is_held:
+            self._renew()
+            held, self._held = self._held, []
+            for callback in held:
+                callback()
+
+    async def lose_session(self) -> None:
+        """End the session as ZooKeeper does after a long silence: its ephemeral nodes go.
+
+        The broker hears of it, and has another session, when it is not held.
+        """
+        await self._tree.multi([Delete(path) for path in self._tree.owned_by(self.session_id)])
+        self._is_lost = True
+        if not self._is_held:
+            self._renew()
+
+    def _renew(self) -> None:
+        if self._is_lost:
+            self._is_lost = False
+            self.session_id = self._home.new_session_id()
+            for event in (SessionEvent.EXPIRED, SessionEvent.RENEWED):
+                for tell in self._listeners:
+                    tell(event)
+
     # Reading
 
     async def get(self, path: str) -> tuple[bytes, Stat]:
@@ -134,7 +172,7 @@ class TreeSession:
     @property
     def _open_tree(self) -> EmbeddedTree:
         """The tree. Raises CoordinationError when the session is over."""
-        if not self._is_open:
+        if not self._is_open or self._is_lost:
             raise CoordinationError("the session with the metadata tree is over")
         return self._tree
 
@@ -192,10 +230,15 @@ class TreeSession:
 
     def _while_open(self, callback: Callable[[], None]) -> Callable[[], None]:
         def call() -> None:
-            if self._is_open and self._home.is_watched:
+            if not self._is_open or not self._home.is_watched:
+                return
+            if self._is_held:
+                self._held.append(call)
+            else:
                 callback()
 
         return call
 
     def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
-        """Accept it; a session of this home has no events."""
+        """Call back when a test ended the session, and when there is another one."""
+        self._listeners.append(callback)

@@ -13,7 +13,7 @@ import hmac
 from http import HTTPStatus
 from importlib.resources import files
 from itertools import chain, count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -24,9 +24,10 @@ from minibroker.control.http import JSON, HttpError, Response, json_response
 from minibroker.control.process_metrics import ProcessMetrics
 from minibroker.control.slices import Slices
 from minibroker.errors import MinibrokerError
+from minibroker.testing.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from minibroker.control.http import HttpRequest
     from minibroker.testing.faults import Fault
@@ -40,8 +41,13 @@ _OPEN_TO_ALL: Final = "/health/"
 class ControlApi:
     """The control API of one node. Without a `token` it serves loopback only. The loop owns it."""
 
-    def __init__(self, node: Node, token: str | None = None) -> None:
+    def __init__(self, node: Node, token: str | None = None, nodes: Nodes | None = None) -> None:
+        """`nodes`: all nodes of the cluster in this process; None: this one is alone."""
         self._node = node
+        if nodes is None:
+            nodes = Nodes()
+            nodes.add(node)
+        self._nodes = nodes
         self._token = token
         self._faults: dict[int, Fault] = {}
         self._numbers = count(1)
@@ -62,6 +68,9 @@ class ControlApi:
             "/faults/{id}": {"GET": self._show_fault, "DELETE": self._remove_fault},
             "/clock": {"GET": self._clock, "POST": self._advance},
             "/reset": {"POST": self._reset},
+            "/cluster": {"GET": self._cluster},
+            "/cluster/controller": {"POST": self._become_controller},
+            "/cluster/leader": {"POST": self._make_leader},
             "/openapi.json": {"GET": self._openapi},
         }
 
@@ -151,6 +160,8 @@ class ControlApi:
     # Faults.
 
     async def _list_faults(self, _: HttpRequest) -> Response:
+        # A reset of the cluster ends them behind this API.
+        self._faults = {n: fault for n, fault in self._faults.items() if not fault.is_removed}
         return json_response([bodies.show_fault(*fault) for fault in self._faults.items()])
 
     async def _add_fault(self, request: HttpRequest) -> Response:
@@ -198,5 +209,28 @@ class ControlApi:
 
     async def _reset(self, _: HttpRequest) -> Response:
         self._faults.clear()
-        await self._node.reset()
+        await (self._nodes.reset() if len(self._nodes.all) > 1 else self._node.reset())
         return json_response({"now_ms": self._node.clock.now_ms()})
+
+    # The cluster.
+
+    async def _cluster(self, _: HttpRequest) -> Response:
+        self._check_running()
+        return json_response(views.cluster_of(self._node.app))
+
+    async def _become_controller(self, request: HttpRequest) -> Response:
+        bodies.parse_object(request.body, {})
+        await self._change_cluster(self._nodes.make_controller(self._node.broker_id))
+        return await self._cluster(request)
+
+    async def _make_leader(self, request: HttpRequest) -> Response:
+        topic, partition, broker_id = bodies.parse_leader(request.body, self._node.broker_id)
+        await self._change_cluster(self._nodes.make_leader(topic, partition, broker_id))
+        return await self._cluster(request)
+
+    async def _change_cluster(self, change: Coroutine[Any, Any, None]) -> None:
+        """Do a change of the cluster. Raises HttpError(409) with the reason why it cannot be."""
+        try:
+            await change
+        except (MinibrokerError, ValueError, TimeoutError, RuntimeError) as error:
+            raise HttpError(HTTPStatus.CONFLICT, str(error)) from None

@@ -43,7 +43,9 @@ FAULT_FIELDS: Final[dict[str, str]] = {
     "probability": NUMBER,
     "seed": INTEGER,
     "broker": TEXT,
+    "peer": COUNT,
 }
+LEADER_FIELDS: Final[dict[str, str]] = {"topic": TEXT, "partition": COUNT, "broker": COUNT}
 CLOCK_FIELDS: Final[dict[str, str]] = dict.fromkeys(
     ("days", "hours", "minutes", "seconds", "milliseconds"), NUMBER
 )
@@ -106,6 +108,16 @@ def parse_fault(body: bytes) -> Fault:
         return Fault(**rule)
     except ValueError as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+def parse_leader(body: bytes, own_id: int) -> tuple[str, int, int]:
+    """Return topic, partition (0 if it is missing) and broker (the own one) of a body. Raises
+    HttpError(400).
+    """
+    given = parse_object(body, LEADER_FIELDS)
+    if "topic" not in given:
+        raise HttpError(HTTPStatus.BAD_REQUEST, "field 'topic' is missing: expected a text")
+    return given["topic"], given.get("partition", 0), given.get("broker", own_id)
 
 
 def show_fault(number: int, fault: Fault) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from minibroker.control.api import ControlApi
 from minibroker.control.http import HttpServer
 from minibroker.errors import ConfigError
 from minibroker.testing.node import Node
+from minibroker.testing.nodes import Nodes
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,8 +38,12 @@ class ControlledBroker:
         *,
         clock: MovableClock | None = None,
         new_tree: Callable[[], TreeSession] | None = None,
+        nodes: Nodes | None = None,
     ) -> None:
-        """`clock`, `new_tree`: what brokers of one process share; None: the broker has its own."""
+        """`clock`, `new_tree`, `nodes`: what brokers of one process share; None: the broker is
+        alone.
+        """
+        self._nodes = nodes if nodes is not None else Nodes()
         self._config = config
         self._clock = clock
         self._new_tree = new_tree
@@ -63,7 +68,8 @@ class ControlledBroker:
     async def start(self, topics: Sequence[TopicToCreate] = ()) -> None:
         """Start to serve. Raises MinibrokerError; then nothing is left running."""
         self._node = Node(self._config, topics, clock=self._clock, new_tree=self._new_tree)
-        self._server = HttpServer(ControlApi(self._node, self._token).handle)
+        self._nodes.add(self._node)
+        self._server = HttpServer(ControlApi(self._node, self._token, self._nodes).handle)
         try:
             port = await self._server.listen(self._host, self._port)
         except OSError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from itertools import islice
 from json import dumps
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.control.http import HttpError
@@ -49,6 +49,26 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> str:
             "size_bytes": partition.log.size_bytes,
         }
     return dumps({"partition": index, "leader": topic.partitions[index].leader, **offsets})
+
+
+def cluster_of(broker: Broker) -> dict[str, Any]:
+    """Return the cluster as this broker knows it, and the partitions that lack a replica."""
+    image = broker.cluster.image
+    return {
+        "broker": broker.config.broker_id,
+        "controller": image.controller_id,
+        "brokers": [
+            {"id": info.id, "address": "{}:{}".format(*info.endpoints[0][1:3])}
+            for _, info in sorted(image.brokers.items())
+            if info.endpoints
+        ],
+        "not_in_sync": [
+            {"topic": name, "partition": index, "in_sync": sorted(partition.isr)}
+            for name, topic in sorted(image.topics.items())
+            for index, partition in enumerate(topic.partitions)
+            if set(partition.isr) != set(partition.replicas)
+        ],
+    }
 
 
 def groups_of(broker: Broker) -> Iterator[str]:

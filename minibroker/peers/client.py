@@ -101,11 +101,31 @@ class PeerClient:
         """Do `call` with the request that `build` makes for the version that is agreed on; `newest`
         is the highest that will do. Raises as `call`.
         """
+
+        def version_of(connection: PeerConnection) -> int:
+            return connection.version_for(request_class, oldest, newest)
+
+        async def send() -> Any:
+            return await self._send(broker_id, version_of, build, response)
+
+        interceptor = self._cluster.peer_interceptor
+        if interceptor is None:
+            return await send()
+        return await interceptor.call(broker_id, request_class, send)
+
+    async def _send(
+        self,
+        broker_id: int,
+        version_of: Callable[[PeerConnection], int],
+        build: Callable[[int], Any],
+        response: Any,
+    ) -> Any:
+        """Do `call_built`, whatever an interceptor makes of it."""
         connection: PeerConnection | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
                 connection = await self._connection(broker_id)
-                version = connection.version_for(request_class, oldest, newest)
+                version = version_of(connection)
                 return await connection.call(build(version), response, version)
         except TimeoutError as error:
             late = TimeoutError(f"broker {broker_id} did not answer within {self._timeout_s} s")

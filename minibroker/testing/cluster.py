@@ -10,37 +10,34 @@ what it led a moment later.
 
 from __future__ import annotations
 
-import asyncio
-import shutil
-import tempfile
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.config.broker import BrokerConfig
 from minibroker.config.members import configs_of, replicas_of
 from minibroker.config.options import parse_topic
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
 from minibroker.local_cluster import LocalCluster
-from minibroker.testing.broker import (
-    MEMORY,
-    START_TIMEOUT_S,
-    TEST_DEFAULTS,
-    WAIT_TIMEOUT_S,
-    setting_text,
-)
-from minibroker.testing.clock import MovableClock
+from minibroker.testing.broker import TEST_DEFAULTS
+from minibroker.testing.broker_calls import BrokerCalls
+from minibroker.testing.broker_faults import Faults
+from minibroker.testing.clock import MovableClock, TestClock
 from minibroker.testing.faults import Fault, refuse_in_loop
-from minibroker.testing.loop_thread import LoopThread
+from minibroker.testing.in_process import WAIT_TIMEOUT_S, InProcess
 from minibroker.testing.node import Node
+from minibroker.testing.nodes import WAIT_S, Nodes
+from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-
-    from minibroker.cluster.cluster import Cluster as Metadata
-    from minibroker.cluster.image import PartitionImage, TopicImage
-
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Collection,
+        Coroutine,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
+    from pathlib import Path
 
 CLUSTER_DEFAULTS: Final = {
     **TEST_DEFAULTS,
@@ -53,16 +50,19 @@ CLUSTER_DEFAULTS: Final = {
 }
 
 
-class Cluster:
+class Cluster(InProcess):
     """Brokers 0 to `brokers` - 1, between `start` and `stop`, or in a `with` block.
 
     Args:
         brokers: how many.
-        topics: topics to make at the start: `"orders"`, `"orders:3"`, as on the command line.
+        topics: topics to make at the start: `"orders"`, `"orders:3"`, `"orders:3:2"` with two
+            replicas, as on the command line.
         config: Kafka's settings, the same for each broker.
         data_dir: directory of their data; None: in memory, until the cluster stops.
         racks: `broker.rack` of broker 0, 1, …; brokers behind the last one have none.
     """
+
+    NOUN = "cluster"
 
     def __init__(
         self,
@@ -75,78 +75,33 @@ class Cluster:
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
+        super().__init__(data_dir)
         # Constant after construction.
         self._count = brokers
         self._topics = tuple(parse_topic(topic) for topic in topics)
         self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
-        self._data_dir = data_dir
         self._racks = tuple(racks)
-        self._thread = LoopThread(self._serving, on_end=self._remove_data)
-        self._own_dir: str | None = None
-        self._nodes: list[Node] = []
-        """In the order of broker ids; the loop's, while the cluster runs."""
-        self._changes = _Changes()
-
-    # Life.
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    async def __aenter__(self) -> Self:
-        await asyncio.wrap_future(self._thread.begin())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        ended = self._thread.end()
-        if ended is not None:
-            await asyncio.wrap_future(ended)
-            self._thread.join()
-
-    def start(self) -> None:
-        """Start the brokers; clients may come when this returns. Raises MinibrokerError."""
-        self._thread.begin().result(START_TIMEOUT_S)
-
-    def stop(self) -> None:
-        """Stop the brokers and remove their data in memory; do nothing if they are stopped."""
-        ended = self._thread.end()
-        if ended is not None:
-            ended.result(START_TIMEOUT_S)
-            self._thread.join()
+        self._nodes = Nodes()
+        """The loop's, while the cluster runs."""
+        self._clock = MovableClock()
+        self.clock = TestClock(self._clock, self.call)
+        """The time of all brokers: `cluster.clock.advance(seconds=31)`."""
+        self.faults = Faults(self._on_nodes)
+        """Faults of requests, on whichever broker they meet one; see also `broker(n).faults`."""
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:
         directory = self._directory()
-        clock = MovableClock()
-        cluster = LocalCluster(directory, clock)
+        cluster = LocalCluster(directory, self._clock)
         config = BrokerConfig({**CLUSTER_DEFAULTS, **self._settings, "log.dirs": str(directory)})
-        self._nodes = [
-            Node(self._in_rack(number, member), clock=clock, new_tree=cluster.tree.session)
-            for number, member in enumerate(configs_of(config, self._count))
-        ]
-        cluster.members.extend(self._nodes)
+        self._nodes = Nodes()
+        for number, member in enumerate(configs_of(config, self._count)):
+            in_rack = self._in_rack(number, member)
+            self._nodes.add(Node(in_rack, clock=self._clock, new_tree=cluster.tree.session))
+        cluster.members.extend(self._nodes.all)
         await cluster.start(self._topics)
-        for node in self._nodes:
-            self._changes.follow(node.app.cluster)
         yield
         await cluster.stop()
-
-    def _directory(self) -> Path:
-        if self._data_dir is not None:
-            directory = Path(self._data_dir)
-            directory.mkdir(parents=True, exist_ok=True)
-            return directory
-        memory = MEMORY if MEMORY.is_dir() else None
-        self._own_dir = tempfile.mkdtemp(prefix="minibroker-", dir=memory)
-        return Path(self._own_dir)
-
-    def _remove_data(self) -> None:
-        if self._own_dir is not None:
-            shutil.rmtree(self._own_dir, ignore_errors=True)
-            self._own_dir = None
 
     def _in_rack(self, number: int, member: BrokerConfig) -> BrokerConfig:
         """Return the configuration of a broker with its rack, if it has one."""
@@ -160,22 +115,32 @@ class Cluster:
     def bootstrap(self) -> str:
         """Return `HOST:PORT,HOST:PORT,…` for a client's bootstrap.servers."""
         self._check_running()
-        return ",".join(f"{host}:{port}" for host, port in (node.address for node in self._nodes))
+        return ",".join(f"{host}:{port}" for host, port in (n.address for n in self._nodes.all))
+
+    @property
+    def brokers(self) -> list[ClusterBroker]:
+        """Return the brokers, in the order of their ids."""
+        return [ClusterBroker(self, broker_id) for broker_id in range(self._count)]
+
+    def broker(self, broker_id: int) -> ClusterBroker:
+        """Return one broker, with its records, requests and faults. Raises ValueError."""
+        self.node(broker_id)
+        return ClusterBroker(self, broker_id)
 
     @property
     def controller(self) -> int:
         """Return the id of the broker that is the controller, -1 while there is none."""
-        controller_id: int = self._call(lambda: self._metadata().image.controller_id)
+        controller_id: int = self.call(lambda: self._nodes.metadata.image.controller_id)
         return controller_id
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """Return the id of a partition's leader, -1 while there is none. Raises KafkaError."""
-        leader: int = self._call(lambda: self._partition(topic, partition).leader)
+        leader: int = self.call(lambda: self._nodes.partition(topic, partition).leader)
         return leader
 
     def in_sync(self, topic: str, partition: int = 0) -> list[int]:
         """Return the brokers that are in sync (the ISR), ascending. Raises KafkaError."""
-        isr: list[int] = self._call(lambda: sorted(self._partition(topic, partition).isr))
+        isr: list[int] = self.call(lambda: sorted(self._nodes.partition(topic, partition).isr))
         return isr
 
     def create_topic(
@@ -191,138 +156,220 @@ class Cluster:
         replicas = replication_factor or replicas_of(self._count)
 
         async def create() -> None:
-            await self._metadata().create_topic(name, partitions, replicas, configs=named)
+            await self._nodes.metadata.create_topic(name, partitions, replicas, configs=named)
 
         self._await(create())
 
-    # What may happen to a broker.
+    def report(self, requests: int = 20, records: int = 5) -> str:
+        """Return `Broker.report` of each broker, for the report of a test that failed."""
+        return "\n\n".join(
+            f"broker {broker.broker_id}\n{broker.report(requests, records)}"
+            for broker in self.brokers
+        )
+
+    # Faults of brokers and of the links between them. `reset` ends all of them.
 
     def kill(self, broker_id: int) -> None:
-        """End a broker as `kill -9` does; its files stay."""
-        node = self._node(broker_id)
+        """End a broker as `kill -9` does; its files stay. `restart` brings it back."""
+        node = self.node(broker_id)
         if node.is_running:
             self._await(node.add(Fault(broker="killed")))
 
     def restart(self, broker_id: int) -> None:
-        """Start a killed broker again, on its files and at its address."""
-        node = self._node(broker_id)
+        """Start a killed broker again, on its files and at its address; without its faults.
 
-        async def restart() -> None:
-            await node.clear()
-            self._changes.follow(node.app.cluster)
+        A broker that runs is killed before.
+        """
+        self.kill(broker_id)
+        self._await(self.node(broker_id).clear())
 
-        self._await(restart())
+    def pause(
+        self, broker_id: int, *, expire_session: bool = False, may_miss: bool = False
+    ) -> Fault:
+        """Stop a broker as SIGSTOP does, until the rule is removed.
+
+        It accepts connections, and neither answers nor fetches nor notices anything. Its session
+        with the metadata stays, so it keeps what it leads; replicas that do not fetch leave the ISR
+        when the clock passes `replica.lag.time.max.ms`. With `expire_session` the session ends, as
+        after a longer pause: others lead, and the broker learns it when it goes on.
+        """
+        fault = self.faults.put(Fault(broker="paused"), [broker_id], may_miss=may_miss)
+        if expire_session:
+            self.expire_session(broker_id)
+        return fault
+
+    def expire_session(self, broker_id: int) -> None:
+        """End a broker's session with the metadata, once: others lead what it led.
+
+        The broker has a new session when the others know it, or at the end of a pause. The others
+        know it when this returns. Raises ValueError if the broker is killed.
+        """
+        self._await(self._nodes.expire_session(broker_id), WAIT_S)
+
+    def cut(
+        self,
+        broker_id: int,
+        other: int | None = None,
+        *,
+        one_way: bool = False,
+        may_miss: bool = False,
+    ) -> Fault:
+        """Cut the link between two brokers, until the rule is removed.
+
+        Requests of one to the other fail, and answers on their way are lost. Clients and the
+        metadata are reached as before.
+
+        Args:
+            broker_id: a broker.
+            other: the other one, None: all others.
+            one_way: the requests of `broker_id` fail, and those of the other arrive.
+            may_miss: a test does not fail if no request failed.
+        """
+        others = {n for n in range(self._count) if n != broker_id} if other is None else {other}
+        for end in (broker_id, *others):
+            self.node(end)
+        links = {(broker_id, end) for end in others}
+        if not one_way:
+            links |= {(end, broker_id) for end in others}
+        fault = Fault(broker="cut_off")
+        fault.links = links
+        return self.faults.put(fault, {sender for sender, _ in links}, may_miss=may_miss)
+
+    def slow(
+        self,
+        broker_id: int,
+        delay_ms: float,
+        *,
+        leader: int | None = None,
+        may_miss: bool = False,
+    ) -> Fault:
+        """Have a broker fetch `delay_ms` later as a follower, until the rule is removed.
+
+        The delay passes on the clock of the cluster. `leader`: only what it fetches from this one.
+        """
+        fault = Fault(broker="slow_follower", delay_ms=delay_ms, peer=leader)
+        return self.faults.put(fault, [broker_id], may_miss=may_miss)
+
+    def hold_metadata(self, broker_id: int, *, may_miss: bool = False) -> Fault:
+        """Have a broker tell clients the metadata of now, until the rule is removed.
+
+        It leads and follows as usual: Kafka's broker that gets LeaderAndIsr and no UpdateMetadata.
+        """
+        return self.faults.put(Fault(broker="stale_metadata"), [broker_id], may_miss=may_miss)
+
+    def make_controller(self, broker_id: int) -> None:
+        """Make a broker the controller. All brokers know it when this returns, but those that are
+        killed or paused.
+
+        Raises ValueError if it is killed or paused.
+        """
+        self._await(self._nodes.make_controller(broker_id), WAIT_S)
+
+    def make_leader(self, broker_id: int, topic: str, partition: int = 0) -> None:
+        """Make a broker the leader of a partition. All brokers know it when this returns, but those
+        that are killed or paused.
+
+        Raises KafkaError(ELIGIBLE_LEADERS_NOT_AVAILABLE) if it is not in sync; ValueError if it is
+        killed or paused.
+        """
+        self._await(self._nodes.make_leader(topic, partition, broker_id), 2 * WAIT_S)
+
+    def reset(self) -> None:
+        """Make the cluster as it was after the start; clients may stay connected.
+
+        It ends all faults, starts killed brokers, and removes records, groups, offsets and changed
+        settings. The topics of the start exist and are empty; the clock shows the machine's time.
+        """
+        self._await(self._nodes.reset(), 3 * WAIT_S)
+        self.faults.forget()
 
     # Waiting.
 
     def wait_until_in_sync(self, timeout_s: float = WAIT_TIMEOUT_S) -> None:
         """Wait until every replica of every partition is in sync, all brokers running.
 
-        Raises TimeoutError with the partitions that are not; RuntimeError in a running event loop.
+        Raises TimeoutError with the partitions that are not; RuntimeError in a running event loop,
+        which needs `wait_until_in_sync_async`.
         """
         refuse_in_loop("wait_until_in_sync")
-        self._await(self._until_in_sync(timeout_s), timeout_s)
+        self._await(self._nodes.until_in_sync(timeout_s), timeout_s)
 
-    async def await_in_sync(self, timeout_s: float = WAIT_TIMEOUT_S) -> None:
-        """Do `wait_until_in_sync`, for a test in a loop of its own."""
-        self._check_running()
-        await asyncio.wrap_future(self._thread.submit(self._until_in_sync(timeout_s)))
+    async def wait_until_in_sync_async(self, timeout_s: float = WAIT_TIMEOUT_S) -> None:
+        """Wait like `wait_until_in_sync`, for a test that runs in a loop."""
+        await self._awaited(self._nodes.until_in_sync(timeout_s))
 
-    async def _until_in_sync(self, timeout_s: float) -> None:
-        try:
-            async with asyncio.timeout(timeout_s):
-                while self._behind():
-                    await self._changes.next()
-        except TimeoutError:
-            listed = ", ".join(self._behind())
-            raise TimeoutError(f"not in sync after {timeout_s:g} s: {listed}") from None
+    def wait_until(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        in_sync: Collection[int],
+        timeout_s: float = WAIT_TIMEOUT_S,
+    ) -> None:
+        """Wait until exactly these brokers are in sync.
 
-    def _behind(self) -> list[str]:
-        """Return the partitions that lack a replica, with those in sync."""
-        return [
-            f"{topic.name}-{index} (in sync: {sorted(partition.isr)})"
-            for topic in self._metadata().image.topics.values()
-            for index, partition in enumerate(topic.partitions)
-            if set(partition.isr) != set(partition.replicas)
-        ]
+        Raises TimeoutError, KafkaError; RuntimeError in a running event loop, which needs
+        `wait_until_async`.
+        """
+        refuse_in_loop("wait_until")
+        self._await(self._until(topic, partition, in_sync, timeout_s), timeout_s)
+
+    async def wait_until_async(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        in_sync: Collection[int],
+        timeout_s: float = WAIT_TIMEOUT_S,
+    ) -> None:
+        """Wait like `wait_until`, for a test that runs in a loop."""
+        await self._awaited(self._until(topic, partition, in_sync, timeout_s))
+
+    async def _until(
+        self, topic: str, partition: int, in_sync: Collection[int], timeout_s: float
+    ) -> None:
+        await self._nodes.until(
+            lambda: set(self._nodes.partition(topic, partition).isr) == set(in_sync),
+            f"in sync of {topic}-{partition} are {sorted(in_sync)}",
+            timeout_s,
+        )
 
     # Calls onto the loop.
 
-    def _node(self, broker_id: int) -> Node:
+    def node(self, broker_id: int) -> Node:
+        """Return the node of a broker, for its loop. Raises ValueError."""
         self._check_running()
-        if not 0 <= broker_id < self._count:
-            raise ValueError(f"there is no broker {broker_id}, they are 0 to {self._count - 1}")
-        return self._nodes[broker_id]
+        return self._nodes.find(broker_id)
 
-    def _metadata(self) -> Metadata:
-        """Return the metadata of a broker that runs. Raises RuntimeError."""
-        for node in self._nodes:
-            if node.is_running:
-                return node.app.cluster
-        raise RuntimeError("all brokers of the cluster are killed: restart one")
-
-    def _partition(self, topic: str, partition: int) -> PartitionImage:
-        found = self._metadata().image.topics.get(topic)
-        if found is None or not 0 <= partition < len(found.partitions):
-            raise KafkaError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}"
-            )
-        return found.partitions[partition]
-
-    def _call(self, function: Callable[[], Any]) -> Any:
+    def _on_nodes(
+        self,
+        call: Callable[[Node], Coroutine[Any, Any, Any]],
+        broker_ids: Collection[int] | None,
+    ) -> list[Any]:
+        """Do `broker_faults.OnNodes`."""
         self._check_running()
+        nodes = self._nodes.all if broker_ids is None else [self.node(n) for n in broker_ids]
+        return [self._await(call(node)) for node in nodes]
 
-        async def call() -> Any:
-            return function()
 
-        return self._await(call())
+class ClusterBroker(BrokerCalls):
+    """One broker of a `Cluster`. Its records are those of its own replicas."""
+
+    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+        self._cluster = cluster
+        self.broker_id = broker_id
+        self.faults = cluster.faults.of(broker_id)
+
+    @property
+    def _running(self) -> Node:
+        return self._cluster.node(self.broker_id)
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Run a function on the loop of the brokers and return its result."""
+        return self._cluster.call(function)
 
     def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        return self._thread.submit(coroutine).result(timeout_s + 5)
+        return self._cluster._await(coroutine, timeout_s)  # noqa: SLF001  the two are one part
 
-    def _check_running(self) -> None:
-        if not self._thread.is_running:
-            raise RuntimeError("this cluster is not running: use it in a with block, or start it")
-
-
-class _Changes:
-    """Hears of metadata changes of all brokers (`cluster.updates.ClusterListener`)."""
-
-    def __init__(self) -> None:
-        self._waiting: list[asyncio.Future[None]] = []
-
-    def follow(self, metadata: Metadata) -> None:
-        """Hear of what one broker learns."""
-        metadata.subscribe(self)
-        metadata.when_brokers_change(self._tell)
-
-    async def next(self) -> None:
-        """Wait for the next change."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        await future
-
-    def _tell(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    def on_topic_created(self, topic: TopicImage) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Ignore it: nobody waits for a setting."""
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return await self._cluster._awaited(coroutine)  # noqa: SLF001  as above

@@ -18,7 +18,7 @@ from minibroker.errors import KafkaError
 from minibroker.protocol.api_keys import FETCH, METADATA
 from minibroker.protocol.primitives import Reader, Writer
 from minibroker.server.answers import Answer, Waiting, answer_of, error_response
-from minibroker.server.handling import handle_call, handle_request, read_call
+from minibroker.server.handling import handle, handle_call, handle_request, read_call
 from minibroker.testing.faults import Facts, Fault, FaultSet
 from minibroker.testing.message_places import (
     give_error,
@@ -28,6 +28,7 @@ from minibroker.testing.message_places import (
     take_out,
 )
 from minibroker.testing.request_log import RequestLog, first_error
+from minibroker.testing.stale_services import StaleServices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -60,7 +61,7 @@ class _Altered(Answer):
 class FaultInterceptor:
     """The interceptor of one broker under test, on the broker's loop."""
 
-    __slots__ = ("_held", "_services", "faults", "seen")
+    __slots__ = ("_held", "_services", "_stale", "faults", "seen")
 
     def __init__(
         self,
@@ -75,10 +76,20 @@ class FaultInterceptor:
         self.seen = RequestLog() if seen is None else seen
         self._held: dict[Fault, set[asyncio.Future[None]]] = {}
         """Rule → the requests that it holds now."""
+        self._stale: dict[Fault, StaleServices] = {}
+        """Rule → what clients are told meanwhile."""
+        for fault in self.faults:
+            self.note(fault)
+
+    def note(self, fault: Fault) -> None:
+        """Keep what a new rule needs: with `stale_metadata`, the metadata of now."""
+        if fault.broker == "stale_metadata":
+            self._stale[fault] = StaleServices(self._services)
 
     def release(self, fault: Fault) -> None:
         """Let the connections of a removed rule go on."""
         self.faults.discard(fault)
+        self._stale.pop(fault, None)
         for future in self._held.pop(fault, ()):
             _end(future)
 
@@ -90,6 +101,9 @@ class FaultInterceptor:
         fault = self.faults.first(self._facts(call, request))
         if fault is None:
             return handle_call(call)
+        if fault.broker == "stale_metadata":
+            stale = self._stale[fault]
+            return handle(stale.context_of(call.context), call.handler, call.frame, call.position)
         if fault.drop == "before":
             call.context.close_connection(f"{fault!r}")
             self.seen.note_call(call, DROPPED)

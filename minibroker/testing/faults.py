@@ -19,10 +19,16 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from minibroker.error_codes import ErrorCode
-from minibroker.protocol.api_keys import APIS
+from minibroker.protocol.api_keys import (
+    APIS,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_TOPIC_PARTITIONS,
+    FIND_COORDINATOR,
+    METADATA,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from minibroker.protocol.api_keys import Api
 
@@ -33,7 +39,16 @@ BROKER_FAULTS: Final = (
     "paused",
     "killed",
     "zookeeper_session_lost",
+    "cut_off",
+    "slow_follower",
+    "stale_metadata",
 )
+STALE_APIS: Final = (METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS)
+"""Keys of the APIs that tell where to find something."""
+_COUNTING: Final = ("cut_off", "slow_follower", "stale_metadata")
+"""Faults of the broker that count what they meet, so a test fails if that is nothing."""
+_DELAYING: Final = ("slow_sync", "slow_follower")
+_TO_OTHERS: Final = ("cut_off", "slow_follower")
 _OF_REQUESTS: Final = (
     "api",
     "error",
@@ -94,7 +109,11 @@ class Fault:
             removed, `"slow_sync"` (every fsync takes `delay_ms` longer, by the machine's clock),
             `"paused"` (it accepts connections and does nothing), `"killed"` (as by kill -9; started
             again at the same address with the same data when the rule is removed),
-            `"zookeeper_session_lost"` (once).
+            `"zookeeper_session_lost"` (once). For one of several brokers: `"cut_off"` (its requests
+            to another broker fail), `"slow_follower"` (as a follower it fetches `delay_ms` later,
+            by the broker's clock), `"stale_metadata"` (it tells clients the topics, leaders and
+            brokers of the moment when the rule was added; it leads and follows as usual).
+        peer: with `cut_off` and `slow_follower`: id of the other broker, None: all of them.
     """
 
     def __init__(
@@ -118,6 +137,7 @@ class Fault:
         probability: float = 1.0,
         seed: int = 0,
         broker: str | None = None,
+        peer: int | None = None,
     ) -> None:
         self.api = api
         self._api_key = None if api is None else api_named(api).key
@@ -144,6 +164,11 @@ class Fault:
         self.is_removed = False
         self.on_removed: Callable[[Fault], None] | None = None
         self.broker = _one_of("broker", broker, BROKER_FAULTS)
+        self.peer = peer
+        self.links: Collection[tuple[int, int]] = ()
+        """With `cut_off`: (sender, receiver) of what fails; empty: as `peer` says."""
+        if peer is not None and broker not in _TO_OTHERS:
+            raise ValueError(f"peer {peer}: only broker={' and broker='.join(_TO_OTHERS)} have one")
         if broker is not None:
             self._check_broker_fault()
             return
@@ -162,15 +187,17 @@ class Fault:
         for name in _OF_REQUESTS:
             if getattr(self, name) not in (None, False, 0):
                 raise ValueError(f"{name} is for requests: leave it out with broker={self.broker}")
-        if (self.broker == "slow_sync") != (self.delay_ms > 0):
+        if (self.broker in _DELAYING) != (self.delay_ms > 0):
             raise ValueError(
-                f"delay_ms {self.delay_ms:g}: broker=slow_sync needs one, the others have none"
+                f"delay_ms {self.delay_ms:g}: broker={' and broker='.join(_DELAYING)} need one, "
+                "the others have none"
             )
         self.hold = self.broker == "paused"
 
     def __repr__(self) -> str:
         if self.broker is not None:
-            return f"Fault(broker={self.broker!r})"
+            hits = f", {self.hits} hits" if self.counts else ""
+            return f"Fault(broker={self.broker!r}{hits})"
         return f"Fault({self.api or 'any request'}, {self.hits} hits)"
 
     def __enter__(self) -> Self:
@@ -204,6 +231,23 @@ class Fault:
                 raise TimeoutError(f"waited {timeout_s:g} s for {hits} requests that meet {self!r}")
 
     @property
+    def counts(self) -> bool:
+        """Return whether `hits` says how often it acted; the other faults of a broker always do."""
+        return self.broker is None or self.broker in _COUNTING
+
+    def blocks(self, sender: int, receiver: int) -> bool:
+        """Return whether it concerns what one broker sends to another one."""
+        if self.links:
+            return (sender, receiver) in self.links
+        return self.peer in (None, receiver)
+
+    def count(self) -> None:
+        """Count a hit, and wake those that wait for it."""
+        with self._met:
+            self.hits += 1
+            self._met.notify_all()
+
+    @property
     def alters_bytes(self) -> bool:
         """Return whether the answer's bytes change on their way out."""
         return self.twice or self.truncate_bytes is not None
@@ -218,7 +262,10 @@ class Fault:
 
     def meets(self, facts: Facts) -> bool:
         """Return whether the rule meets this request, and count it."""
-        if self.broker is not None and not self.hold:
+        if self.broker == "stale_metadata":
+            if facts.api_key not in STALE_APIS:
+                return False
+        elif self.broker is not None and not self.hold:
             return False
         if self.is_removed or (self.times is not None and self.hits >= self.times):
             return False
@@ -229,9 +276,7 @@ class Fault:
             return False
         if self.probability < 1 and self._random.random() >= self.probability:
             return False
-        with self._met:
-            self.hits += 1
-            self._met.notify_all()
+        self.count()
         return True
 
     def _fits(self, facts: Facts) -> bool:

@@ -127,7 +127,7 @@ class Inspector:
         return [
             record
             for partition in indexes
-            for record in records_of(self._partitions.get(topic, partition), isolation)
+            for record in records_of(self._partitions.hosted(topic, partition), isolation)
         ]
 
     def last(self, topic: str, count: int) -> list[TopicRecord]:

@@ -5,27 +5,30 @@ It holds everything that outlives a kill and a restart of the broker: clock, dis
 HTTP.
 
     Fault("Produce", error=…) ─► FaultInterceptor      what happens to requests
+    Fault(broker="cut_off")   ─► PeerFaults           what happens to its requests to other brokers
     Fault(broker="disk_full") ─► Node                 what happens to the broker
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from minibroker.app import Broker as AppBroker
+from minibroker.cluster.shared import TreeSession
 from minibroker.errors import ConfigError
 from minibroker.testing.clock import MovableClock
 from minibroker.testing.fault_interceptor import FaultInterceptor
 from minibroker.testing.faults import Fault, FaultSet
 from minibroker.testing.faulty_disk import FaultyDisk
 from minibroker.testing.inspector import Inspector
+from minibroker.testing.peer_faults import PeerFaults
 from minibroker.testing.request_log import RequestLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from minibroker.cluster.shared import TreeSession
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.options import TopicToCreate
 
@@ -58,10 +61,18 @@ class Node:
         """Done when the broker fails; see `app.Broker.failure`."""
         self.app: AppBroker
         self.interceptor: FaultInterceptor
+        self.peer_faults: PeerFaults
         self.inspector: Inspector
         self.is_running = False
         """True after the start, unless the broker is killed."""
+        self.on_start: Callable[[Node], None] = lambda _: None
+        """Called before each start of the broker, when `app` is made."""
         self._changing = asyncio.Lock()
+
+    @property
+    def broker_id(self) -> int:
+        """Return `broker.id`."""
+        return self._config.broker_id
 
     @property
     def address(self) -> tuple[str, int]:
@@ -79,6 +90,10 @@ class Node:
     async def _start(self, topics: Sequence[TopicToCreate]) -> None:
         tree = self._new_tree() if self._new_tree is not None else None
         self.app = AppBroker(self._config, clock=self.clock, files=self.disk, tree=tree)
+        self.peer_faults = PeerFaults(self._config.broker_id, self.faults, self.app.timers)
+        self.app.cluster.peer_interceptor = self.peer_faults
+        self._follow_pause()
+        self.on_start(self)
         self.inspector = Inspector(self.app)
         await self.app.start(topics)
         self.interceptor = FaultInterceptor(self.app.services, faults=self.faults, seen=self.seen)
@@ -98,7 +113,7 @@ class Node:
                 for fault in self.faults:  # what is held would keep the stop waiting
                     self.interceptor.release(fault)
                 self._follow()
-                self.app.timers.hold(is_held=False)
+                self._follow_pause()
                 await self.app.stop(hands_over=hands_over)
 
     # Faults.
@@ -111,10 +126,13 @@ class Node:
         if fault.broker == "killed":
             await self._kill()
         elif fault.broker == "zookeeper_session_lost":
-            await self._lose_session()
+            await self.lose_session()
             fault.is_removed = True
             return
         self.faults.add(fault)
+        if self.is_running:
+            self.interceptor.note(fault)
+            self.peer_faults.note(fault)
         self._follow()
 
     async def remove(self, fault: Fault) -> None:
@@ -140,7 +158,15 @@ class Node:
             rule.delay_ms for rule in self.faults if rule.broker == "slow_sync"
         )
         if self.is_running:
-            self.app.timers.hold(is_held="paused" in kinds)
+            self._follow_pause()
+
+    def _follow_pause(self) -> None:
+        """Stop what the broker does by itself, or let it go on: timers, fetches, watches."""
+        self.app.timers.hold(is_held=self.is_paused)
+        self.peer_faults.hold(is_held=self.is_paused)
+        tree = self.app.cluster.tree
+        if isinstance(tree, TreeSession):
+            tree.hold(is_held=self.is_paused)
 
     @property
     def is_paused(self) -> bool:
@@ -167,13 +193,26 @@ class Node:
             if not self.is_running:
                 await self._start(())
 
-    async def _lose_session(self) -> None:
+    @contextmanager
+    def deaf(self) -> Iterator[None]:
+        """Keep the broker from news of a tree that it shares in this process."""
+        tree = self.app.cluster.tree
+        if isinstance(tree, TreeSession):
+            tree.hold(is_held=True)
+        try:
+            yield
+        finally:
+            self._follow_pause()
+
+    async def lose_session(self) -> None:
+        """End the session with the tree. Raises ConfigError where there is no such session."""
         from minibroker.cluster.zookeeper import ZooKeeperTree  # noqa: PLC0415  seldom asked for
 
         tree = self.app.cluster.tree
-        if not isinstance(tree, ZooKeeperTree):
+        if not isinstance(tree, ZooKeeperTree | TreeSession):
             raise ConfigError(
-                "broker=zookeeper_session_lost: this broker has no ZooKeeper (zookeeper.connect)"
+                "broker=zookeeper_session_lost: this broker has no ZooKeeper (zookeeper.connect), "
+                "and is not one of several"
             )
         await tree.lose_session()
 

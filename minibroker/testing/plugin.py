@@ -44,8 +44,8 @@ MARKER: Final = (
 )
 _TOPIC_NAME_MAX: Final = 200
 _numbers = itertools.count(1)
-_brokers: Final = pytest.StashKey[dict[str, "Broker"]]()
-"""Fixture → its broker, on the node with the same lifetime."""
+_brokers: Final = pytest.StashKey[dict[str, "Broker | Cluster"]]()
+"""Fixture → its broker or cluster, on the node with the same lifetime."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -164,6 +164,7 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     wishes = _wishes(request.node)
     config = {**_settings(request.config), **(wishes.get("config") or {})}
     with Cluster(3, topics=wishes.get("topics", ()), config=config) as cluster:
+        _note(request, cluster)
         yield cluster
 
 
@@ -203,13 +204,13 @@ def kafka_topic(kafka: Broker, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def _note(request: pytest.FixtureRequest, broker: Broker) -> None:
+def _note(request: pytest.FixtureRequest, broker: Broker | Cluster) -> None:
     assert request.fixturename is not None
     request.node.stash.setdefault(_brokers, {})[request.fixturename] = broker
 
 
-def _brokers_of(item: pytest.Item) -> list[Broker]:
-    """Return the brokers of the fixtures that a test uses."""
+def _brokers_of(item: pytest.Item) -> list[Broker | Cluster]:
+    """Return the brokers and clusters of the fixtures that a test uses."""
     names = getattr(item, "fixturenames", ())
     return [
         broker

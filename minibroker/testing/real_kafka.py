@@ -28,7 +28,8 @@ from minibroker.protocol.messages.create_topics import (
 from minibroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minibroker.protocol.primitives import Reader, Writer
-from minibroker.testing.broker import Broker, setting_text
+from minibroker.testing.broker import Broker
+from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -47,3 +47,10 @@ def to_timestamp(timestamp: int | datetime | None) -> int | None:
     if timestamp is None or (isinstance(timestamp, int) and not isinstance(timestamp, bool)):
         return timestamp
     raise TypeError(f"timestamp {timestamp!r}: expected milliseconds (int) or a datetime")
+
+
+def setting_text(value: str | int | bool) -> str:
+    """Return a setting as Kafka writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

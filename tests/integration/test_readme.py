@@ -37,6 +37,7 @@ TESTS_IN_PYTHON = (
     "In Python tests",
     "Faults and time",
     "A test with three brokers",
+    "Faults of several brokers",
 )
 SERVICE_UNDER_TEST = "The service under test"
 

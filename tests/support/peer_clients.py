@@ -29,7 +29,8 @@ def registered(brokers: Mapping[int, tuple[str, int]]) -> dict[int, BrokerInfo]:
 
 def image_of(brokers: Mapping[int, tuple[str, int]]) -> Any:
     """Return an image of a cluster for a `PeerClient`; `image.brokers` may be changed."""
-    return SimpleNamespace(image=SimpleNamespace(brokers=registered(brokers)))
+    image = SimpleNamespace(brokers=registered(brokers))
+    return SimpleNamespace(image=image, peer_interceptor=None)
 
 
 @asynccontextmanager

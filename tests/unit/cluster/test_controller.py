@@ -444,3 +444,22 @@ async def test_a_shutdown_is_refused_to_brokers_that_are_not_there(
         await cluster.shut_down_broker(2, -1)
     assert refused.value.code is ErrorCode.NOT_CONTROLLER
     assert cluster._controller.leaving == set()
+
+
+async def test_a_leader_is_chosen_among_those_in_sync(
+    cluster: Cluster, cluster_tree: Tree, heard: Recorder
+) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [0, 2, 3], leader=0, isr=[0, 2])
+    for _ in range(2):
+        await cluster.move_leader("t", 0, 2)
+    moved = cluster.image.topics["t"].partitions[0]
+    assert (moved.leader, moved.leader_epoch, moved.isr) == (2, 1, [0, 2])
+    assert heard.take()[-1] == ("leadership", "t", 0)
+    for place, broker_id, code in (
+        (("t", 0), 3, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+        (("t", 1), 2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ):
+        with pytest.raises(KafkaError) as refused:
+            await cluster.move_leader(*place, broker_id)
+        assert refused.value.code == code

@@ -51,6 +51,22 @@ async def test_first_wins_second_follows_and_takes_over(tree: Tree) -> None:
     assert (await tree.get("/controller_epoch"))[0] == b"2"
 
 
+async def test_a_take_over_deposes_the_controller(tree: Tree) -> None:
+    first, first_image, _ = election_of(tree, 1)
+    second, second_image, _ = election_of(tree, 2)
+    assert await second.take_over()  # there was none
+    assert await first.take_over()
+    assert not await first.take_over()
+    assert (first_image.controller_id, first_image.controller_epoch) == (1, 2)
+    assert not await second.run()
+    assert not second.is_controller
+    assert (second_image.controller_id, second_image.controller_epoch) == (1, 2)
+    first_image.brokers = {9: BrokerInfo(9, ())}
+    await first.resign()
+    with pytest.raises(KafkaError, match="broker 1 cannot become the controller now"):
+        await first.take_over()
+
+
 async def test_controller_of_kafka_is_respected(tree: Tree) -> None:
     await tree.create("/controller", encode_controller(9, 0))
     await tree.create("/controller_epoch", b"41")

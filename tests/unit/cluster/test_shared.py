@@ -80,3 +80,67 @@ async def test_lasting_nodes_are_there_for_the_next_sessions(tmp_path: Path) -> 
     await later.open()
     assert (await later.get("/a/b"))[0] == b"x"
     await later.close()
+
+
+async def test_a_session_that_is_held_hears_later(sessions: Sessions) -> None:
+    first, second = sessions
+    heard: list[str] = []
+    await first.create("/node")
+    await first.watch("/node", lambda: heard.append("first"))
+    told = asyncio.Event()
+    await second.watch("/node", told.set)
+    first.hold(is_held=True)
+    await second.set("/node", b"x")
+    await told.wait()
+    assert heard == []
+    first.hold(is_held=False)
+    assert heard == ["first"]
+
+
+async def test_a_lost_session_is_followed_by_another(sessions: Sessions) -> None:
+    first, _ = sessions
+    events: list[str] = []
+    first.on_session(lambda event: events.append(event.name))
+    await first.create("/mine", ephemeral=True)
+    before = first.session_id
+    await first.lose_session()
+    assert (await first.exists("/mine"), events) == (None, ["EXPIRED", "RENEWED"])
+    assert first.session_id > before
+    first.hold(is_held=True)
+    await first.lose_session()
+    with pytest.raises(CoordinationError, match="the session with the metadata tree is over"):
+        await first.get("/")
+    assert len(events) == 2
+    first.hold(is_held=False)
+    assert len(events) == 4
+    await first.create("/mine", ephemeral=True)
+
+
+async def test_brokers_that_start_together_go_on_in_the_order_of_their_sessions(
+    sessions: Sessions,
+) -> None:
+    first, second = sessions
+    order: list[int] = []
+
+    async def start(session: TreeSession) -> None:
+        await session.gathered()
+        order.append(session.session_id)
+
+    first._home.gather(2)
+    late = asyncio.create_task(start(second))
+    await asyncio.sleep(0)
+    assert not late.done()
+    await asyncio.gather(start(first), late)
+    assert order == [first.session_id, second.session_id]
+    await first.gathered()  # later it waits for nobody
+
+
+async def test_no_watch_is_called_when_all_stop(sessions: Sessions) -> None:
+    first, second = sessions
+    heard: list[str] = []
+    await first.create("/node")
+    await first.watch("/node", lambda: heard.append("first"))
+    first._home.end_watches()
+    await second.set("/node", b"x")
+    await asyncio.sleep(0)
+    assert heard == []

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.unit.control.conftest import serve
+from minibroker.control.api import ControlApi
+from minibroker.control.http import HttpServer
+from minibroker.testing import Cluster
+from tests.unit.control.conftest import Control, serve
 
 if TYPE_CHECKING:
     from minibroker.testing import Broker
-    from tests.unit.control.conftest import Control
 
 QUIET = {"log_level": 0, "retry.backoff.ms": 10, "linger.ms": 0}
 
@@ -178,3 +180,52 @@ def test_the_description_has_every_path_and_field(control: Control) -> None:
     assert list(schemas["Rule"]["properties"]) == list(FAULT_FIELDS)
     assert schemas["Rule"]["properties"]["broker"]["enum"] == list(BROKER_FAULTS)
     assert list(schemas["Advance"]["properties"]) == list(CLOCK_FIELDS)
+
+
+def test_a_broker_alone_is_a_cluster(control: Control) -> None:
+    status, cluster = control.ask("GET", "/cluster")
+    assert status == 200
+    assert (cluster["broker"], cluster["controller"], cluster["not_in_sync"]) == (0, 0, [])
+    assert cluster["brokers"] == [{"id": 0, "address": control.broker.bootstrap}]
+    assert control.ask("POST", "/cluster/controller") == (200, cluster)
+    control.broker.create_topic("t")
+    assert control.ask("POST", "/cluster/leader", {"topic": "t"})[0] == 200
+    for body, wanted, sentence in (
+        ({}, 400, "field 'topic' is missing"),
+        ({"topic": "t", "partition": 1}, 409, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ({"topic": "t", "broker": 5}, 409, "broker 5 cannot lead t-0"),
+    ):
+        status, told = control.ask("POST", "/cluster/leader", body)
+        assert status == wanted
+        assert sentence in told["error"]
+    assert control.ask("POST", "/cluster/controller", {"broker": 1})[0] == 400
+
+
+def test_apis_of_one_process_reach_the_cluster() -> None:
+    with Cluster(3, topics=["t:3"]) as cluster:
+        apis = [ControlApi(cluster.node(n), None, cluster._nodes) for n in range(3)]
+        served = [HttpServer(api.handle) for api in apis]
+
+        async def listen() -> list[int]:
+            return [await server.listen("127.0.0.1", 0) for server in served]
+
+        async def close() -> None:
+            for server in served:
+                await server.close()
+
+        ports = cluster._await(listen())
+        broker: Any = cluster.broker(0)
+        controls = [Control(broker, api, port) for api, port in zip(apis, ports, strict=True)]
+        assert controls[2].ask("POST", "/cluster/controller")[1]["controller"] == 2
+        for partition in range(3):
+            body = {"topic": "t", "partition": partition}
+            assert controls[1].ask("POST", "/cluster/leader", body)[0] == 200
+            assert cluster.leader("t", partition) == 1
+        rules = [{"broker": "cut_off", "peer": 1}, {"broker": "slow_follower", "delay_ms": 9}]
+        for rule in rules:
+            assert controls[0].ask("POST", "/faults", rule)[0] == 201
+        assert [fault.peer for fault in cluster.broker(0).faults] == [1, None]
+        assert controls[1].ask("POST", "/reset")[0] == 200
+        assert controls[0].ask("GET", "/faults") == (200, [])
+        assert controls[0].ask("GET", "/cluster")[1]["not_in_sync"] == []
+        cluster._await(close())

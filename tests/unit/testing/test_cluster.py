@@ -160,6 +160,6 @@ def test_records_are_there_at_the_next_start(tmp_path: Path) -> None:
 
 async def test_a_test_in_a_loop_awaits() -> None:
     async with Cluster(2, topics=["t"]) as cluster:
-        await cluster.await_in_sync()
+        await cluster.wait_until_in_sync_async()
         with pytest.raises(RuntimeError):
             cluster.wait_until_in_sync()

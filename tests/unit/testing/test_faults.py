@@ -109,3 +109,26 @@ def test_a_test_waits_until_a_rule_met_something() -> None:
         fault.wait(timeout_s=0)
     fault.meets(Facts(0, 9, None, None, frozenset()))
     fault.wait()
+
+
+def test_faults_of_one_of_several_brokers_are_checked() -> None:
+    with pytest.raises(ValueError, match="peer 1: only broker=cut_off and broker=slow_follower"):
+        Fault("Fetch", delay_ms=1, peer=1)
+    with pytest.raises(ValueError, match="broker=slow_sync and broker=slow_follower need one"):
+        Fault(broker="slow_follower")
+    with pytest.raises(ValueError, match="the others have none"):
+        Fault(broker="cut_off", delay_ms=5)
+    assert Fault(broker="cut_off").counts
+    assert not Fault(broker="killed").counts
+
+
+def test_a_link_is_that_to_the_peer_or_one_that_is_listed() -> None:
+    to_all, to_one, listed = (
+        Fault(broker="cut_off"),
+        Fault(broker="cut_off", peer=2),
+        Fault("Fetch", delay_ms=1),
+    )
+    listed.links = [(0, 2)]
+    assert [rule.blocks(0, 2) for rule in (to_all, to_one, listed)] == [True, True, True]
+    assert [rule.blocks(0, 1) for rule in (to_all, to_one, listed)] == [True, False, False]
+    assert [rule.blocks(2, 0) for rule in (to_all, to_one, listed)] == [True, False, False]

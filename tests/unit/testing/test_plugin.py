@@ -207,15 +207,20 @@ def test_a_fault_that_meets_nothing_fails_its_test(pytester: pytest.Pytester) ->
 
         def test_after_it(kafka_module):
             pass
+
+        def test_missed_in_a_cluster(kafka_cluster):
+            with kafka_cluster.hold_metadata(1):
+                kafka_cluster.make_controller(2)
         """
     )
     result = pytester.runpytest_subprocess(*OPTIONS)
-    result.assert_outcomes(passed=3, failed=4)
+    result.assert_outcomes(passed=3, failed=5)
     result.stdout.fnmatch_lines(
         ["Fault(Produce, 0 hits): never met a request*", "Fault(Fetch, 0 hits): never met*"]
     )
-    assert str(result.stdout).count("never met a request") == 3
-    assert str(result.stdout).count("--- minibroker at ") == 4  # those that the test used
+    result.stdout.fnmatch_lines(["Fault(broker='stale_metadata', 0 hits): never met a request*"])
+    assert str(result.stdout).count("never met a request") == 4
+    assert str(result.stdout).count("--- minibroker at ") == 5  # those that the test used
 
 
 def test_a_setting_without_a_value_is_told(pytester: pytest.Pytester) -> None:

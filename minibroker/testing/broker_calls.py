@@ -1,0 +1,308 @@
+"""`BrokerCalls`: what a test asks of one broker, and does to it.
+
+A `Broker` has these calls, and each broker of a `Cluster`. They are synchronous. Every call runs on
+the broker's loop and returns the result. A call that waits for clients has an async form for a test
+that runs in a loop of its own; in such a loop the sync form raises.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from minibroker.config.options import parse_topic
+from minibroker.testing.faults import api_named, error_named, refuse_in_loop
+from minibroker.testing.in_process import WAIT_TIMEOUT_S
+from minibroker.testing.report import group_lines, record_lines, request_lines
+from minibroker.testing.values import setting_text, to_bytes, to_headers, to_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from datetime import datetime
+
+    from minibroker.error_codes import ErrorCode
+    from minibroker.testing.broker_faults import Faults
+    from minibroker.testing.group_views import GroupMember
+    from minibroker.testing.inspector import Inspector
+    from minibroker.testing.names import ApiName, ErrorName
+    from minibroker.testing.node import Node
+    from minibroker.testing.request_log import SeenRequest
+    from minibroker.testing.topic_records import TopicRecord
+    from minibroker.testing.values import Headers, Value
+
+    Isolation = Literal["read_uncommitted", "read_committed"]
+
+
+class BrokerCalls(ABC):
+    """One broker, for the thread of the test."""
+
+    faults: Faults
+    """Faults to inject: `broker.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER")`."""
+
+    @property
+    @abstractmethod
+    def _running(self) -> Node:
+        """Return the broker's node. Raises RuntimeError if it is not started."""
+
+    @abstractmethod
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Run a function on the broker's loop and return its result."""
+
+    @abstractmethod
+    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
+        """Run a coroutine on the broker's loop and return its result."""
+
+    @abstractmethod
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the broker's loop, and await it in the caller's loop."""
+
+    def await_node(self, call: Callable[[Node], Coroutine[Any, Any, Any]]) -> Any:
+        """Run a coroutine of the broker's node on its loop and return its result."""
+        return self._await(call(self._running))
+
+    @property
+    def _look(self) -> Inspector:
+        """Return the running broker's inspector. Raises RuntimeError if the broker does not run."""
+        if not self._running.is_running:
+            raise RuntimeError("this broker was killed: remove the fault that killed it first")
+        return self._running.inspector
+
+    @property
+    def bootstrap(self) -> str:
+        """Return `HOST:PORT` for a client's bootstrap.servers."""
+        host, port = self._running.address
+        return f"{host}:{port}"
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        config: Mapping[str, str | int | bool] | None = None,
+    ) -> None:
+        """Make a topic; clients can use it when this returns. Raises KafkaError."""
+        named = {key: setting_text(value) for key, value in (config or {}).items()}
+        self._await(self._look.create_topic(name, partitions, named))
+
+    def add_topic(self, topic: str) -> None:
+        """Make a topic in the notation of the command line: `"orders:3:cleanup.policy=compact"`.
+
+        Raises KafkaError, ConfigError.
+        """
+        self._await(self._look.add_topic(parse_topic(topic)))
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic with its records. Raises KafkaError."""
+        self._await(self._look.delete_topic(name))
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """Return name → number of partitions; Kafka's internal topics are left out."""
+        found: dict[str, int] = self.call(self._look.topics)
+        return found
+
+    @overload
+    def produce(
+        self,
+        topic: str,
+        value: Value,
+        *,
+        key: str | bytes | None = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | datetime | None = None,
+    ) -> TopicRecord: ...
+
+    @overload
+    def produce(
+        self,
+        topic: str,
+        value: list[Value],
+        *,
+        key: str | bytes | None = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | datetime | None = None,
+    ) -> list[TopicRecord]: ...
+
+    def produce(
+        self,
+        topic: str,
+        value: Value | list[Value],
+        *,
+        key: str | bytes | None = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | datetime | None = None,
+    ) -> TopicRecord | list[TopicRecord]:
+        """Write a record without a client; return it as a consumer would get it.
+
+        Args:
+            topic: the topic; it is made if the broker makes topics by itself.
+            value: str (UTF-8), bytes, a dict (written as JSON) or None (a tombstone); a list writes
+                as many records, with the same key and headers, and returns a list.
+            key: str or bytes.
+            headers: a dict, or pairs of name and value where names repeat.
+            partition: None: the partition that Java's producer chooses for the key, without a key
+                the first one.
+            timestamp: a datetime or ms since the epoch, None: now.
+
+        Raises KafkaError; TypeError for a value of another type.
+        """
+        values = value if isinstance(value, list) else [value]
+        written: list[TopicRecord] = self._await(
+            self._look.produce(
+                topic,
+                key=to_bytes(key),
+                values=[to_bytes(item) for item in values],
+                headers=to_headers(headers),
+                index=partition,
+                timestamp=to_timestamp(timestamp),
+            )
+        )
+        return written if isinstance(value, list) else written[0]
+
+    def records(
+        self,
+        topic: str,
+        partition: int | None = None,
+        *,
+        isolation: Isolation = "read_uncommitted",
+    ) -> list[TopicRecord]:
+        """Return the decoded records of a topic, or of one of its partitions; ordered by partition.
+
+        Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
+        """
+        found: list[TopicRecord] = self.call(
+            lambda: self._look.records(topic, partition, isolation)
+        )
+        return found
+
+    def wait_for(
+        self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> list[TopicRecord]:
+        """Wait until a topic has `count` records or more; return all of them.
+
+        The topic need not exist yet. Raises TimeoutError; RuntimeError in a running event loop,
+        which needs `wait_for_async`.
+        """
+        refuse_in_loop("wait_for")
+        found: list[TopicRecord] = self._await(
+            self._look.wait_for(topic, count, timeout_s), timeout_s
+        )
+        return found
+
+    async def wait_for_async(
+        self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> list[TopicRecord]:
+        """Wait like `wait_for`, for a test that runs in a loop."""
+        found: list[TopicRecord] = await self._awaited(self._look.wait_for(topic, count, timeout_s))
+        return found
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """Return (topic, partition) → committed offset of a group; empty for an unknown group."""
+        found: dict[tuple[str, int], int] = self.call(lambda: self._look.committed(group))
+        return found
+
+    def lag(self, group: str) -> dict[tuple[str, int], int]:
+        """Return (topic, partition) → records that a group has not committed yet.
+
+        It has only partitions with a committed offset.
+        """
+        found: dict[tuple[str, int], int] = self.call(lambda: self._look.lag(group))
+        return found
+
+    def members(self, group: str) -> list[GroupMember]:
+        """Return the members of a group, each with its partitions; empty for an unknown group."""
+        found: list[GroupMember] = self.call(lambda: self._look.members(group))
+        return found
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """Return group id → state by Kafka's name (`Stable`, `Empty`)."""
+        found: dict[str, str] = self.call(self._look.groups)
+        return found
+
+    @property
+    def requests(self) -> list[SeenRequest]:
+        """Return the last 10,000 requests since the start or reset, oldest first."""
+        found: list[SeenRequest] = self.call(lambda: list(self._running.seen))
+        return found
+
+    def wait_for_requests(
+        self,
+        api: ApiName,
+        count: int = 1,
+        *,
+        error: ErrorName | ErrorCode | None = None,
+        client_id: str | None = None,
+        timeout_s: float = WAIT_TIMEOUT_S,
+    ) -> list[SeenRequest]:
+        """Wait until clients have been answered `count` requests of a kind; return all of those.
+
+        `error`: only those answered with it. Raises ValueError for a name that Kafka does not have;
+        TimeoutError, which says how many came; RuntimeError in a running event loop, which needs
+        `wait_for_requests_async`.
+        """
+        refuse_in_loop("wait_for_requests")
+        is_wanted = _request_filter(api, error, client_id)
+        found: list[SeenRequest] = self._await(
+            self._running.seen.wait_for(is_wanted, count, timeout_s), timeout_s
+        )
+        return found
+
+    async def wait_for_requests_async(
+        self,
+        api: ApiName,
+        count: int = 1,
+        *,
+        error: ErrorName | ErrorCode | None = None,
+        client_id: str | None = None,
+        timeout_s: float = WAIT_TIMEOUT_S,
+    ) -> list[SeenRequest]:
+        """Wait like `wait_for_requests`, for a test that runs in a loop."""
+        is_wanted = _request_filter(api, error, client_id)
+        found: list[SeenRequest] = await self._awaited(
+            self._running.seen.wait_for(is_wanted, count, timeout_s)
+        )
+        return found
+
+    def report(self, requests: int = 20, records: int = 5) -> str:
+        """Return the last requests, the groups and the topics' last records as tables.
+
+        `records`: most records of each partition. For the report of a test that failed.
+        """
+        lines = request_lines(self.requests[-requests:])
+        if not self._running.is_running:
+            return "\n".join([*lines, "", "this broker was killed by a fault"])
+        look = self._look
+        groups = {
+            group: (state, self.members(group), self.lag(group))
+            for group, state in self.groups.items()
+        }
+        last: list[TopicRecord] = self.call(
+            lambda: [record for topic in look.topics() for record in look.last(topic, records)]
+        )
+        for part in (group_lines(groups), record_lines(last)):
+            if part:
+                lines += ["", *part]
+        return "\n".join(lines)
+
+
+def _request_filter(
+    api: str, error: str | ErrorCode | None, client_id: str | None
+) -> Callable[[SeenRequest], bool]:
+    """Return a function that tells whether a request is wanted.
+
+    Raises ValueError for a wrong name.
+    """
+    name = api_named(api).name
+    code = None if error is None else error_named(error).name
+
+    def is_wanted(request: SeenRequest) -> bool:
+        return (
+            request.api == name
+            and code in (None, request.error)
+            and client_id in (None, request.client_id)
+        )
+
+    return is_wanted

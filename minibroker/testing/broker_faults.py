@@ -1,0 +1,141 @@
+"""`Faults`: the rules of one broker or of several, added and removed by the test's thread.
+
+The rules themselves are `faults.Fault`; the brokers' nodes apply them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from minibroker.testing.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Coroutine, Iterator
+
+    from minibroker.error_codes import ErrorCode
+    from minibroker.testing.names import ApiName, ErrorName
+    from minibroker.testing.node import Node
+
+    BrokerFault = Literal[
+        "disk_full",
+        "slow_sync",
+        "paused",
+        "killed",
+        "zookeeper_session_lost",
+        "cut_off",
+        "slow_follower",
+        "stale_metadata",
+    ]
+
+
+class OnNodes(Protocol):
+    """Runs a coroutine of each node on the loop, and returns their results in order."""
+
+    def __call__(
+        self,
+        call: Callable[[Node], Coroutine[Any, Any, Any]],
+        broker_ids: Collection[int] | None,
+    ) -> list[Any]:
+        """`broker_ids`: of the nodes, None for all."""
+
+
+class Faults:
+    """The rules of a running broker, or of all brokers of a cluster, for the thread of the test."""
+
+    def __init__(self, on_nodes: OnNodes, required: list[Fault] | None = None) -> None:
+        """`required`: shared with the rules of the other brokers, None: there are no others."""
+        self._on_nodes = on_nodes
+        self._required: list[Fault] = [] if required is None else required
+        """Rules of this test that have to meet a request."""
+
+    def add(
+        self,
+        api: ApiName | None = None,
+        *,
+        error: ErrorName | ErrorCode | None = None,
+        delay_ms: float = 0,
+        drop: Literal["before", "after"] | None = None,
+        twice: bool = False,
+        truncate_bytes: int | None = None,
+        hold: bool = False,
+        applied: bool | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+        client_id: str | None = None,
+        version: int | None = None,
+        skip: int = 0,
+        times: int | None = None,
+        probability: float = 1.0,
+        seed: int = 0,
+        broker: BrokerFault | None = None,
+        peer: int | None = None,
+        may_miss: bool = False,
+    ) -> Fault:
+        """Add a rule, from now on until it is removed or its `with` block ends; see `Fault`.
+
+        A test with the pytest fixtures fails if the rule never met a request, unless `may_miss` is
+        set. Raises ValueError; ConfigError for a fault that cannot happen to this broker.
+        """
+        fault = Fault(
+            api,
+            error=error,
+            delay_ms=delay_ms,
+            drop=drop,
+            twice=twice,
+            truncate_bytes=truncate_bytes,
+            hold=hold,
+            applied=applied,
+            topic=topic,
+            partition=partition,
+            group=group,
+            client_id=client_id,
+            version=version,
+            skip=skip,
+            times=times,
+            probability=probability,
+            seed=seed,
+            broker=broker,
+            peer=peer,
+        )
+        return self.put(fault, may_miss=may_miss or not fault.counts)
+
+    def of(self, broker_id: int) -> Faults:
+        """Return the rules of one of the brokers."""
+        return Faults(lambda call, _: self._on_nodes(call, [broker_id]), self._required)
+
+    def put(
+        self, fault: Fault, broker_ids: Collection[int] | None = None, *, may_miss: bool = False
+    ) -> Fault:
+        """Add a rule to these brokers (None: all that it is for)."""
+        fault.on_removed = self._remove
+        self._on_nodes(lambda node: node.add(fault), broker_ids)
+        if not may_miss:
+            self._required.append(fault)
+        return fault
+
+    @property
+    def missed(self) -> list[Fault]:
+        """Return the required rules (without `may_miss`) that met no request since the start or
+        reset.
+        """
+        return [fault for fault in self._required if not fault.hits]
+
+    def forget(self) -> None:
+        """Expect no more hits of the rules so far."""
+        self._required.clear()
+
+    def clear(self) -> None:
+        """Remove every fault."""
+        self._on_nodes(lambda node: node.clear(), None)
+
+    def __iter__(self) -> Iterator[Fault]:
+        rules = self._on_nodes(_rules_of, None)
+        return iter(dict.fromkeys(fault for of_node in rules for fault in of_node))
+
+    def _remove(self, fault: Fault) -> None:
+        self._on_nodes(lambda node: node.remove(fault), None)
+
+
+async def _rules_of(node: Node) -> list[Fault]:
+    return list(node.faults)

@@ -1,0 +1,118 @@
+"""`InProcess`: the life of one broker or of several in the test's process.
+
+A test starts and stops it, or uses it in a `with` block, sync or async. Its loop runs in a thread
+of its own (`loop_thread`). Data without a directory are in memory, and go when it stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+from minibroker.testing.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from concurrent.futures import Future
+    from contextlib import AbstractAsyncContextManager
+
+START_TIMEOUT_S: Final = 30.0
+WAIT_TIMEOUT_S: Final = 10.0
+MEMORY: Final = Path("/dev/shm")
+
+
+class InProcess(ABC):
+    """It serves between `start` and `stop`, or in a `with` block."""
+
+    NOUN: ClassVar[str]
+    """The kind of thing, for messages."""
+
+    def __init__(self, data_dir: str | Path | None) -> None:
+        """`data_dir`: directory of the data, None: in memory, until it stops."""
+        self._data_dir = None if data_dir is None else Path(data_dir)  # constant
+        self._own_dir: str | None = None
+        self._thread = LoopThread(self._serving, on_end=self._remove_data)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.wrap_future(self._thread.begin())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        ended = self._thread.end()
+        if ended is not None:
+            await asyncio.wrap_future(ended)
+            self._thread.join()
+
+    def start(self) -> None:
+        """Start it; its address is known, and clients may come, when this returns.
+
+        Raises MinibrokerError.
+        """
+        self._thread.begin().result(START_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Stop it and remove its data in memory; do nothing if it is stopped."""
+        ended = self._thread.end()
+        if ended is not None:
+            ended.result(START_TIMEOUT_S)
+            self._thread.join()
+
+    @abstractmethod
+    def _serving(self) -> AbstractAsyncContextManager[None]:
+        """Serve inside of the context, on the loop of the thread."""
+
+    def _directory(self) -> Path:
+        """Return the directory of the data; it exists."""
+        if self._data_dir is not None:
+            self._data_dir.mkdir(parents=True, exist_ok=True)
+            return self._data_dir
+        memory = MEMORY if MEMORY.is_dir() else None
+        self._own_dir = tempfile.mkdtemp(prefix="minibroker-", dir=memory)
+        return Path(self._own_dir)
+
+    def _remove_data(self) -> None:
+        if self._own_dir is not None:
+            shutil.rmtree(self._own_dir, ignore_errors=True)
+            self._own_dir = None
+
+    # Calls onto the loop.
+
+    def _check_running(self) -> None:
+        if not self._thread.is_running:
+            noun = self.NOUN
+            raise RuntimeError(f"this {noun} is not running: use it in a with block, or start it")
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Run a function on the loop and return its result."""
+
+        async def call() -> Any:
+            return function()
+
+        return self._await(call())
+
+    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
+        """Run a coroutine on the loop and return its result."""
+        return self._submit(coroutine).result(timeout_s + 5)
+
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the loop, and await it in the caller's loop."""
+        return await asyncio.wrap_future(self._submit(coroutine))
+
+    def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+        try:
+            self._check_running()
+        except RuntimeError:
+            coroutine.close()
+            raise
+        return self._thread.submit(coroutine)
