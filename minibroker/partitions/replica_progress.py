@@ -100,22 +100,27 @@ def high_watermark(
     *,
     followers: Mapping[int, ReplicaProgress],
     isr: Collection[int],
+    joining: Collection[int] = (),
     isr_size_min: int,
     now_ms: int,
     lag_ms_max: int,
 ) -> int:
     """Return the high watermark of a leader: the smallest end in the ISR, never below `current`.
 
-    A follower outside of the ISR that is caught up counts, too: it is about to join, and could not
-    if the high watermark went ahead of it. With fewer than `isr_size_min` replicas in sync (see
-    `isr_size_min_of`) it stays where it is.
+    `isr`: as the metadata have it. `joining`: followers that were asked into it and are not
+    confirmed; their ends count. A follower outside of the ISR that is caught up counts, too: it is
+    about to join, and could not if the high watermark went ahead of it. With fewer than
+    `isr_size_min` replicas in `isr` (see `isr_size_min_of`) it stays where it is: one that is not
+    confirmed may never be, and the next leader may then be without the records.
     """
     if len(isr) < isr_size_min:
         return current
     lowest = leader_end_offset
     for broker_id, progress in followers.items():
         if progress.log_end_offset < lowest and (
-            broker_id in isr or is_caught_up(progress, leader_end_offset, now_ms, lag_ms_max)
+            broker_id in isr
+            or broker_id in joining
+            or is_caught_up(progress, leader_end_offset, now_ms, lag_ms_max)
         ):
             lowest = progress.log_end_offset
     return max(current, lowest)

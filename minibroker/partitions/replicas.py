@@ -161,7 +161,7 @@ class Replicas:
 
         A follower that is about to join counts, too. Source: Kafka Partition.isReplicaIsrEligible.
         """
-        isr = self.isr | self._joining
+        isr, joining = self.isr, self._joining
         is_alive = self._rules.is_alive
         return high_watermark(
             current,
@@ -169,9 +169,10 @@ class Replicas:
             followers={
                 broker_id: progress
                 for broker_id, progress in self.followers.items()
-                if broker_id in isr or is_alive(broker_id)
+                if broker_id in isr or broker_id in joining or is_alive(broker_id)
             },
             isr=isr,
+            joining=joining,
             isr_size_min=self.isr_size_min(min_insync_replicas),
             now_ms=self._rules.now_ms(),
             lag_ms_max=self._rules.lag_ms_max(),

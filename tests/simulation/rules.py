@@ -2,6 +2,7 @@
 
 - A leader epoch has at most one leader.
 - A high watermark of a leader does not go back while it leads.
+- It moves only while min.insync.replicas are in the ISR, as the tree has confirmed it.
 - Records below a high watermark are committed: at their offsets no broker ever has others below its
   own high watermark, and nobody sees others.
 - The leader that the tree names has all committed records, and so has each running member of the
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
     from tests.simulation.clients import Clients
     from tests.simulation.world import Host, World
+
+MIN_INSYNC = 2
 
 
 class Batch(NamedTuple):
@@ -103,6 +106,12 @@ class Rules:
                 assert now.high_watermark >= before.high_watermark, (
                     f"the high watermark of broker {broker_id} went back from"
                     f" {before.high_watermark} to {now.high_watermark} while it leads"
+                )
+            if before is not None and now.high_watermark > before.high_watermark:
+                known = [role, *([before.role] if isinstance(before.role, Leader) else [])]
+                assert any(len(leader.metadata_isr) >= MIN_INSYNC for leader in known), (
+                    f"the high watermark of broker {broker_id} moved to {now.high_watermark} with"
+                    f" the ISR {list(role.metadata_isr)}"
                 )
         for batch in batches(now.partition, self._checked_to[broker_id], now.high_watermark):
             self._check_batch(broker_id, batch, may_commit=isinstance(role, Leader))

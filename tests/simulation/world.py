@@ -31,7 +31,7 @@ from tests.simulation.clients import Clients
 from tests.simulation.host import TOPIC, Host
 from tests.simulation.loop import CLIENT, SimulatedClock, SimulatedLoop, SimulatedWorker
 from tests.simulation.network import Network, SimulatedListener
-from tests.simulation.rules import Rules
+from tests.simulation.rules import MIN_INSYNC, Rules
 from tests.simulation.tree import SimulatedTree
 from tests.support.faulty_files import PowerCut
 
@@ -53,7 +53,7 @@ TURNS_MAX = 60_000
 CONVERGENCE_S = 60.0
 """Simulated seconds after which brokers without faults have to agree."""
 TOPIC_SETTINGS = {
-    "min.insync.replicas": "2",
+    "min.insync.replicas": str(MIN_INSYNC),
     "segment.bytes": "4000",
     "index.interval.bytes": "200",
 }

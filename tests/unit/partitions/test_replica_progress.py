@@ -112,6 +112,26 @@ def test_too_few_in_sync_hold_the_high_watermark() -> None:
     assert isr_size_min_of(2, 3) == 2
 
 
+def test_a_follower_that_is_not_confirmed_is_not_enough_for_min_insync_replicas() -> None:
+    """Its end counts all the same, once enough are confirmed."""
+    lagging = {1: ReplicaProgress(5, 0, 5, NOW_MS, 0), 2: ReplicaProgress(9, 0, 9, NOW_MS, NOW_MS)}
+
+    def of(isr: set[int]) -> int:
+        return high_watermark(
+            3,
+            9,
+            followers=lagging,
+            isr=isr,
+            joining={1},
+            isr_size_min=2,
+            now_ms=NOW_MS + 2 * LAG_MS,
+            lag_ms_max=LAG_MS,
+        )
+
+    assert of({0}) == 3
+    assert of({0, 2}) == 5
+
+
 def test_a_joining_follower_has_the_committed_records_and_the_start_of_the_epoch() -> None:
     progress = ReplicaProgress(log_end_offset=7)
     assert may_join(progress, 7, 7)
