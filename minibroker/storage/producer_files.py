@@ -142,12 +142,14 @@ def note_batch(
 
 
 def remove_damaged(files: Files, directory: str, offsets: list[int], synced_to: int) -> list[int]:
-    """Remove the snapshots beyond offset `synced_to` that a crash tore. Return the offsets of the
+    """Remove the snapshots from offset `synced_to` on that a crash tore. Return the offsets of the
     others. Raises OSError.
+
+    The one at `synced_to` can be torn, too: a roll wrote it after the records were synced.
     """
     damaged = []
     for offset in offsets:
-        if offset > synced_to:
+        if offset >= synced_to:
             path = snapshot_path(directory, offset)
             try:
                 parse_snapshot(files.read_all(path))

@@ -202,7 +202,8 @@ def random_life_and_cut(path: Path, seed: int, gaps: Mapping[str, set[int]]) -> 
     keep, keep_names = survivors(chance.choice(SURVIVALS), chance)
     files.power_cut(keep, keep_names)
     files.forget_pins()
-    assert broken_things(path, is_strict=False) == []
+    if _has_begun(path):
+        assert broken_things(path, is_strict=False) == []
     manager, logs = open_logs(str(path))
     assert_all_there(logs, promised, gaps=gaps)
     manager.checkpoint_now()
@@ -214,6 +215,14 @@ def random_life_and_cut(path: Path, seed: int, gaps: Mapping[str, set[int]]) -> 
         manager.flush_all()
         abandon(manager)
     return True
+
+
+def _has_begun(path: Path) -> bool:
+    """Return whether the cut left something by which `check-log` knows a data directory."""
+    return any(
+        found.is_dir() or found.name == "meta.properties" or "checkpoint" in found.name
+        for found in path.iterdir()
+    )
 
 
 @pytest.mark.parametrize("seed", range(CUTS // CUTS_A_DIRECTORY))

@@ -77,6 +77,11 @@ def test_torn_snapshots_beyond_the_recovery_point_go(tmp_path: Path) -> None:
     assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [5, 15]
 
 
+def test_a_torn_snapshot_at_the_recovery_point_goes(tmp_path: Path) -> None:
+    (tmp_path / f"{5:020d}.snapshot").write_bytes(b"")
+    assert producer_files.remove_damaged(REAL_FILES, str(tmp_path), [5], 5) == []
+
+
 def test_strays_go_but_the_newest_and_those_of_segments_stay(tmp_path: Path) -> None:
     for offset in (0, 5, 10, 15, 20, 30):
         write_snapshot(tmp_path, offset)
