@@ -11,7 +11,7 @@ from minibroker.errors import MinibrokerError
 from minibroker.storage.log_directory import LogDirectory
 from tests.simulation.loop import Machine
 from tests.simulation.network import FIRST_PORT
-from tests.support.faulty_files import FaultyFiles, PowerCut, keep_everything
+from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import abandon
 
 if TYPE_CHECKING:
@@ -151,11 +151,11 @@ class Host:
         world.graveyard.append(self.broker)
 
     def cut_power(self, chance: random.Random, *, keeps_all: bool = False) -> None:
-        """Lose the process, and what is not synced, unless the disk `keeps_all`."""
+        """Lose the process, and what is not synced; with `keeps_all` the process only."""
         self.kill(is_silent=chance.random() < 0.5)
         self.files.is_cut = False
+        self.files.cut_at = -1
         if keeps_all:
-            self.files.power_cut(keep_everything, keep_everything)
             return
         self.files.power_cut(
             lambda unsynced: chance.choice([0, unsynced, chance.randrange(unsynced + 1)]),
