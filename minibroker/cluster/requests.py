@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cluster.codecs import PartitionState
 from minibroker.cluster.image import NO_CONTROLLER
+from minibroker.cluster.partition_states import STATES_PER_STEP
 from minibroker.cluster.updates import SentState
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -170,19 +172,25 @@ class ControllerRequests:
                 updater.begin_deletion(known)
 
     async def _apply(self, topics: Collection[SentTopic]) -> None:
-        """Apply states of partitions; what the image does not know is read first."""
+        """Apply states of partitions, a few at a time; unknown partitions are read first."""
         image = self._context.updater.image
         unknown = [topic.name for topic in topics if not self._is_known(topic)]
         if unknown:
             await self._follower.read_topics(unknown)
+        turn = TimeSlice()
         for topic in topics:
             known = image.topics.get(topic.name)
             if known is None or not _is_same(known.topic_id, topic.topic_id):
                 continue  # deleted meanwhile, or made again
-            count = len(known.partitions)
-            states = {index: self._with_own(topic.name, index, sent)
-                      for index, sent in topic.states.items() if 0 <= index < count}  # fmt: skip
-            self._context.updater.apply_sent(topic.name, states)
+            indexes = [index for index in topic.states if 0 <= index < len(known.partitions)]
+            for step in range(0, len(indexes), STATES_PER_STEP):
+                states = {
+                    index: self._with_own(topic.name, index, topic.states[index])
+                    for index in indexes[step : step + STATES_PER_STEP]
+                }
+                self._context.updater.apply_sent(topic.name, states)
+                if turn.is_over:
+                    await turn.pause()
 
     def _is_known(self, topic: SentTopic) -> bool:
         known = self._context.updater.image.topics.get(topic.name)

@@ -131,10 +131,9 @@ class ImageUpdater:
     def apply_sent(self, name: str, states: Mapping[int, SentState]) -> None:
         """Apply a controller's states of partitions that the image has, those that are newer."""
         topic = self.image.topics[name]
-        partitions = list(topic.partitions)
-        changed = []
+        changed: dict[int, PartitionImage] = {}
         for index, sent in states.items():
-            before = partitions[index]
+            before = topic.partitions[index]
             if sent.offline is not None:
                 self._note_offline(name, index, sent.offline)
             if sent.state.leader_epoch < before.leader_epoch:
@@ -148,9 +147,11 @@ class ImageUpdater:
                 offline = self.offline_of(name, index, before.replicas)
                 after = replace_partition(before, offline=offline)
             if after != before:
-                partitions[index] = after
-                changed.append(index)
+                changed[index] = after
         if changed:
+            partitions = list(topic.partitions)
+            for index, after in changed.items():
+                partitions[index] = after
             self.apply_states(TopicImage(name, topic.topic_id, partitions), changed)
 
     def _with_sent(

@@ -30,6 +30,7 @@ from minibroker.protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
+from minibroker.slices import TimeSlice, collect
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -58,12 +59,12 @@ async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Leade
     except KafkaError as error:
         return error_response(request, context.version, error.code, error.detail)
     broker_id = services.config.broker_id
-    errors = [_error_of(partitions, broker_id, item) for item in asked]
+    errors = await collect(_error_of(partitions, broker_id, item) for item in asked)
     taken = [item for item, error in zip(asked, errors, strict=True) if not error]
-    await requests.take_states(_topics_of(taken))
-    results = [
+    await requests.take_states(await _topics_of(taken))
+    results = await collect(
         error or _result_of(partitions, item) for item, error in zip(asked, errors, strict=True)
-    ]
+    )
     return _response(context.version, ErrorCode.NONE, asked, results)
 
 
@@ -119,9 +120,13 @@ def _result_of(partitions: PartitionManager, item: _Wanted) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _topics_of(asked: list[_Wanted]) -> list[SentTopic]:
+async def _topics_of(asked: list[_Wanted]) -> list[SentTopic]:
+    """Return the states grouped by topic; made in slices of the loop's time."""
     topics: dict[str, SentTopic] = {}
+    turn = TimeSlice()
     for item in asked:
+        if turn.is_over:
+            await turn.pause()
         topic = topics.setdefault(item.topic, SentTopic(item.topic, item.topic_id, {}))
         state = item.state
         topic.states[state.partition_index] = SentState(

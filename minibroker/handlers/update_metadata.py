@@ -24,8 +24,11 @@ from minibroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from minibroker.handlers.context import RequestContext
 
 
@@ -37,28 +40,34 @@ async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Upd
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
         broker_ids=[broker.id for broker in request.live_brokers],
-        topics=_topics_of(request),
+        topics=await _topics_of(request),
     )
     return UpdateMetadataResponse()
 
 
-def _topics_of(request: UpdateMetadataRequest) -> list[SentTopic]:
-    """Return the states, grouped by topic whatever the version."""
-    topics = [
-        SentTopic(
-            topic.topic_name,
-            TopicId(topic.topic_id),
-            {state.partition_index: _sent(state) for state in topic.partition_states},
-        )
-        for topic in request.topic_states
-    ]
-    ungrouped: dict[str, SentTopic] = {}
-    for state in request.ungrouped_partition_states:
-        topic = ungrouped.setdefault(
-            state.topic_name, SentTopic(state.topic_name, TopicId(ZERO_TOPIC_ID), {})
-        )
+async def _topics_of(request: UpdateMetadataRequest) -> list[SentTopic]:
+    """Return the states, grouped by topic in every version; made in slices of the loop's time."""
+    topics: dict[str, SentTopic] = {}
+    turn = TimeSlice()
+    for name, topic_id, state in _states_of(request):
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = SentTopic(name, topic_id, {})
         topic.states[state.partition_index] = _sent(state)
-    return topics + list(ungrouped.values())
+        if turn.is_over:
+            await turn.pause()
+    return list(topics.values())
+
+
+def _states_of(
+    request: UpdateMetadataRequest,
+) -> Iterator[tuple[str, TopicId, UpdateMetadataPartitionState]]:
+    for topic in request.topic_states:
+        topic_id = TopicId(topic.topic_id)
+        for state in topic.partition_states:
+            yield topic.topic_name, topic_id, state
+    for state in request.ungrouped_partition_states:
+        yield state.topic_name, TopicId(ZERO_TOPIC_ID), state
 
 
 def _sent(state: UpdateMetadataPartitionState) -> SentState:

@@ -31,7 +31,7 @@ from minibroker.cluster.tree import SessionEvent
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import TopicPartition
-from tests.support.cluster import Recorder, add_topic_of_kafka
+from tests.support.cluster import Recorder, add_topic_of_kafka, stop_following
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -359,6 +359,7 @@ async def test_a_request_that_waited_while_the_session_ended_writes_nothing(
     """The broker is not the controller any more, and nobody else is yet."""
     cluster, _ = await started(shared, 1)
     await cluster.create_topic("t")
+    await stop_following(cluster)  # it would run for controller again
     node = await shared.get("/brokers/topics/t")
     state = await shared.get("/brokers/topics/t/partitions/0/state")
     async with cluster._context.lock:

@@ -133,13 +133,13 @@ def test_settings_that_change_nothing_here_are_named_in_one_warning(
 ) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
-        "replica.selector.class=a.B\nmetric.reporters=a.B\noffsets.load.buffer.size=5242880\n"
+        "kafka.metrics.reporters=a.B\nmetric.reporters=a.B\noffsets.load.buffer.size=5242880\n"
     )
     arguments = cli.parse_serve(["--config", str(file)])
     with caplog.at_level(logging.WARNING):
         cli.build(arguments, {})
     assert caplog.messages == [
-        "these settings have no effect: metric.reporters, replica.selector.class"
+        "these settings have no effect: kafka.metrics.reporters, metric.reporters"
     ]
 
 

@@ -79,6 +79,19 @@ def test_a_broker_that_compacts_nothing_shows_zeros(kafka_broker: Broker) -> Non
     assert sum("uncleanable_bytes" in str(name) for name in found) == 1
 
 
+def test_the_age_of_the_metadata_counts_from_the_last_request_of_a_controller(
+    kafka_broker: Broker,
+) -> None:
+    before = samples(text_of(kafka_broker))
+    assert before[of("minibroker_cluster_controller_epoch")] == 1
+    age = of("minibroker_cluster_metadata_age_seconds")
+    assert age not in before
+    app = kafka_broker._node.app
+    now_ms = kafka_broker.call(app.clock.now_ms)
+    kafka_broker.call(lambda: setattr(app.cluster.requests, "updated_at_ms", now_ms - 5000))
+    assert samples(text_of(kafka_broker))[age] >= 5
+
+
 def test_a_killed_broker_says_that_it_is_down(control: Control) -> None:
     with control.broker.faults.add(broker="killed"):
         found = samples(control.raw("GET", "/metrics")[2])
