@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
+from minibroker import cli
+from minibroker.container.launch import arrange
 from tests.support.clients import confluent_consume, confluent_produce, expected
 from tests.support.container import ROOT, Container, build_layer, missing
 from tests.support.made import BUILD, required
@@ -294,7 +296,7 @@ def services_of(compose: dict[str, Any], profile: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("profile", ["", "console", "spark", "zookeeper", "compat"])
+@pytest.mark.parametrize("profile", ["", "console", "spark", "zookeeper", "cluster", "compat"])
 def test_a_profile_of_the_compose_file_is_whole(compose: dict[str, Any], profile: str) -> None:
     """Compose checks these only when it starts them."""
     services = services_of(compose, profile)
@@ -308,6 +310,30 @@ def test_a_profile_of_the_compose_file_is_whole(compose: dict[str, Any], profile
         port["published"] for service in services.values() for port in service.get("ports", [])
     ]
     assert len(published) == len(set(published))
+
+
+def test_the_brokers_of_the_compose_file_reach_each_other_and_replicate(
+    compose: dict[str, Any],
+) -> None:
+    services = {
+        name: service
+        for name, service in services_of(compose, "cluster").items()
+        if name.startswith("minibroker-")
+    }
+    configs = {}
+    for name, service in services.items():
+        variables = {key: str(value) for key, value in service["environment"].items()}
+        configs[name] = cli.build(*arrange(variables))[0]
+    assert sorted(config.broker_id for config in configs.values()) == [1, 2, 3]
+    assert {config.zookeeper_connect for config in configs.values()} == {"zookeeper:2181/cluster"}
+    assert len({service["volumes"][0]["source"] for service in services.values()}) == 3
+    for name, config in configs.items():
+        assert config.default_replication_factor == 3
+        assert config.integer("transaction.state.log.min.isr") == 2
+        advertised = {listener.name: listener for listener in config.advertised_listeners}
+        assert advertised[config.inter_broker_listener_name].host == name
+        (port,) = services[name]["ports"]
+        assert int(port["published"]) == port["target"] == advertised["PLAINTEXT"].port
 
 
 def test_the_compose_file_builds_existing_images(compose: dict[str, Any]) -> None:
