@@ -35,8 +35,10 @@ def peer(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
         thread.join(60)
 
 
-def feed(address: tuple[str, int], frame: Frame) -> Feeder:
-    feeder = Feeder(address, bound_s=0.5, quiet_s=0.1)
+def feed(
+    address: tuple[str, int], frame: Frame, *, bound_s: float = 60.0, quiet_s: float = 60.0
+) -> Feeder:
+    feeder = Feeder(address, bound_s=bound_s, quiet_s=quiet_s)
     try:
         feeder.feed(iter([frame]))
     finally:
@@ -76,7 +78,7 @@ def test_a_standstill_is_named_with_its_frame() -> None:
     release, other = socket.socketpair()
     with release, other, peer(stand_still) as address:
         with pytest.raises(StandstillError, match=RAW.hex()):
-            feed(address, Frame(18, 0, RAW, 7, is_torn=False))
+            feed(address, Frame(18, 0, RAW, 7, is_torn=False), bound_s=0.5, quiet_s=0.1)
         other.send(b"x")
 
 

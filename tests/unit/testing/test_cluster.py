@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from minibroker.errors import KafkaError
 from minibroker.testing import Cluster
+from tests.support.in_process import TIMEOUT_S
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def produce(cluster: Cluster, values: list[str]) -> list[str]:
     )
     for value in values:
         producer.produce("t", value, on_delivery=told)
-    assert producer.flush(30) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     return errors
 
 
@@ -54,7 +55,7 @@ def consume(cluster: Cluster, count: int) -> list[str]:
         values.extend(message.value().decode() for message in consumer.consume(1000, 0.1))
         return len(values) >= count
 
-    wait_until(has_all, f"{count} records", 30)
+    wait_until(has_all, f"{count} records")
     consumer.close()
     return values
 
@@ -97,7 +98,7 @@ def test_committed_offsets_survive_their_coordinator(cluster: Cluster) -> None:
         seen.extend(consumer.consume(100, 0.1))
         return len(seen) >= 30
 
-    wait_until(has_all, "30 records", 30)
+    wait_until(has_all, "30 records")
     committed = {
         place.partition: place.offset
         for place in consumer.commit(asynchronous=False)
@@ -105,7 +106,8 @@ def test_committed_offsets_survive_their_coordinator(cluster: Cluster) -> None:
     }
     assert sum(committed.values()) == 30
     cluster.kill(cluster.leader("__consumer_offsets"))
-    found = consumer.committed([TopicPartition("t", partition) for partition in committed], 30)
+    places = [TopicPartition("t", partition) for partition in committed]
+    found = consumer.committed(places, TIMEOUT_S)
     assert {place.partition: place.offset for place in found} == committed
     consumer.close()
 
@@ -114,13 +116,14 @@ def test_a_killed_broker_is_killed_once_and_keeps_its_address(cluster: Cluster) 
     address = cluster.bootstrap
     cluster.kill(1)
     cluster.kill(1)
-    assert 1 not in cluster.in_sync("t")
+    wait_until(lambda: 1 not in cluster.in_sync("t"), "the controller took it out of the ISR")
     cluster.restart(1)
     assert cluster.bootstrap == address
 
 
 def test_those_behind_are_named(cluster: Cluster) -> None:
     cluster.kill(2)
+    wait_until(lambda: cluster.in_sync("t") == [0, 1], "the controller took it out of the ISR")
     with pytest.raises(TimeoutError, match=r"not in sync after 0.1 s: t-0 \(in sync: \[0, 1\]\)"):
         cluster.wait_until_in_sync(0.1)
 
