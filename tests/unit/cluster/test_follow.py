@@ -32,6 +32,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import TopicPartition
 from tests.support.cluster import Recorder, add_topic_of_kafka, stop_following
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -364,7 +365,7 @@ async def test_a_request_that_waited_while_the_session_ended_writes_nothing(
     state = await shared.get("/brokers/topics/t/partitions/0/state")
     async with cluster._context.lock:
         request = asyncio.create_task(cluster.reassignments.alter("t", 0, [1]))
-        await asyncio.sleep(0)  # it waits
+        await eventually(lambda: cluster._context.lock._waiters)
         shared.tell(SessionEvent.EXPIRED)
     with pytest.raises(KafkaError) as caught:
         await request
