@@ -33,6 +33,7 @@ from minibroker.handlers.leaders import LeaderHints
 from minibroker.handlers.preferred_replica import NO_REPLICA
 from minibroker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.partitions.fetch_session import (
+    CONSUMER,
     FINAL_EPOCH,
     FetchContext,
     FetchPartition,
@@ -221,13 +222,15 @@ def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
         for topic in request.forgotten_topics_data
         for index in topic.partitions
     ]
+    follower = follower_of(request)
     return context.services.fetch_sessions.context(
         request.session_id,
         request.session_epoch,
         asked,
         forgotten,
         uses_topic_ids=uses_ids,
-        isolation_level=LOG_END if follower_of(request) else request.isolation_level,
+        isolation_level=LOG_END if follower else request.isolation_level,
+        follower_id=follower.broker_id if follower else CONSUMER,
     )
 
 
@@ -302,9 +305,9 @@ def _look_again_where_changed(fetch: FetchPass, results: Iterable[FetchResult]) 
     for _, asked, data in results:
         read = asked.read_to_end_of
         if read is not None and not (
-            fetch.follower is None  # a follower reads to the end of the log, which is not compared
-            and read is partitions.replica(read.topic, read.index)
+            read is partitions.replica(read.topic, read.index)
             and (read.is_leader or (read.has_log and not fetch.needs_leader))
+            and asked.fetch_offset == read.end_offset_for(fetch.isolation_level)
             and asked.current_leader_epoch in {-1, read.leader_epoch}
             and read.high_watermark == data.high_watermark
             and read.last_stable_offset == data.last_stable_offset

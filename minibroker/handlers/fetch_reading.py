@@ -191,8 +191,9 @@ def _read(
         min_one_batch=min_one_batch,
         resident_only=resident_only,
     )
-    # A consumer that may be sent to a follower is looked at each time: followers catch up.
-    if asked.fetch_offset == partition.end_offset_for(isolation_level) and not fetch.rack:
+    if asked.fetch_offset == partition.end_offset_for(isolation_level) and _may_watch(
+        fetch, partition
+    ):
         asked.read_to_end_of = partition
     if fetch.follower is not None and fetch.is_new:
         context.services.partitions.follower_fetched(
@@ -210,6 +211,18 @@ def _read(
         return 0
     data.records = read.records
     return len(read.records)
+
+
+def _may_watch(fetch: FetchPass, partition: Partition) -> bool:
+    """Return whether a session may leave this partition alone until it changes.
+
+    A consumer that may be sent to a follower is looked at each time, because followers catch up,
+    and so is a follower until it is in sync.
+    """
+    if fetch.follower is None:
+        return not fetch.rack
+    replicas = partition.replicas
+    return replicas is not None and fetch.follower.broker_id in replicas.isr
 
 
 def _note_ends(partition: Partition, data: PartitionData) -> None:

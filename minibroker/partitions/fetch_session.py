@@ -13,7 +13,8 @@ and which of the results to send. Sessions live in one bounded cache.
 A session looks only at partitions that have news: those that a request names, those whose last
 answer was not all that there was (records, an error, a limit), and those that changed since. Of the
 rest a read would give what the client was told: such a partition watches its `Partition` and is
-looked at again when that tells of anything.
+looked at again when that tells of anything. A follower outside of the ISR is always looked at, so
+that it joins; of one that watches, each request says that it has everything.
 
 Source: KIP-227, KIP-516; Kafka's FetchSession and FetchManager, which read every partition.
 """
@@ -25,6 +26,7 @@ from random import randint
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
+from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
+CONSUMER: Final = -1
+"""In the place of the id of a broker that follows."""
 EPOCH_MAX: Final = 2**31 - 1
 EVICTION_MS: Final = 120_000
 """A session may give way when it was silent this long, or when it is this old and smaller."""
@@ -120,9 +124,19 @@ class FetchPartition:
     def _note_news(self) -> list[Waiter]:
         session = self.session
         assert session is not None  # only a session's partitions watch
-        self.watched = None
+        self.unwatch()
         session.news[self.key] = self
         return list(session.waiters)
+
+    def unwatch(self) -> None:
+        """Stop to watch; a follower was at the end of the partition until its last request."""
+        partition, self.watched = self.watched, None
+        if partition is None:
+            return
+        partition.unwatch(self)
+        session = self.session
+        if session is not None and session.follower_id >= 0 and partition.replicas is not None:
+            partition.replicas.was_at_end(session.follower_id, session.last_used_ms)
 
     def update(self, asked: FetchPartition) -> None:
         """Take over what a later request asks for the same partition."""
@@ -187,6 +201,7 @@ class FetchSession:
         "_next_turn",
         "created_ms",
         "epoch",
+        "follower_id",
         "id",
         "isolation_level",
         "last_used_ms",
@@ -204,9 +219,12 @@ class FetchSession:
         *,
         uses_topic_ids: bool,
         isolation_level: int,
+        follower_id: int = CONSUMER,
     ) -> None:
         self.id = session_id
-        """Constant, as are `uses_topic_ids` and `created_ms`."""
+        """Constant, as are `uses_topic_ids`, `created_ms` and `follower_id`."""
+        self.follower_id = follower_id
+        """The broker that follows, or CONSUMER."""
         self.uses_topic_ids = uses_topic_ids
         self.created_ms = self.last_used_ms = now_ms
         self.isolation_level = isolation_level
@@ -233,7 +251,7 @@ class FetchSession:
             self._add(key, asked)
             return
         known.update(asked)
-        _unwatch(known)
+        known.unwatch()
         self.news[key] = known
 
     def forget(self, key: PartitionKey) -> None:
@@ -241,7 +259,7 @@ class FetchSession:
         partition = self.partitions.pop(key, None)
         if partition is not None:
             self.news.pop(key, None)
-            _unwatch(partition)
+            partition.unwatch()
 
     def move_to_end(self, partition: FetchPartition) -> None:
         """Give a partition its turn behind all others."""
@@ -259,19 +277,14 @@ class FetchSession:
     def look_at_everything(self) -> None:
         """Read all partitions with the next request."""
         for key, partition in self.partitions.items():
-            _unwatch(partition)
+            partition.unwatch()
             self.news[key] = partition
 
-    def close(self) -> None:
-        """The session ends: nothing is watched any more."""
+    def closing(self) -> Iterator[None]:
+        """End the session in steps: afterwards nothing is watched any more."""
         for partition in self.partitions.values():
-            _unwatch(partition)
-
-
-def _unwatch(partition: FetchPartition) -> None:
-    if partition.watched is not None:
-        partition.watched.unwatch(partition)
-        partition.watched = None
+            partition.unwatch()
+            yield
 
 
 class FetchContext:
@@ -427,6 +440,7 @@ class FetchSessionCache:
         *,
         uses_topic_ids: bool,
         isolation_level: int,
+        follower_id: int = CONSUMER,
     ) -> FetchContext:
         """The context of one Fetch request (see the table at the top of this module)."""
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -436,7 +450,10 @@ class FetchSessionCache:
             return FetchContext(
                 asked,
                 lambda: self._begin(
-                    asked, uses_topic_ids=uses_topic_ids, isolation_level=isolation_level
+                    asked,
+                    uses_topic_ids=uses_topic_ids,
+                    isolation_level=isolation_level,
+                    follower_id=follower_id,
                 ),
             )
         session = self._sessions.get(session_id)
@@ -465,7 +482,7 @@ class FetchSessionCache:
         """End a session, if there is one of this id."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            session.close()
+            run_in_slices(session.closing())
 
     def _begin(
         self,
@@ -473,6 +490,7 @@ class FetchSessionCache:
         *,
         uses_topic_ids: bool,
         isolation_level: int,
+        follower_id: int,
     ) -> int:
         now_ms = self._clock.now_ms()
         if len(self._sessions) >= self.slots_max and not self._evict(len(partitions), now_ms):
@@ -486,6 +504,7 @@ class FetchSessionCache:
             now_ms,
             uses_topic_ids=uses_topic_ids,
             isolation_level=isolation_level,
+            follower_id=follower_id,
         )
         return session_id
 

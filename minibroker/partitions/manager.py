@@ -611,6 +611,8 @@ class PartitionManager:
         partition.take_role(role, self.replica_rules)
         if role.epoch != before.epoch:
             partition.wake()  # a fetch that named the old epoch is fenced
+        else:
+            partition.tell_news()  # a follower that is out of sync has to be looked at again
         self.on_role(partition)
 
     def _follow(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:

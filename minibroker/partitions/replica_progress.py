@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 UNKNOWN_OFFSET: Final = -1
 
@@ -82,6 +82,18 @@ def fetched(
     )
 
 
+def was_at_end(known: ReplicaProgress, at_ms: int) -> ReplicaProgress:
+    """Return the progress of a follower that asked for the end of the log again at `at_ms`.
+
+    Nothing that it said before the epoch counts.
+    """
+    if known.log_end_offset == UNKNOWN_OFFSET:
+        return known
+    return known._replace(
+        fetch_ms=max(known.fetch_ms, at_ms), caught_up_ms=max(known.caught_up_ms, at_ms)
+    )
+
+
 def is_caught_up(
     progress: ReplicaProgress, leader_end_offset: int, now_ms: int, lag_ms_max: int
 ) -> bool:
@@ -94,6 +106,10 @@ def is_caught_up(
     return now_ms - progress.caught_up_ms <= lag_ms_max
 
 
+def _is_alive(_broker_id: int) -> bool:
+    return True
+
+
 def high_watermark(
     current: int,
     leader_end_offset: int,
@@ -104,12 +120,13 @@ def high_watermark(
     isr_size_min: int,
     now_ms: int,
     lag_ms_max: int,
+    is_alive: Callable[[int], bool] = _is_alive,
 ) -> int:
     """Return the high watermark of a leader: the smallest end in the ISR, never below `current`.
 
     `isr`: as the metadata have it. `joining`: followers that were asked into it and are not
-    confirmed; their ends count. A follower outside of the ISR that is caught up counts, too: it is
-    about to join, and could not if the high watermark went ahead of it. With fewer than
+    confirmed; their ends count. A follower outside of the ISR that is alive and caught up counts,
+    too: it is about to join, and could not if the high watermark went ahead of it. With fewer than
     `isr_size_min` replicas in `isr` (see `isr_size_min_of`) it stays where it is: one that is not
     confirmed may never be, and the next leader may then be without the records.
     """
@@ -120,7 +137,10 @@ def high_watermark(
         if progress.log_end_offset < lowest and (
             broker_id in isr
             or broker_id in joining
-            or is_caught_up(progress, leader_end_offset, now_ms, lag_ms_max)
+            or (
+                is_alive(broker_id)
+                and is_caught_up(progress, leader_end_offset, now_ms, lag_ms_max)
+            )
         ):
             lowest = progress.log_end_offset
     return max(current, lowest)

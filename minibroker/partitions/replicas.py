@@ -28,6 +28,7 @@ from minibroker.partitions.replica_progress import (
     isr_size_min_of,
     may_join,
     out_of_sync,
+    was_at_end,
 )
 
 if TYPE_CHECKING:
@@ -156,26 +157,30 @@ class Replicas:
         )
         return True
 
+    def was_at_end(self, broker_id: int, at_ms: int) -> None:
+        """Note that a follower had everything at `at_ms`: until then each fetch of its session
+        asked for the end of the log, without naming it.
+        """
+        known = self.followers.get(broker_id)
+        if known is not None:
+            self.followers[broker_id] = was_at_end(known, at_ms)
+
     def committed(self, current: int, min_insync_replicas: int) -> int:
         """Return the high watermark: what all replicas in sync have, never below `current`.
 
         A follower that is about to join counts, too. Source: Kafka Partition.isReplicaIsrEligible.
         """
-        isr, joining = self.isr, self._joining
-        is_alive = self._rules.is_alive
+        rules = self._rules
         return high_watermark(
             current,
             self.own_end_offset,
-            followers={
-                broker_id: progress
-                for broker_id, progress in self.followers.items()
-                if broker_id in isr or broker_id in joining or is_alive(broker_id)
-            },
-            isr=isr,
-            joining=joining,
+            followers=self.followers,
+            isr=self.isr,
+            joining=self._joining,
             isr_size_min=self.isr_size_min(min_insync_replicas),
-            now_ms=self._rules.now_ms(),
-            lag_ms_max=self._rules.lag_ms_max(),
+            now_ms=rules.now_ms(),
+            lag_ms_max=rules.lag_ms_max(),
+            is_alive=rules.is_alive,
         )
 
     def isr_size_min(self, min_insync_replicas: int) -> int:

@@ -1,8 +1,11 @@
 """The fetcher: takes from one leader what this broker follows of it.
 
-One task, one request in flight. Each round asks for all partitions that may be asked now, from the
-end of their logs on, and appends what comes. A partition that the leader refuses, or that cannot be
-appended to, is left out for `replica.fetch.backoff.ms`; the others go on.
+One task, one request in flight. A request names the partitions that changed since the last one, and
+asks for each from the end of its log on; the leader remembers the others (`leader_session`). What
+comes is appended. A partition that the leader refuses, or that cannot be appended to, is left out
+for `replica.fetch.backoff.ms`; the others go on.
+
+Many partitions are told in several requests, so that none of them holds the loop.
 
 Source: Kafka AbstractFetcherThread, ReplicaFetcherThread, RemoteLeaderEndPoint.
 """
@@ -11,17 +14,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError, ProtocolError
 from minibroker.ids import TopicPartition
 from minibroker.partitions.role import Follower
 from minibroker.protocol.messages.fetch import (
-    FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    ForgottenTopic,
     ReplicaState,
 )
 from minibroker.protocol.messages.list_offsets import (
@@ -30,6 +33,8 @@ from minibroker.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from minibroker.replication.asked import asked_of
+from minibroker.replication.leader_session import SESSION_ERRORS, LeaderSession
 from minibroker.replication.truncation import diverged_at, out_of_range
 from minibroker.slices import TimeSlice
 
@@ -42,47 +47,58 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
     from minibroker.peers.client import PeerClient
     from minibroker.protocol.messages.fetch import PartitionData
+    from minibroker.replication.asked import Asked
 
 logger = logging.getLogger(__name__)
 
 OLDEST_FETCH: Final = 15
 """The first version that names the follower's broker epoch (KIP-903)."""
+TOLD_MAX: Final = 32
+"""Partitions that one request names, where the leader remembers them: less than 1 ms of work."""
 LATEST: Final = -1
 EARLIEST: Final = -2
 
 
-class Asked(NamedTuple):
-    """One partition as it was when the leader was asked."""
+class Followed:
+    """A partition that is fetched. It tells its fetcher when the leader has to be told of a change:
+    the role, or the start of the log (`Waiter`).
+    """
 
-    partition: Partition
-    leader_epoch: int
-    offset: int
-    """End of its log: what came since then makes the answer worthless."""
+    __slots__ = ("_changed", "_name", "partition")
 
-    @property
-    def is_as_before(self) -> bool:
-        role = self.partition.role
-        return (
-            isinstance(role, Follower)
-            and role.epoch == self.leader_epoch
-            and self.partition.log_end_offset == self.offset
-        )
+    def __init__(
+        self, name: TopicPartition, partition: Partition, changed: dict[TopicPartition, None]
+    ) -> None:
+        """`changed`: the fetcher's; the name of the partition goes in."""
+        self._name = name
+        self._changed = changed
+        self.partition = partition
+
+    def on_progress(self) -> None:
+        """Have the fetcher look at it before its next request."""
+        self._changed[self._name] = None
+
+    def complete(self) -> None:
+        """Do as `on_progress`: the partition goes away, or has another role."""
+        self._changed[self._name] = None
 
 
 class Fetcher:
     """Fetches from one leader. Owned by the loop; `close` ends it."""
 
     __slots__ = (
+        "_changed",
         "_config",
+        "_followed",
         "_image",
         "_is_failing",
         "_leader",
         "_partitions",
         "_peers",
         "_resting",
+        "_session",
         "_task",
         "_wake",
-        "_wanted",
     )
 
     def __init__(
@@ -101,7 +117,10 @@ class Fetcher:
         self._peers = peers
         self._config = config
         self._image = image
-        self._wanted: dict[TopicPartition, Partition] = {}
+        self._changed: dict[TopicPartition, None] = {}
+        """Partitions to look at before the next request; itself constant, the followed share it."""
+        self._followed: dict[TopicPartition, Followed] = {}
+        self._session = LeaderSession()
         self._resting: dict[TopicPartition, float] = {}
         """Partition → time of the loop's clock before which it is not asked for."""
         self._is_failing = False
@@ -111,18 +130,25 @@ class Fetcher:
 
     @property
     def is_idle(self) -> bool:
-        return not self._wanted
+        return not self._followed
 
     def add(self, name: TopicPartition, partition: Partition) -> None:
         """Fetch this partition from now on; a partition that rests is asked for at once."""
-        self._wanted[name] = partition
+        followed = self._followed.get(name)
+        if followed is None or followed.partition is not partition:
+            self.remove(name)
+            self._followed[name] = Followed(name, partition, self._changed)
         self._resting.pop(name, None)
+        self._changed[name] = None
         self._wake.set()
 
     def remove(self, name: TopicPartition) -> None:
         """Fetch it no more. What is on its way for it is dropped."""
-        self._wanted.pop(name, None)
+        followed = self._followed.pop(name, None)
+        if followed is not None:
+            followed.partition.unwatch(followed)
         self._resting.pop(name, None)
+        self._session.forget(name)
 
     async def close(self) -> None:
         """End the task."""
@@ -134,33 +160,60 @@ class Fetcher:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            asked = self._ready()
             try:
-                if asked:
-                    await self._fetch(asked)
+                told = await self._look()
+                if self._session.has_a_request:
+                    await self._fetch(told)
                 else:
                     await self._wait()
             except Exception:  # a bug of ours must not end the replication of other partitions
                 logger.exception("cannot fetch from broker %d", self._leader)
-                for name in asked:
-                    self._rest(name)
+                self._give_up()
 
-    def _ready(self) -> dict[TopicPartition, Asked]:
-        """Return what may be asked for now."""
+    async def _look(self) -> dict[TopicPartition, Asked]:
+        """Look at the partitions that changed; return those that the next request names.
+
+        The others stay for the request behind it.
+        """
+        session, changed = self._session, self._changed
         now_s = asyncio.get_running_loop().time()
-        ready = {}
-        for name, partition in list(self._wanted.items()):
-            role = partition.role
-            if (
-                not isinstance(role, Follower)
-                or role.leader != self._leader
-                or self._partitions.replica(*name) is not partition
-            ):
-                self.remove(name)
-            elif self._resting.get(name, 0.0) <= now_s:
-                self._resting.pop(name, None)
-                ready[name] = Asked(partition, role.epoch, partition.log_end_offset)
-        return ready
+        for name in [name for name, until_s in self._resting.items() if until_s <= now_s]:
+            del self._resting[name]
+            changed[name] = None
+        if session.is_full:
+            changed.update(dict.fromkeys(self._followed))
+        told_max = TOLD_MAX if session.has_room else len(self._followed)
+        told: dict[TopicPartition, Asked] = {}
+        turn = TimeSlice()
+        for name in list(changed):
+            if len(told) >= told_max:
+                break
+            changed.pop(name, None)
+            asked = self._asked(name)
+            if asked is None:
+                session.forget(name)
+            elif session.tell(name, asked):
+                told[name] = asked
+            if turn.is_over:
+                await turn.pause()
+        return told
+
+    def _asked(self, name: TopicPartition) -> Asked | None:
+        """Return what to ask of a partition now, None: nothing."""
+        followed = self._followed.get(name)
+        if followed is None:
+            return None
+        partition = followed.partition
+        role = partition.role
+        if (
+            not isinstance(role, Follower)
+            or role.leader != self._leader
+            or self._partitions.replica(*name) is not partition
+        ):
+            self.remove(name)
+            return None
+        partition.watch(followed)
+        return asked_of(partition, role) if name not in self._resting else None
 
     async def _wait(self) -> None:
         """Wait until a partition comes, or one has rested."""
@@ -176,27 +229,41 @@ class Fetcher:
 
     def _rest(self, name: TopicPartition) -> None:
         """Ask for this partition again after a pause, if it is still fetched from here."""
-        if name not in self._wanted:
-            return  # `_wait` would return at once, again and again, for a rest that nobody ends
+        if name not in self._followed:
+            return  # nobody would end the rest
         pause_s = self._config.replica_fetch_backoff_ms / 1000
         self._resting[name] = asyncio.get_running_loop().time() + pause_s
+        self._changed[name] = None
 
-    async def _fetch(self, asked: dict[TopicPartition, Asked]) -> None:
+    def _give_up(self, code: ErrorCode | None = None) -> None:
+        """Let everything rest: the request has no usable answer."""
+        self._session.on_lost(code)
+        for name in self._followed:
+            self._rest(name)
+
+    async def _fetch(self, told: dict[TopicPartition, Asked]) -> None:
         """One request, and what comes of it."""
+        session = self._session
+        request = self._request(told)
+        asked = session.asked
         try:
             answer = await self._peers.call(
-                self._leader, self._request(asked), FetchResponse, oldest=OLDEST_FETCH
+                self._leader, request, FetchResponse, oldest=OLDEST_FETCH
             )
+            if answer.error_code in SESSION_ERRORS:
+                logger.info("broker %d ends the session: %d", self._leader, answer.error_code)
+                session.on_lost(ErrorCode(answer.error_code))
+                return
             if answer.error_code:
                 raise KafkaError(ErrorCode(answer.error_code))
         except (OSError, ProtocolError, KafkaError) as error:
             if not self._is_failing:  # the log hears of it once
                 logger.warning("cannot fetch from broker %d: %s", self._leader, error)
             self._is_failing = True
-            for name in asked:
-                self._rest(name)
+            self._give_up(error.code if isinstance(error, KafkaError) else None)
             return
         self._is_failing = False
+        session.on_answer(answer.session_id)
         image = self._image()
         turn = TimeSlice()
         for topic in answer.responses:
@@ -206,37 +273,42 @@ class Fetcher:
             for data in topic.partitions:
                 name = TopicPartition(known.name, data.partition_index)
                 if name in asked:
+                    self._changed[name] = None
                     await self._take(name, asked[name], data)
                 if turn.is_over:
                     await turn.pause()
 
-    def _request(self, asked: dict[TopicPartition, Asked]) -> FetchRequest:
-        """Return the request for these partitions."""
+    def _request(self, told: dict[TopicPartition, Asked]) -> FetchRequest:
+        """Return the request that names `told`, and takes back what is asked for no more."""
         config = self._config
+        session = self._session
         own = self._image().brokers.get(config.broker_id)
-        topics: dict[str, FetchTopic] = {}
-        for name, (partition, epoch, offset) in asked.items():
-            topic = topics.get(name.topic)
+        topics: dict[bytes, FetchTopic] = {}
+        for name, asked in told.items():
+            if session.asked.get(name) is not asked:  # removed meanwhile
+                continue
+            topic = topics.get(asked.topic_id)
             if topic is None:
-                topic = topics[name.topic] = FetchTopic(topic_id=partition.topic_id)
+                topic = topics[asked.topic_id] = FetchTopic(topic_id=asked.topic_id)
             topic.partitions.append(
-                FetchPartition(
-                    partition=name.partition,
-                    current_leader_epoch=epoch,
-                    fetch_offset=offset,
-                    last_fetched_epoch=partition.log.epochs.latest_epoch,
-                    log_start_offset=partition.log_start_offset,
-                    partition_max_bytes=config.replica_fetch_max_bytes,
-                )
+                asked.to_message(name.partition, config.replica_fetch_max_bytes)
             )
+        forgotten: dict[bytes, ForgottenTopic] = {}
+        for topic_id, index in session.take_forgotten():
+            if topic_id not in forgotten:
+                forgotten[topic_id] = ForgottenTopic(topic_id=topic_id)
+            forgotten[topic_id].partitions.append(index)
         return FetchRequest(
             replica_state=ReplicaState(
                 replica_id=config.broker_id, replica_epoch=own.epoch if own is not None else -1
             ),
-            max_wait_ms=config.replica_fetch_wait_max_ms,
+            max_wait_ms=0 if self._changed else config.replica_fetch_wait_max_ms,
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
+            session_id=session.id,
+            session_epoch=session.epoch,
             topics=list(topics.values()),
+            forgotten_topics_data=list(forgotten.values()),
         )
 
     # One partition's part of an answer.
@@ -244,7 +316,8 @@ class Fetcher:
     async def _take(self, name: TopicPartition, asked: Asked, data: PartitionData) -> None:
         """Append what came, or cut the log; nothing if the role or the log changed meanwhile."""
         partition = asked.partition
-        if self._wanted.get(name) is not partition or not asked.is_as_before:
+        followed = self._followed.get(name)
+        if followed is None or followed.partition is not partition or not asked.is_as_before:
             return
         try:
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -14,6 +14,7 @@ from minibroker.partitions.replica_progress import (
     isr_size_min_of,
     may_join,
     out_of_sync,
+    was_at_end,
 )
 
 LAG_MS = 30_000
@@ -230,3 +231,10 @@ def test_the_high_watermark_goes_forward_and_never_beyond_the_isr(
     partition = Partition()
     for name, *arguments in events:
         getattr(partition, name)(*arguments)
+
+
+def test_a_follower_that_asked_for_the_end_again_was_caught_up_then() -> None:
+    known = ReplicaProgress(20, 0, 20, fetch_ms=5, caught_up_ms=5)
+    assert was_at_end(known, 9) == ReplicaProgress(20, 0, 20, fetch_ms=9, caught_up_ms=9)
+    assert was_at_end(known, 3) == known
+    assert was_at_end(ReplicaProgress(), 9) == ReplicaProgress()

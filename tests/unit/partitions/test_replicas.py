@@ -141,3 +141,25 @@ async def test_an_answer_that_nobody_waits_for_any_more_holds_nothing(replicas: 
     later = replicas.wait(16, Claim(), LATER_MS)
     replicas.complete(16, 1)
     assert later.done()
+
+
+def test_a_follower_was_at_the_end_until_its_last_request(
+    replicas: Replicas, clock: ManualClock
+) -> None:
+    for broker_id in (1, 2):
+        fetch(replicas, broker_id, 20, end=20)
+    clock.advance(LAG_MS + 1)
+    replicas.was_at_end(1, clock.now_ms())
+    replicas.was_at_end(7, clock.now_ms())  # it has no replica
+    assert replicas.isr_without_slow(21) == [0, 1]
+    assert set(replicas.followers) == {1, 2}
+
+
+def test_only_followers_in_sync_that_have_an_offset_are_read_from(replicas: Replicas) -> None:
+    assert list(replicas.in_sync_at(10)) == []  # nobody has fetched in this epoch
+    replicas.note_fetch(1, 15, 12, 20)
+    replicas.note_fetch(2, 20, 0, 20)
+    assert [broker_id for broker_id, _ in replicas.in_sync_at(16)] == [2]
+    assert [broker_id for broker_id, _ in replicas.in_sync_at(12)] == [1, 2]
+    replicas.lead(leader(isr=[0, 1]), 20, is_new_epoch=False)
+    assert [broker_id for broker_id, _ in replicas.in_sync_at(15)] == [1]

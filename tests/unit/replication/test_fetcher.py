@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from minibroker.error_codes import ErrorCode
 from minibroker.ids import TopicPartition
+from minibroker.protocol.messages.fetch import FetchRequest
 from tests.support.in_process import batch_of
 from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import Claim
@@ -15,6 +17,8 @@ from tests.unit.replication.records import append, content, until_equal
 if TYPE_CHECKING:
     import pytest
 
+    from minibroker.partitions.fetch_session import FetchSession
+    from minibroker.protocol.messages.fetch import FetchResponse
     from tests.unit.replication.conftest import Pair
 
 
@@ -138,3 +142,212 @@ async def test_a_partition_that_leaves_during_a_failed_request_does_not_rest(pai
     may_fail.set()
     await eventually(lambda: fetcher._is_failing)
     assert fetcher._resting == {}
+
+
+# The session with the leader.
+
+
+class Wire:
+    """The requests that broker 1 sends as a follower of broker 0, noted on their way."""
+
+    def __init__(self, pair: Pair) -> None:
+        (self.fetcher,) = pair.by_id[1].broker.replication._fetchers.values()
+        self.requests: list[FetchRequest] = []
+        self.answers: list[FetchResponse] = []
+        self._peers = self.fetcher._peers
+        self.fetcher._peers = self  # type: ignore[assignment]
+
+    async def call(self, broker_id: int, request: Any, response: Any, **more: Any) -> Any:
+        is_fetch = isinstance(request, FetchRequest)
+        if is_fetch:
+            self.requests.append(request)
+        answer = await self._peers.call(broker_id, request, response, **more)
+        if is_fetch:
+            self.answers.append(answer)
+        return answer
+
+    def named(self, first: int = 0) -> list[tuple[str, int]]:
+        """Return (how it is named, partition) of what the requests from `first` on name."""
+        return [
+            (kind, index)
+            for request in self.requests[first:]
+            for kind, indexes in (
+                (
+                    "asked",
+                    [part.partition for topic in request.topics for part in topic.partitions],
+                ),
+                (
+                    "forgotten",
+                    [i for topic in request.forgotten_topics_data for i in topic.partitions],
+                ),
+            )
+            for index in indexes
+        ]
+
+    async def more(self, count: int = 2) -> None:
+        """Wait for some rounds."""
+        wanted = len(self.answers) + count
+        await eventually(lambda: len(self.answers) >= wanted)
+
+
+def sessions_of(pair: Pair) -> dict[int, FetchSession]:
+    """Return the fetch sessions that broker 0 keeps."""
+    return pair.by_id[0].broker.services.fetch_sessions._sessions
+
+
+async def test_a_request_names_only_what_changed(pair: Pair) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    wire = Wire(pair)
+    await wire.more(3)
+    quiet = len(wire.requests)
+    assert wire.named(2) == []
+    append(pair, b"b")
+    await until_equal(pair)
+    assert wire.named(quiet) == [("asked", 0)]
+    assert len(sessions_of(pair)) == 1
+
+
+async def test_a_session_that_the_leader_forgot_is_begun_anew_at_once(pair: Pair) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    wire = Wire(pair)
+    await wire.more()
+    (forgotten,) = sessions_of(pair)
+    pair.by_id[0].broker.services.fetch_sessions._end(forgotten)
+    append(pair, b"b")
+    await until_equal(pair)
+    codes = [answer.error_code for answer in wire.answers]
+    assert codes.count(ErrorCode.FETCH_SESSION_ID_NOT_FOUND) == 1
+    lost = codes.index(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    anew = wire.requests[lost + 1]
+    assert (anew.session_id, anew.session_epoch) == (0, 0)
+    assert wire.fetcher._resting == {}
+
+
+async def test_a_session_in_another_epoch_is_ended_and_begun_anew(pair: Pair) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    wire = Wire(pair)
+    await wire.more()
+    ((lost, session),) = sessions_of(pair).items()
+    session.epoch += 5
+    append(pair, b"b")
+    await until_equal(pair)
+    codes = [answer.error_code for answer in wire.answers]
+    at = codes.index(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+    anew = wire.requests[at + 1]
+    assert (anew.session_id, anew.session_epoch) == (lost, 0)
+    assert lost not in sessions_of(pair)
+
+
+async def test_a_leader_without_room_for_sessions_is_asked_for_everything(pair: Pair) -> None:
+    await pair.create()
+    pair.by_id[0].broker.services.fetch_sessions.slots_max = 0
+    for session_id in list(sessions_of(pair)):
+        pair.by_id[0].broker.services.fetch_sessions._end(session_id)
+    wire = Wire(pair)
+    append(pair, b"a")
+    await until_equal(pair)
+    await wire.more(3)
+    assert wire.named()[-2:] == [("asked", 0), ("asked", 0)]
+    assert {request.session_epoch for request in wire.requests[-2:]} == {0}
+
+
+async def test_many_partitions_are_told_in_several_requests(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minibroker.replication.fetcher.TOLD_MAX", 2)
+    await pair.by_id[0].broker.cluster.create_topic("t", assignment={n: [0, 1] for n in range(5)})
+    other = pair.by_id[1].partitions
+    await eventually(lambda: all(other.replica("t", n) is not None for n in range(5)))
+    wire = Wire(pair)
+    wire.fetcher._give_up()
+    leading = pair.by_id[0].partitions
+    for n in range(5):
+        leading.get("t", n).append(memoryview(batch_of(b"x")), 1, pair.clock.now_ms(), Claim())
+    leading.commit()
+    await eventually(lambda: all(other.replica("t", n).log_end_offset == 1 for n in range(5)))  # type: ignore[union-attr]
+    assert {len(r.topics[0].partitions) for r in wire.requests if r.topics} <= {1, 2}
+    await eventually(lambda: set(wire.fetcher._session.asked) == set(wire.fetcher._followed))
+
+
+async def test_a_partition_that_rests_or_is_gone_is_taken_back(pair: Pair) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    wire = Wire(pair)
+    await wire.more()
+    name = TopicPartition("t", 0)
+    wire.fetcher._rest(name)
+    wire.fetcher._resting[name] += 3600  # longer than the test
+    await eventually(lambda: wire.named()[-1:] == [("forgotten", 0)])
+    wire.fetcher.add(name, pair.on(1))
+    await eventually(lambda: wire.named()[-1] == ("asked", 0))
+    wire.fetcher.remove(name)
+    await eventually(lambda: wire.named()[-1] == ("forgotten", 0))
+    await eventually(lambda: sessions_of(pair) == {})
+    await eventually(lambda: wire.fetcher._session.is_full)
+
+
+async def test_the_leader_is_told_where_the_log_of_the_follower_starts(pair: Pair) -> None:
+    await pair.create()
+    append(pair, b"a")
+    append(pair, b"b")
+    await until_equal(pair)
+    wire = Wire(pair)
+    await wire.more()
+    follower = pair.on(1)
+    follower.log.advance_log_start(1, follower.high_watermark)
+
+    def told() -> int:
+        replicas = pair.on(0).replicas
+        assert replicas is not None
+        return replicas.followers[1].log_start_offset
+
+    await eventually(lambda: told() == 1)
+
+
+async def test_a_follower_without_news_counts_as_caught_up_until_its_last_request(
+    pair: Pair,
+) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    wire = Wire(pair)
+    await wire.more()
+    (session,) = sessions_of(pair).values()
+    assert session.news == {}
+    pair.clock.advance(600_000)
+    await eventually(lambda: session.last_used_ms == pair.clock.now_ms())
+    append(pair, b"b")
+    leader = pair.on(0)
+    assert leader.replicas is not None
+    assert leader.replicas.followers[1].log_end_offset == 1
+    assert leader.replicas.isr_without_slow(leader.log_end_offset) is None
+
+
+async def test_a_follower_that_left_the_isr_joins_again_without_news(pair: Pair) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    wire = Wire(pair)
+    await wire.more()
+    role = pair.on(0).role
+    assert await pair.by_id[0].broker.cluster.change_isr(
+        TopicPartition("t", 0),
+        [0],
+        leader_epoch=role.epoch,
+        partition_epoch=role.partition_epoch,
+    )
+    image = pair.by_id[0].broker.cluster.image
+    before = role.partition_epoch
+    await eventually(
+        lambda: (
+            image.topics["t"].partitions[0].partition_epoch > before + 1
+            and sorted(image.topics["t"].partitions[0].isr) == [0, 1]
+        )
+    )
