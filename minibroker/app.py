@@ -38,6 +38,7 @@ from minibroker.partitions.housekeeping import Housekeeping
 from minibroker.partitions.log_moves import LogMoves
 from minibroker.partitions.manager import PartitionManager
 from minibroker.quotas.manager import QuotaManager
+from minibroker.quotas.replication_quota import ReplicationQuotas
 from minibroker.replication.replication import Replication
 from minibroker.resolver import Resolver
 from minibroker.server.server import Server
@@ -137,6 +138,7 @@ class Broker:
             timers=self.timers,
             worker=self.worker,
         )
+        self.replication_quotas = ReplicationQuotas(config, self.dynamic, self.clock)
         self.replication = self._make_replication()
         self.services = self._make_services()
         self._server: Server
@@ -166,6 +168,7 @@ class Broker:
             config=self.config,
             dynamic=self.dynamic,
             timers=self.timers,
+            quota=self.replication_quotas.follower,
         )
         self.partitions.on_role = replication.on_role
         self.partitions.on_follower_fetch = replication.isr.note_fetch
@@ -254,6 +257,7 @@ class Broker:
             metrics=Metrics(),
             partitions=self.partitions,
             quotas=QuotaManager(self.config, self.clock),
+            replication_quotas=self.replication_quotas,
             resolver=Resolver(),
             timers=self.timers,
             coordinators=self.coordinators,
@@ -284,6 +288,7 @@ class Broker:
             self.cluster.subscribe(self.partitions)
             self.dynamic.subscribe(self.partitions)
             self.dynamic.subscribe(self.housekeeping)
+            self.dynamic.subscribe(self.replication_quotas)
             self.dynamic.subscribe(self._server.connections)
             await self.cluster.start(
                 self._accept_cluster_id, self._tree.gathered if self._tree is not None else None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from minibroker.partitions.log_moves import LogMoves
     from minibroker.partitions.manager import PartitionManager
     from minibroker.quotas.manager import Client, QuotaManager
+    from minibroker.quotas.replication_quota import ReplicationQuotas
     from minibroker.resolver import Resolver
     from minibroker.timers import Timers
     from minibroker.transactions.coordinator import TransactionCoordinator
@@ -50,6 +51,7 @@ class Services:
         "partitions",
         "produce_routes",
         "quotas",
+        "replication_quotas",
         "resolver",
         "supported_apis",
         "timers",
@@ -67,6 +69,7 @@ class Services:
         metrics: Metrics,
         partitions: PartitionManager,
         quotas: QuotaManager,
+        replication_quotas: ReplicationQuotas,
         resolver: Resolver,
         timers: Timers,
         coordinators: Coordinators,
@@ -87,6 +90,7 @@ class Services:
         self.produce_routes: ProduceRoutes | None = None
         """The first Produce request makes it (`produce_fast`)."""
         self.quotas = quotas
+        self.replication_quotas = replication_quotas
         self.resolver = resolver
         self.timers = timers
         self.supported_apis = supported_apis

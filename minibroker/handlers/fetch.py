@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minibroker.error_codes import ErrorCode
@@ -167,7 +168,13 @@ def _positions(fetch: FetchPass) -> Iterator[FetchPosition]:
 
 def _position_in(fetch: FetchPass, asked: FetchPartition) -> FetchPosition:
     partition = replica_for(fetch, asked)
-    return FetchPosition(partition, asked.fetch_offset, asked.max_bytes, fetch.isolation_level)
+    return FetchPosition(
+        partition,
+        asked.fetch_offset,
+        asked.max_bytes,
+        fetch.isolation_level,
+        is_held=partial(fetch.is_held, partition) if fetch.throttle is not None else None,
+    )
 
 
 def _delay(
@@ -246,6 +253,7 @@ def _respond(fetch: FetchPass) -> FetchResponse:
         return FetchResponse(error_code=refusal, session_id=session.session_id())
     response = FetchResponse()
     _add_results(fetch, response, fetch.results)
+    _record_throttled(fetch)
     response.session_id = session.session_id()
     return response
 
@@ -265,6 +273,7 @@ async def _respond_in_slices(fetch: FetchPass) -> FetchResponse:
         step = results[start : start + STEP_PARTITIONS]
         _look_again_where_changed(fetch, step)
         _add_results(fetch, response, step, is_encoded=is_encoded)
+    _record_throttled(fetch)
     response.session_id = session.session_id()
     return response
 
@@ -281,6 +290,7 @@ def _add_results(
     `is_encoded`: as bytes, unless their records are large.
     """
     context = fetch.context
+    throttle = fetch.throttle
     selected = fetch.session.select((key, _session_result(data)) for key, _, data in results)
     group = response.responses[-1] if response.responses else None
     for (_, asked, data), is_selected in zip(results, selected, strict=True):
@@ -293,10 +303,24 @@ def _add_results(
         if group is None or group.topic != topic or group.topic_id != asked.topic_id:
             group = FetchableTopicResponse(topic=topic, topic_id=asked.topic_id)
             response.responses.append(group)
+        if throttle is not None and throttle.is_throttled(topic, asked.index):
+            writer = Writer()
+            data.write(writer, context.version)
+            fetch.throttled_bytes += writer.size
         answered: Any = data
         if is_encoded and len(data.records or b"") < RECORDS_BY_REFERENCE_BYTES:
             answered = EncodedStruct(data, context.version, data.error_code)
         group.partitions.append(answered)
+
+
+def _record_throttled(fetch: FetchPass) -> None:
+    """Count what a follower gets of throttled partitions, whether it is in sync or not.
+
+    Kafka counts the frame around them, too: some twenty bytes.
+    """
+    throttle = fetch.throttle
+    if throttle is not None:
+        throttle.record(fetch.throttled_bytes)
 
 
 def _look_again_where_changed(fetch: FetchPass, results: Iterable[FetchResult]) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from minibroker.partitions.fetch_session import FetchContext, FetchPartition, PartitionKey
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.fetch import FetchRequest
+    from minibroker.quotas.replication_quota import ReplicationQuota
 
 _BYTES_MAX: Final = 2**31 - 1
 _FOLLOWERS_SINCE: Final = 11
@@ -61,6 +62,7 @@ class FetchPass:
         "request",
         "results",
         "session",
+        "throttled_bytes",
     )
 
     def __init__(
@@ -96,6 +98,26 @@ class FetchPass:
         self.readable_count = 0
         self.cold: list[ColdError] = []
         """Ranges that the pass met outside memory: nothing was read there."""
+        self.throttled_bytes = 0
+        """Size of the answer's throttled partitions, for a follower."""
+
+    @property
+    def throttle(self) -> ReplicationQuota | None:
+        """Return the throttle of what this fetch gets: of a follower, where there is any."""
+        quota = self.context.services.replication_quotas.leader
+        return quota if self.follower is not None and quota.is_active else None
+
+    def is_held(self, partition: Partition) -> bool:
+        """Return whether a follower gets no records now: the partition is throttled, too much was
+        sent, and the follower is not in sync. Source: Kafka ReplicaManager.shouldLeaderThrottle.
+        """
+        quota = self.throttle
+        if quota is None or not quota.is_throttled(partition.topic, partition.index):
+            return False
+        assert self.follower is not None
+        replicas = partition.replicas
+        is_in_sync = replicas is not None and self.follower.broker_id in replicas.isr
+        return not is_in_sync and quota.is_exceeded
 
 
 def follower_of(request: FetchRequest) -> FollowerId | None:
@@ -207,7 +229,7 @@ def _read(
                 asked.fetch_offset, read
             )
         ]
-    if read.is_first_batch_cut and context.version >= 3:
+    if (read.is_first_batch_cut and context.version >= 3) or fetch.is_held(partition):
         return 0
     data.records = read.records
     return len(read.records)

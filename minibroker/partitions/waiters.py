@@ -29,6 +29,7 @@ class FetchPosition:
     __slots__ = (
         "_end",
         "_end_offset",
+        "_is_held",
         "_start",
         "isolation_level",
         "max_bytes",
@@ -37,9 +38,19 @@ class FetchPosition:
     )
 
     def __init__(
-        self, partition: Partition, offset: int, max_bytes: int, isolation_level: int
+        self,
+        partition: Partition,
+        offset: int,
+        max_bytes: int,
+        isolation_level: int,
+        *,
+        is_held: Callable[[], bool] | None = None,
     ) -> None:
-        """`offset` is in the log. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        """`offset` is in the log. `is_held`: whether a throttled follower gets nothing now.
+
+        Raises KafkaError(KAFKA_STORAGE_ERROR).
+        """
+        self._is_held = is_held
         self.partition = partition
         self.offset = offset
         self.max_bytes = max_bytes
@@ -61,6 +72,8 @@ class FetchPosition:
             return 0
         if end_offset < self.offset:
             return None
+        if self._is_held is not None and self._is_held():
+            return 0
         if end_offset != self._end_offset:
             self._end = self.partition.position_of(end_offset)
             self._end_offset = end_offset

@@ -54,9 +54,23 @@ class Rate:
 
     def measure(self, now_ms: int, window_ms: int, count: int) -> tuple[float, int]:
         """Return the rate per second, and the time (ms) that it was measured over."""
+        total, span_ms = self._total(now_ms, window_ms, count)
+        missing = count - 1 - span_ms // window_ms
+        if missing > 0:
+            span_ms += missing * window_ms
+        span_ms = max(span_ms, 1)
+        return total * 1000 / span_ms, span_ms
+
+    def measure_simply(self, now_ms: int, window_ms: int, count: int) -> float:
+        """Return the rate per second since the oldest sample began, or over one window if that is
+        longer. Source: Kafka SimpleRate.
+        """
+        total, span_ms = self._total(now_ms, window_ms, count)
+        return total * 1000 / max(span_ms, window_ms)
+
+    def _total(self, now_ms: int, window_ms: int, count: int) -> tuple[float, int]:
+        """Return the sum of the samples that count, and the ms since the oldest of them began."""
         samples = self._samples
-        if not samples:
-            return 0.0, max((count - 1) * window_ms, 1)
         expired_ms = now_ms - count * window_ms
         total = 0.0
         oldest_ms = float(now_ms)
@@ -66,12 +80,7 @@ class Rate:
                 continue
             total += samples[at + _SUM]
             oldest_ms = min(oldest_ms, samples[at + _START])
-        span_ms = now_ms - int(oldest_ms)
-        missing = count - 1 - span_ms // window_ms
-        if missing > 0:
-            span_ms += missing * window_ms
-        span_ms = max(span_ms, 1)
-        return total * 1000 / span_ms, span_ms
+        return total, now_ms - int(oldest_ms)
 
 
 def _reset(samples: array[float], at: int, now_ms: int) -> None:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
     from minibroker.peers.client import PeerClient
     from minibroker.protocol.messages.fetch import PartitionData
+    from minibroker.quotas.replication_quota import ReplicationQuota
     from minibroker.replication.asked import Asked
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Followed:
     the role, or the start of the log (`Waiter`).
     """
 
-    __slots__ = ("_changed", "_name", "partition")
+    __slots__ = ("_changed", "_name", "is_behind", "partition")
 
     def __init__(
         self, name: TopicPartition, partition: Partition, changed: dict[TopicPartition, None]
@@ -73,6 +74,8 @@ class Followed:
         self._name = name
         self._changed = changed
         self.partition = partition
+        self.is_behind = True
+        """Its last answer left committed records to fetch, or there was none."""
 
     def on_progress(self) -> None:
         """Have the fetcher look at it before its next request."""
@@ -95,6 +98,7 @@ class Fetcher:
         "_leader",
         "_partitions",
         "_peers",
+        "_quota",
         "_resting",
         "_session",
         "_task",
@@ -109,14 +113,16 @@ class Fetcher:
         peers: PeerClient,
         config: BrokerConfig,
         image: Callable[[], MetadataImage],
+        quota: ReplicationQuota,
     ) -> None:
-        """`leader`: broker id."""
+        """`leader`: broker id. `quota`: the throttle of what this broker fetches."""
         # Constant after construction.
         self._leader = leader
         self._partitions = partitions
         self._peers = peers
         self._config = config
         self._image = image
+        self._quota = quota
         self._changed: dict[TopicPartition, None] = {}
         """Partitions to look at before the next request; itself constant, the followed share it."""
         self._followed: dict[TopicPartition, Followed] = {}
@@ -138,6 +144,7 @@ class Fetcher:
         if followed is None or followed.partition is not partition:
             self.remove(name)
             self._followed[name] = Followed(name, partition, self._changed)
+        self._followed[name].is_behind = True
         self._resting.pop(name, None)
         self._changed[name] = None
         self._wake.set()
@@ -213,7 +220,16 @@ class Fetcher:
             self.remove(name)
             return None
         partition.watch(followed)
+        if self._is_held(name, followed):
+            self._resting.setdefault(name, self._rest_over_s())
         return asked_of(partition, role) if name not in self._resting else None
+
+    def _is_held(self, name: TopicPartition, followed: Followed) -> bool:
+        """Return whether a partition waits, because this broker fetched too much of those that are
+        throttled. Source: Kafka ReplicaManager.shouldFollowerThrottle.
+        """
+        quota = self._quota
+        return followed.is_behind and quota.is_throttled(*name) and quota.is_exceeded
 
     async def _wait(self) -> None:
         """Wait until a partition comes, or one has rested."""
@@ -231,9 +247,12 @@ class Fetcher:
         """Ask for this partition again after a pause, if it is still fetched from here."""
         if name not in self._followed:
             return  # nobody would end the rest
-        pause_s = self._config.replica_fetch_backoff_ms / 1000
-        self._resting[name] = asyncio.get_running_loop().time() + pause_s
+        self._resting[name] = self._rest_over_s()
         self._changed[name] = None
+
+    def _rest_over_s(self) -> float:
+        pause_s = self._config.replica_fetch_backoff_ms / 1000
+        return asyncio.get_running_loop().time() + pause_s
 
     def _give_up(self, code: ErrorCode | None = None) -> None:
         """Let everything rest: the request has no usable answer."""
@@ -327,12 +346,16 @@ class Fetcher:
             elif data.diverging_epoch is not None:
                 self._cut(name, partition, data)
             else:
+                records = memoryview(data.records or b"")
                 self._partitions.append_as_follower(
                     partition,
-                    memoryview(data.records or b""),
+                    records,
                     leader_high_watermark=data.high_watermark,
                     leader_log_start_offset=data.log_start_offset,
                 )
+                followed.is_behind = partition.log_end_offset < data.high_watermark
+                if self._quota.is_throttled(*name):
+                    self._quota.record(len(records))
         except (MinibrokerError, OSError) as error:
             logger.warning("%s, followed from broker %d: %s", name, self._leader, error)
             self._rest(name)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.partition import Partition
+    from minibroker.quotas.replication_quota import ReplicationQuota
     from minibroker.replication.isr_requests import IsrRequests
     from minibroker.timers import Timers
 
@@ -40,6 +41,7 @@ class Replication:
         "_isr_requests",
         "_partitions",
         "_peers",
+        "_quota",
         "isr",
     )
 
@@ -51,10 +53,13 @@ class Replication:
         config: BrokerConfig,
         dynamic: DynamicConfig,
         timers: Timers,
+        quota: ReplicationQuota,
     ) -> None:
+        """`quota`: the throttle of what is fetched."""
         self._cluster = cluster
         self._partitions = partitions
         self._config = config
+        self._quota = quota
         self._is_closed = False
         self._peers: PeerClient | None = None
         self._fetchers: dict[int, Fetcher] = {}
@@ -123,6 +128,7 @@ class Replication:
                 peers=self._peers,
                 config=self._config,
                 image=lambda: self._cluster.image,
+                quota=self._quota,
             )
         return fetcher
 
