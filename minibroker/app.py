@@ -426,6 +426,7 @@ class Broker:
                 ControlledShutdown,
             )
 
+            self.replication.prepare_stop()
             await ControlledShutdown(self.cluster, self.config).run()
         await self.replication.close()
         # No request comes between these and the server's stop. It would wait for followers that may

@@ -38,6 +38,7 @@ class Replication:
         "_controller_peers",
         "_fetchers",
         "_is_closed",
+        "_is_stopping",
         "_isr_requests",
         "_partitions",
         "_peers",
@@ -61,6 +62,7 @@ class Replication:
         self._config = config
         self._quota = quota
         self._is_closed = False
+        self._is_stopping = False
         self._peers: PeerClient | None = None
         self._fetchers: dict[int, Fetcher] = {}
         """Broker id of a leader → what fetches from it."""
@@ -81,6 +83,8 @@ class Replication:
         name = TopicPartition(partition.topic, partition.index)
         role = partition.role
         leader = role.leader if isinstance(role, Follower) else NO_LEADER
+        if self._is_stopping and not self._is_in_sync(name):
+            leader = NO_LEADER
         for broker_id, fetcher in self._fetchers.items():
             if broker_id != leader:
                 fetcher.remove(name)
@@ -88,6 +92,20 @@ class Replication:
             self._fetcher(leader).add(name, partition)
         elif isinstance(role, Leader) and partition.replicas is not None:
             self.isr.note_leader()
+
+    def prepare_stop(self) -> None:
+        """Follow no partition any more once this broker has left its ISR.
+
+        It would come back into the ISR that the controller took it out of, and leave it a second
+        time when it stops. Kafka's controller sends StopReplica for that.
+        """
+        self._is_stopping = True
+
+    def _is_in_sync(self, name: TopicPartition) -> bool:
+        topic = self._cluster.image.topics.get(name.topic)
+        if topic is None or name.partition >= len(topic.partitions):
+            return False
+        return self._cluster.broker_id in topic.partitions[name.partition].isr
 
     def _requests(self) -> IsrRequests | None:
         """Return the way to a controller of Apache Kafka, None beside another controller, and for

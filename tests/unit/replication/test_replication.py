@@ -40,6 +40,18 @@ async def test_a_follower_follows_the_leader_that_there_is_now(pair: Pair) -> No
     assert pair.by_id[0].broker.replication._fetchers[1].is_idle
 
 
+async def test_a_broker_that_stops_does_not_come_back_into_the_isr(pair: Pair) -> None:
+    await pair.create()
+    stopping = pair.by_id[1].broker
+    append(pair, b"a")
+    await until_equal(pair)
+    stopping.replication.prepare_stop()
+    controller = pair.by_id[0].broker.cluster
+    await controller.shut_down_broker(1, stopping.cluster.this_broker.epoch)
+    await eventually(lambda: stopping.replication._fetchers[0].is_idle)
+    assert controller.image.topics["t"].partitions[0].isr == [0]
+
+
 async def test_nothing_is_fetched_after_the_end(pair: Pair) -> None:
     await pair.create()
     replication = pair.by_id[1].broker.replication
