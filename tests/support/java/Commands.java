@@ -17,14 +17,19 @@ public class Commands {
         }
     }
 
+    // The first end of a command counts: TopicCommand catches it, and would end once more with 1.
+    static Ended ended;
+
     public static void main(String[] arguments) throws Exception {
         Exit.setExitProcedure((code, message) -> {
-            throw new Ended(code, message);
+            if (ended == null) ended = new Ended(code, message);
+            throw ended;
         });
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             String[] words = line.split("\t");
             String outcome = "== 0";
+            ended = null;
             try {
                 Class.forName(words[0])
                     .getMethod("main", String[].class)
