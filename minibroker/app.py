@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.config.options import TopicToCreate
     from minibroker.ids import TopicPartition
+    from minibroker.replication.outboxes import Outboxes
     from minibroker.server.interceptor import Interceptor
     from minibroker.storage.files import Files
 
@@ -141,6 +142,8 @@ class Broker:
         self.replication_quotas = ReplicationQuotas(config, self.dynamic, self.clock)
         self.replication = self._make_replication()
         self.services = self._make_services()
+        self._outboxes: Outboxes | None = None
+        """Made at the start where other brokers may be in the cluster."""
         self._server: Server
 
     def _make_logs(self, files: Files) -> LogManager:
@@ -286,6 +289,7 @@ class Broker:
                 ConfigFollower(self.cluster, self.dynamic, services.quotas, services.resolver)
             )
             self.cluster.subscribe(self.partitions)
+            self._begin_outboxes()
             self.dynamic.subscribe(self.partitions)
             self.dynamic.subscribe(self.housekeeping)
             self.dynamic.subscribe(self.replication_quotas)
@@ -309,11 +313,20 @@ class Broker:
             self.timers.close()
             self.housekeeping.close()
             await self.cluster.close()
+            await self._close_outboxes()
             self._close_workers()
             self.logs.release()
             raise
         self._server.start_accepting()
         loop.call_soon(self.coordinators.start)
+
+    def _begin_outboxes(self) -> None:
+        """Prepare for being the controller of Apache Kafka's brokers; those need a ZooKeeper."""
+        if self.config.zookeeper_connect is not None:
+            from minibroker.replication.outboxes import Outboxes  # noqa: PLC0415  seldom needed
+
+            self._outboxes = Outboxes(self.cluster, self.config)
+            self._outboxes.begin()
 
     def _accept_cluster_id(self, cluster_id: str) -> None:
         """Compare the cluster id of the tree with the log directories, then load the logs."""
@@ -383,6 +396,8 @@ class Broker:
 
     async def _delete_logs(self, topic: TopicImage) -> None:
         """Take away the logs of a topic that is deleted. Raises StorageError."""
+        if self._outboxes is not None:
+            await self._outboxes.delete_topic(topic)
         await self.partitions.delete_logs(topic)
 
     # Disks that fail.
@@ -438,6 +453,7 @@ class Broker:
         await self.coordinators.close()
         self.housekeeping.close()
         await self.cluster.close()
+        await self._close_outboxes()
         self.partitions.end_deletions(are_finished=True)
         self.partitions.commit()
         self._close_workers()
@@ -454,10 +470,15 @@ class Broker:
         await self.coordinators.close()
         self.housekeeping.close()
         await self.cluster.abandon()
+        await self._close_outboxes()
         await self._server.stop()
         self.partitions.end_deletions(are_finished=False)
         self._close_workers()
         self.logs.release()
+
+    async def _close_outboxes(self) -> None:
+        if self._outboxes is not None:
+            await self._outboxes.close()
 
     @property
     def _workers(self) -> tuple[Worker | Workers, ...]:

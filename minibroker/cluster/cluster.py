@@ -170,6 +170,10 @@ class Cluster:
         """Call `listener` from now on when brokers came or went."""
         self._updater.broker_listeners.append(listener)
 
+    def when_elected(self, listener: Callable[[bool], None]) -> None:
+        """Tell `listener` from now on whether this broker is the controller, when that changes."""
+        self._election.listeners.append(listener)
+
     async def start(
         self,
         accept_cluster_id: Callable[[str], None] | None = None,
@@ -253,6 +257,15 @@ class Cluster:
         return self._election.is_controller
 
     @property
+    def leaving(self) -> set[int]:
+        """Return the brokers that shut down, as the controller knows them."""
+        return self._controller.leaving
+
+    def look_at_deletions(self) -> None:
+        """Go on with the deletions of topics soon, as the controller."""
+        self._follower.look_at_deletions()
+
+    @property
     def this_broker(self) -> BrokerInfo:
         """Return this broker's own registration."""
         return self._registration.info
@@ -267,19 +280,22 @@ class Cluster:
             info = await self._registration.change_endpoints(tuple(endpoints))
             context.updater.apply_brokers({**self.image.brokers, info.id: info})
 
-    async def replicas_failed(self, partitions: Collection[TopicPartition]) -> None:
-        """Tell the cluster that the log directory with this broker's replicas of these partitions
-        failed.
+    async def replicas_failed(
+        self, partitions: Collection[TopicPartition], *, broker_id: int | None = None
+    ) -> None:
+        """Tell the cluster that the log directory with a broker's replicas of these partitions
+        failed. None: this broker's.
 
         The controller gives them another leader, or none; another broker that is controller is told
         as Kafka's brokers tell it. Raises CoordinationError.
         """
         context = self._context
         async with context.lock:
-            context.updater.note_failed_replicas(context.broker_id, partitions)
+            failed = context.broker_id if broker_id is None else broker_id
+            context.updater.note_failed_replicas(failed, partitions)
             if self._election.is_controller:
                 await self._controller.settle({name.topic for name in partitions})
-            else:
+            elif broker_id is None:
                 await context.tree.create(
                     paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
                 )
@@ -441,8 +457,7 @@ class Cluster:
     async def become_controller(self) -> None:
         """Take the controller's place from the broker that has it. For tests.
 
-        Raises KafkaError(NOT_CONTROLLER) if it cannot be the controller: brokers of Kafka are
-        registered, or another broker was faster.
+        Raises KafkaError(NOT_CONTROLLER) if another broker was faster.
         """
         async with self._context.lock:
             if await self._election.take_over():

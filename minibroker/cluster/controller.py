@@ -382,6 +382,10 @@ class Controller:
                 await self.delete_topic(name)
             except StorageError as error:
                 self._context.log.error("topic %s is not deleted yet: %s", name, error)
+            except KafkaError as error:
+                if error.code != ErrorCode.REQUEST_TIMED_OUT:
+                    raise
+                self._context.log.info("%s", error.detail)
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic that is marked: its logs, its nodes, config and mark, in this order.

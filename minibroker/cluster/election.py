@@ -1,8 +1,7 @@
 """The election of the controller: the broker that holds the ephemeral node /controller.
 
-A broker does not become controller while Kafka's brokers are registered: this controller sends no
-LeaderAndIsr, UpdateMetadata and StopReplica requests, without which they serve nothing. When one of
-them comes later, this broker resigns and they elect one of themselves.
+As in Kafka the first broker that makes the node is the controller, until its session ends, whatever
+brokers are registered. Kafka's brokers and minibrokers elect each other.
 
 Winning is one transaction: create /controller and raise /controller_epoch, provided no other broker
 did. Every later write in the controller's name carries a check of the epoch's version (`guard`), so
@@ -47,7 +46,6 @@ class Election:
         self.is_controller = False
         self.epoch = 0
         self._epoch_version = -1
-        self._kafka_brokers: list[int] = []
         self.listeners: list[Callable[[bool], None]] = []
         """Told whether this broker is the controller, when that changes. Constant after the
         start."""
@@ -55,13 +53,10 @@ class Election:
     async def run(self) -> bool:
         """Become the controller if there is none; return whether this broker became it now.
 
-        Reads the registered brokers from the image. Afterwards the image names the controller,
-        whichever broker it is; none while Kafka's brokers have not elected theirs.
+        Afterwards the image names the controller, whichever broker it is.
         """
         tree = self._context.tree
         image = self._context.updater.image
-        if self._note_kafka_brokers():
-            await self.resign()
         while True:
             current = await self._read_controller()
             if current is not None:
@@ -75,9 +70,6 @@ class Election:
                 image.controller_id = broker_id
                 image.controller_epoch = await self._read_epoch()
                 return False
-            if self._kafka_brokers:
-                image.controller_id = NO_CONTROLLER
-                return False
             if await self._try_to_win():
                 self._note_victory()
                 return True
@@ -89,32 +81,17 @@ class Election:
         for tell in self.listeners:
             tell(True)
 
-    def _note_kafka_brokers(self) -> bool:
-        """Note which brokers of the image are not minibroker; return whether there are any."""
-        brokers = self._context.updater.image.brokers.values()
-        kafka_brokers = sorted(broker.id for broker in brokers if not broker.is_minibroker)
-        if kafka_brokers and kafka_brokers != self._kafka_brokers:
-            self._context.log.warning(
-                "broker %d does not become controller, because brokers %s are not minibroker: "
-                "one of them has to be the controller",
-                self._context.broker_id,
-                ", ".join(map(str, kafka_brokers)),
-            )
-        self._kafka_brokers = kafka_brokers
-        return bool(kafka_brokers)
-
     async def take_over(self) -> bool:
         """Become the controller in place of the broker that is; return whether this broker became
         it now.
 
-        Raises KafkaError(NOT_CONTROLLER) if it cannot be: Kafka's brokers are registered, or
-        another broker was faster.
+        Raises KafkaError(NOT_CONTROLLER) if another broker was faster.
         """
         if self.is_controller:
             return False
         is_there = await self._context.tree.exists(paths.CONTROLLER) is not None
         before: list[Operation] = [Delete(paths.CONTROLLER)] if is_there else []
-        if self._note_kafka_brokers() or not await self._try_to_win(before):
+        if not await self._try_to_win(before):
             raise KafkaError(
                 ErrorCode.NOT_CONTROLLER,
                 f"broker {self._context.broker_id} cannot become the controller now",

@@ -151,6 +151,10 @@ class TreeFollower:
         """Read the registrations soon: a controller has other ones than the image."""
         self._mark(_BROKERS)
 
+    def look_at_deletions(self) -> None:
+        """Go on with the deletions soon."""
+        self._mark(_DELETIONS)
+
     def _mark(self, thing: str) -> None:
         self._dirty.add(thing)
         self._wake.set()
@@ -203,7 +207,7 @@ class TreeFollower:
         elif thing == _BROKERS:
             if await self._read_brokers():
                 self._settle_all = True
-                self._dirty.add(_CONTROLLER)  # the candidates depend on the brokers
+                self._dirty.add(_DELETIONS)  # one may wait for a broker
         elif thing == _CONTROLLER:
             if await self._election.run():
                 self._settle_all = True
@@ -271,6 +275,13 @@ class TreeFollower:
             for broker_id, broker in brokers.items()
             if broker_id in known and broker.epoch > known[broker_id].epoch
         }
+        started_again = {
+            broker_id
+            for broker_id, broker in known.items()
+            if broker_id not in brokers or brokers[broker_id].epoch != broker.epoch
+        }
+        # This broker knows its own disks.
+        updater.forget_failed_replicas(started_again - {self._context.broker_id})
         if self._bounced and self._election.is_controller:
             listed = ", ".join(map(str, sorted(self._bounced)))
             self._context.log.info("brokers restarted: %s", listed)

@@ -221,6 +221,19 @@ class ImageUpdater:
             if topic in self.image.topics:
                 self._refresh_offline(self.image.topics[topic])
 
+    def forget_failed_replicas(self, broker_ids: Collection[int]) -> None:
+        """Take all replicas of these brokers for good: they are gone, or were started again.
+
+        Source: Kafka KafkaController.onBrokerStartup, onBrokerFailure.
+        """
+        if not broker_ids:
+            return
+        for topic, of_topic in list(self.failed_replicas.items()):
+            for failed in of_topic.values():
+                failed.difference_update(broker_ids)
+            if topic in self.image.topics:
+                self._refresh_offline(self.image.topics[topic])
+
     def share(self, broker_ids: list[int]) -> list[int]:
         """Return one list object for equal lists: 10,000 partitions have a handful of them."""
         if not broker_ids:

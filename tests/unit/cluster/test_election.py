@@ -20,7 +20,9 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 
 if TYPE_CHECKING:
-    from minibroker.cluster.tree import Tree
+    from collections.abc import Sequence
+
+    from minibroker.cluster.tree import Operation, Tree
 
 
 def election_of(tree: Tree, broker_id: int) -> tuple[Election, MetadataImage, ClusterContext]:
@@ -51,7 +53,9 @@ async def test_first_wins_second_follows_and_takes_over(tree: Tree) -> None:
     assert (await tree.get("/controller_epoch"))[0] == b"2"
 
 
-async def test_a_take_over_deposes_the_controller(tree: Tree) -> None:
+async def test_a_take_over_deposes_the_controller(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, first_image, _ = election_of(tree, 1)
     second, second_image, _ = election_of(tree, 2)
     assert await second.take_over()  # there was none
@@ -61,10 +65,17 @@ async def test_a_take_over_deposes_the_controller(tree: Tree) -> None:
     assert not await second.run()
     assert not second.is_controller
     assert (second_image.controller_id, second_image.controller_epoch) == (1, 2)
-    first_image.brokers = {9: BrokerInfo(9, ())}
-    await first.resign()
-    with pytest.raises(KafkaError, match="broker 1 cannot become the controller now"):
-        await first.take_over()
+    multi = tree.multi
+
+    async def after_another(operations: Sequence[Operation]) -> list[str | int]:
+        if any(operation.path == "/controller" for operation in operations):
+            monkeypatch.undo()
+            await tree.set("/controller_epoch", b"3")
+        return await multi(operations)
+
+    monkeypatch.setattr(tree, "multi", after_another)
+    with pytest.raises(KafkaError, match="broker 2 cannot become the controller now"):
+        await second.take_over()
 
 
 async def test_controller_of_kafka_is_respected(tree: Tree) -> None:
@@ -141,36 +152,13 @@ async def test_broken_epoch_is_named(tree: Tree) -> None:
         await election.run()
 
 
-async def test_nobody_stands_beside_brokers_of_kafka(
-    tree: Tree, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_brokers_of_kafka_and_minibrokers_elect_each_other(tree: Tree) -> None:
     election, image, _ = election_of(tree, 1)
-    ours = BrokerInfo(1, (), is_minibroker=True)
-    image.brokers = {1: ours, 7: BrokerInfo(7, ()), 8: BrokerInfo(8, ())}
-    for _ in range(2):
-        assert not await election.run()
-    assert (image.controller_id, election.is_controller) == (NO_CONTROLLER, False)
-    assert await tree.exists("/controller") is None
-    (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert "broker 1 does not become controller, because brokers 7, 8 are not minibroker" in (
-        record.getMessage()
-    )
-    # One of them wins, and is respected.
+    image.brokers = {1: BrokerInfo(1, (), is_minibroker=True), 7: BrokerInfo(7, ())}
+    assert await election.run()
+    assert not await election.run()
+    assert (image.controller_id, election.is_controller) == (1, True)
+    await election.resign()
     await tree.create("/controller", encode_controller(7, 0))
     assert not await election.run()
-    assert image.controller_id == 7
-    await tree.delete("/controller")
-    # They leave.
-    image.brokers = {1: ours, 2: BrokerInfo(2, (), is_minibroker=True)}
-    assert await election.run()
-    assert image.controller_id == 1
-
-
-async def test_the_controller_resigns_when_a_broker_of_kafka_comes(tree: Tree) -> None:
-    election, image, _ = election_of(tree, 1)
-    image.brokers = {1: BrokerInfo(1, (), is_minibroker=True)}
-    assert await election.run()
-    image.brokers = {**image.brokers, 7: BrokerInfo(7, ())}
-    assert not await election.run()
-    assert (image.controller_id, election.is_controller) == (NO_CONTROLLER, False)
-    assert await tree.exists("/controller") is None
+    assert (image.controller_id, election.is_controller) == (7, False)

@@ -19,7 +19,6 @@ from minibroker.cluster.codecs import (
     PartitionState,
     encode_broker,
     encode_config,
-    encode_controller,
     encode_state,
     encode_topic,
 )
@@ -267,28 +266,37 @@ async def test_second_takes_over_from_a_controller_that_goes(pair: Pair) -> None
     assert second.image.controller_epoch == 2
 
 
-async def test_a_broker_of_kafka_takes_the_controllers_part_until_it_leaves(
+async def test_the_controller_stays_when_a_broker_of_kafka_comes(
     pair: Pair, shared: SharedTree
 ) -> None:
-    first, _, second, _ = pair
-    assert first.is_controller
-    await first.create_topic("t", assignment={0: [1]})
+    first, heard, second, _ = pair
     kafka = BrokerInfo(7, (Endpoint("PLAINTEXT", "127.0.0.1", 9007),))
-    resigned = asyncio.Event()
-    await shared.watch(paths.CONTROLLER, resigned.set)
     await shared.create(paths.broker(7), encode_broker(kafka, 0))
     async with asyncio.timeout(WAIT_S):
-        await resigned.wait()
-        assert await shared.exists(paths.CONTROLLER) is None
-        await shared.create(paths.CONTROLLER, encode_controller(7, 0))
-        for cluster in (first, second):
-            while cluster.image.controller_id != 7:  # noqa: ASYNC110  nobody is told
-                await asyncio.sleep(0)
-            assert not cluster.is_controller
-        await shared.delete(paths.broker(7))
-        await shared.delete(paths.CONTROLLER)
-        while not (first.is_controller or second.is_controller):  # noqa: ASYNC110  as above
+        while 7 not in first.image.brokers:  # noqa: ASYNC110  nobody is told
             await asyncio.sleep(0)
+    assert first.is_controller
+    await second.create_topic("t", assignment={0: [7, 1]})
+    await heard.wait_until(lambda: "t" in first.image.topics)
+    assert first.image.topics["t"].partitions[0].leader == 7
+
+
+async def test_replicas_of_a_broker_that_was_started_again_are_online(
+    pair: Pair, shared: SharedTree
+) -> None:
+    """Its log directory failed before."""
+    first, heard, _, _ = pair
+    kafka = BrokerInfo(7, (Endpoint("PLAINTEXT", "127.0.0.1", 9007),))
+    await shared.create(paths.broker(7), encode_broker(kafka, 0))
+    async with asyncio.timeout(WAIT_S):
+        while 7 not in first.image.brokers:  # noqa: ASYNC110  nobody is told
+            await asyncio.sleep(0)
+        await first.create_topic("t", assignment={0: [7]})
+        await first.replicas_failed([TopicPartition("t", 0)], broker_id=7)
+        assert first.image.topics["t"].partitions[0].leader == NO_LEADER
+        await shared.delete(paths.broker(7))
+        await shared.create(paths.broker(7), encode_broker(kafka, 0))
+    await heard.wait_until(lambda: first.image.topics["t"].partitions[0].leader == 7)
 
 
 async def test_configs_changed_by_others_arrive(pair: Pair, shared: SharedTree) -> None:

@@ -1,0 +1,168 @@
+"""The controller tells Apache Kafka's brokers of every change of the image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from minibroker.cluster import paths
+from minibroker.cluster.codecs import encode_broker
+from minibroker.cluster.image import BrokerInfo, Endpoint
+from minibroker.cluster.shared import SharedTree
+from minibroker.config.broker import BrokerConfig
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.ids import TopicPartition
+from minibroker.replication import outboxes
+from minibroker.replication.outboxes import Outboxes
+from tests.support.cluster import Recorder, new_cluster
+from tests.support.in_process import ManualClock
+from tests.support.waiting import eventually
+from tests.unit.replication.peers_of_kafka import METADATA, ROLES, STOPS, RecordedPeers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+KAFKA = 7
+
+
+class Controlled:
+    """Broker 0, the controller, with its outboxes; brokers of Kafka are nodes in the tree only."""
+
+    def __init__(self, directory: Path) -> None:
+        self.home = SharedTree(directory / "metadata.db", ManualClock())
+        self.tree = self.home.session()
+        self.cluster = new_cluster(self.tree, Recorder(), delete_logs=self._delete_logs)
+        self.outboxes = Outboxes(self.cluster, BrokerConfig())
+        self.outboxes.begin()
+        self.deleted: list[str] = []
+
+    async def _delete_logs(self, topic: object) -> None:
+        await self.outboxes.delete_topic(topic)  # type: ignore[arg-type]
+        self.deleted.append(topic.name)  # type: ignore[attr-defined]
+
+    @property
+    def peers(self) -> RecordedPeers:
+        return cast("RecordedPeers", self.outboxes._peers)
+
+    async def add_kafka(self, broker_id: int = KAFKA) -> None:
+        """Register a broker of Kafka; it hears of the brokers before this returns."""
+        told = len(self.peers.sent) if self.outboxes._peers else 0
+        broker = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9097),))
+        await self.tree.create(paths.broker(broker_id), encode_broker(broker, 0))
+        await eventually(lambda: broker_id in self.cluster.image.brokers)
+        await eventually(lambda: len(self.peers.sent) > told)
+
+    async def remove_kafka(self, broker_id: int = KAFKA) -> None:
+        await self.tree.delete(paths.broker(broker_id))
+        await eventually(lambda: broker_id not in self.cluster.image.brokers)
+
+    async def until_told(self, *expected: tuple[int, list[tuple[str, int]]]) -> None:
+        """Wait until these requests were sent, in this order, and no other."""
+        wanted = list(expected)
+        await eventually(lambda: len(self.peers.sent) >= len(wanted))
+        assert self.peers.take() == wanted
+
+
+@pytest.fixture
+async def controlled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Controlled]:
+    monkeypatch.setattr(outboxes, "PeerClient", RecordedPeers)
+    made = Controlled(tmp_path)
+    await made.cluster.start()
+    yield made
+    await made.cluster.close()
+    await made.outboxes.close()
+
+
+async def test_without_a_broker_of_kafka_nobody_is_told(controlled: Controlled) -> None:
+    await controlled.cluster.create_topic("t")
+    assert controlled.outboxes._peers is None
+    assert controlled.outboxes._known == {}
+
+
+async def test_a_broker_that_comes_hears_everything_and_then_what_changes(
+    controlled: Controlled,
+) -> None:
+    await controlled.cluster.create_topic("before")
+    await controlled.add_kafka()
+    await controlled.until_told((METADATA, [("before", 0)]))
+    await controlled.cluster.create_topic("t", assignment={0: [KAFKA], 1: [0]})
+    await controlled.until_told((ROLES, [("t", 0)]), (METADATA, [("t", 0), ("t", 1)]))
+
+
+async def test_each_request_has_the_epochs(controlled: Controlled) -> None:
+    await controlled.add_kafka()
+    await eventually(lambda: bool(controlled.peers.sent))
+    ((broker_id, request),) = controlled.peers.sent
+    assert broker_id == KAFKA
+    image = controlled.cluster.image
+    assert (request.controller_id, request.controller_epoch) == (0, image.controller_epoch)
+    assert request.broker_epoch == image.brokers[KAFKA].epoch
+    assert {broker.id for broker in request.live_brokers} == {0, KAFKA}
+
+
+async def test_a_changed_isr_is_metadata_and_a_new_epoch_a_role(controlled: Controlled) -> None:
+    await controlled.add_kafka()
+    cluster = controlled.cluster
+    await cluster.create_topic("t", assignment={0: [0, KAFKA]})
+    await eventually(lambda: len(controlled.peers.sent) == 3)
+    controlled.peers.take()
+    state = cluster.image.topics["t"].partitions[0]
+    assert await cluster.change_isr(
+        TopicPartition("t", 0),
+        [0],
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.partition_epoch,
+    )
+    await controlled.until_told((METADATA, [("t", 0)]))
+    await cluster.reassignments.alter("t", 0, [0])
+    await controlled.until_told((METADATA, [("t", 0)]), (STOPS, [("t", 0)]))
+
+
+async def test_a_follower_that_shuts_down_fetches_no_more(controlled: Controlled) -> None:
+    await controlled.add_kafka()
+    await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA], 1: [KAFKA, 0]})
+    await eventually(lambda: len(controlled.peers.sent) == 3)
+    controlled.peers.take()
+    assert await controlled.cluster.shut_down_broker(KAFKA, -1) == []
+    await eventually(lambda: len(controlled.peers.sent) >= 2)
+    stops = [request for _, request in controlled.peers.sent if request.API_KEY == STOPS]
+    states = [state for stop in stops for state in stop.topic_states[0].partition_states]
+    assert [state.delete_partition for state in states] == [False] * len(states)
+    assert {state.partition_index for state in states} == {0, 1}
+
+
+async def test_a_topic_is_deleted_when_kafkas_brokers_have_deleted_it(
+    controlled: Controlled,
+) -> None:
+    await controlled.add_kafka()
+    await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA]})
+    await eventually(lambda: len(controlled.peers.sent) == 3)
+    controlled.peers.take()
+    await controlled.cluster.delete_topic("t")
+    assert controlled.deleted == ["t"]
+    assert controlled.peers.take() == [(METADATA, [("t", 0)]), (STOPS, [("t", 0)])]
+
+
+async def test_a_deletion_waits_for_a_broker_that_is_away(controlled: Controlled) -> None:
+    await controlled.add_kafka()
+    await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA]})
+    await controlled.remove_kafka()
+    with pytest.raises(KafkaError) as refused:
+        await controlled.cluster.delete_topic("t")
+    assert refused.value.code is ErrorCode.REQUEST_TIMED_OUT
+    assert controlled.deleted == []
+    assert await controlled.tree.exists("/admin/delete_topics/t") is not None
+    await controlled.add_kafka()
+    await eventually(lambda: "t" not in controlled.cluster.image.topics)
+    assert controlled.deleted == ["t"]
+
+
+async def test_only_the_controller_tells(controlled: Controlled) -> None:
+    await controlled.add_kafka()
+    await eventually(lambda: len(controlled.peers.sent) == 1)
+    controlled.cluster._election.lose()
+    assert controlled.outboxes._outboxes == {}
+    assert controlled.outboxes._known == {}
