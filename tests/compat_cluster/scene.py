@@ -407,9 +407,10 @@ class Scene:
         """Record the log, when the replicas `on` have the same bytes, epochs, and the leader's end.
 
         The batches are recorded with everything in their headers, and the leader's epochs. An epoch
-        without records is only in the leader's list.
+        without records is only in the leader's list, and may be written to disk after the answer.
         """
-        leader = (self.tree.state(topic, partition) or {})["leader"]
+        state = self.tree.state(topic, partition) or {}
+        leader = state["leader"]
 
         def are_equal() -> bool:
             error, end = self.offset(topic, -1, at=leader, partition=partition)
@@ -418,7 +419,13 @@ class Scene:
                 [entry for entry in self._epochs(n, topic, partition) if entry[1] < end] for n in on
             ]
             same = all(log == logs[0] for log in logs) and all(e == epochs[0] for e in epochs)
-            return same and error == 0 and _end_of(logs[0]) in {end, None}
+            last_epochs = [epoch for epoch, _ in self._epochs(leader, topic, partition)[-1:]]
+            return (
+                same
+                and error == 0
+                and _end_of(logs[0]) in {end, None}
+                and last_epochs == [state["leader_epoch"]]
+            )
 
         wait_until(are_equal, f"the replicas of {topic}-{partition} on {on} are equal", WAIT_S)
         self.note(f"{label}: epochs", self._epochs(leader, topic, partition))
