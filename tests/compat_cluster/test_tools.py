@@ -18,6 +18,7 @@ from tests.compat_cluster.tree import WAIT_S, ClusterTree
 from tests.support import java
 from tests.support.kafka_tools import tool_session
 from tests.support.processes import ManagedProcess
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,7 +83,11 @@ def test_kafkas_tools_find_move_and_elect(on: Scene, tmp_path: Path) -> None:
         on.until(strict, 2, [1, 2])
         on.until("__consumer_offsets", 0, [0, 1, 2])
         on.until("__transaction_state", 0, [0, 1, 2])
-        assert "Topic:" not in said(run(*topics, "--under-replicated-partitions"))
+        wait_until(
+            lambda: "Topic:" not in said(run(*topics, "--under-replicated-partitions")),
+            "broker 0 knows that all replicas are in sync",
+            WAIT_S,
+        )
         elections = (f"{TOOLS}.LeaderElectionCommand", *bootstrap, "--election-type", "preferred")
         elected = said(run(*elections, "--topic", topic, "--partition", "0"))
         assert f"Successfully completed leader election (PREFERRED) for partitions {topic}-0" in (
@@ -124,7 +129,10 @@ def _move(run: Tool, on: Scene, topic: str, bootstrap: tuple[str, ...], plan: Pa
 
 
 def _configure(run: Tool, topic: str, bootstrap: tuple[str, ...]) -> None:
-    """Set and read a setting of the topic, and one of a broker."""
+    """Set and read a setting of the topic, and one of a broker.
+
+    The tool may ask a broker that has not followed the tree yet.
+    """
     configs = ("kafka.admin.ConfigCommand", *bootstrap)
     for kind, name, setting in (
         ("topics", topic, "retention.ms=86400001"),
@@ -132,7 +140,8 @@ def _configure(run: Tool, topic: str, bootstrap: tuple[str, ...]) -> None:
     ):
         entity = ("--entity-type", kind, "--entity-name", name)
         said(run(*configs, "--alter", *entity, "--add-config", setting))
-        assert setting in said(run(*configs, "--describe", *entity))
+        describe = (*configs, "--describe", *entity)
+        wait_until(lambda: setting in said(run(*describe)), f"{setting} is shown", WAIT_S)  # noqa: B023
 
 
 def _verify_replicas(on: Scene, topic: str, log: Path) -> None:
