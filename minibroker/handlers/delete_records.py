@@ -2,10 +2,12 @@
 
 Behaviour: moves the log start offset of each partition to the given offset (-1: its high
 watermark). Clients cannot read older records from then on; the next retention check removes their
-segments. The answer holds the low watermark, which is the new log start offset.
+segments. The answer holds the low watermark: the lowest log start offset of all live replicas. It
+waits until each follower has deleted too. After `timeout_ms` the partitions that are not done get
+REQUEST_TIMED_OUT; their followers delete later.
 Versions: 1 a client over its quota is answered first and paused after; 2 flexible.
-Differs from Kafka: a partition has no followers here, so no answer waits for their deletion, and
-`timeout_ms` is not used.
+Differs from Kafka: a log that moves to another directory of this broker is not waited for.
+Source: Kafka ReplicaManager.deleteRecords, DelayedDeleteRecords.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, as_answer
+from minibroker.partitions.record_deletions import INVALID_LOW_WATERMARK
 from minibroker.protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
@@ -22,17 +25,25 @@ from minibroker.protocol.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable
+
     from minibroker.handlers.context import RequestContext
+    from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.delete_records import DeleteRecordsRequest
 
-INVALID_LOW_WATERMARK = -1
+    Waits = list[asyncio.Future[None]]
+    """Futures, each done when the result of a partition is known."""
 
 
-def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def handle(
+    context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
     """Return one result per partition, in the order of the request. If a partition is named twice,
     its last offset counts, as in Kafka.
     """
     response = DeleteRecordsResponse()
+    waits: Waits = []
     for name, offsets in _offsets_by_topic(request).items():
         answer = DeleteRecordsTopicResult(name=name)
         response.topics.append(answer)
@@ -42,9 +53,17 @@ def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteReco
             )
             answer.partitions.append(result)
             try:
-                result.low_watermark = _delete(context, name, index, offset)
+                partition = _partition(context, name, index)
+                _delete(context, partition, offset, result, request.timeout_ms, waits)
             except Exception as error:
                 result.error_code, _ = as_answer(error, f"deleting records of {name}-{index}")
+    return _when_done(response, waits) if waits else response
+
+
+async def _when_done(response: DeleteRecordsResponse, waits: Waits) -> DeleteRecordsResponse:
+    """Return the answer when all partitions have their results."""
+    for future in waits:
+        await future
     return response
 
 
@@ -57,10 +76,8 @@ def _offsets_by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]
     return found
 
 
-def _delete(context: RequestContext, name: str, index: int, offset: int) -> int:
-    """Move the log start offset; return the low watermark. Raises KafkaError, in Kafka's order of
-    checks.
-    """
+def _partition(context: RequestContext, name: str, index: int) -> Partition:
+    """Return the partition, led here. Raises KafkaError, in Kafka's order of checks."""
     services = context.services
     known = services.cluster.image.topics.get(name)
     if known is None or not 0 <= index < len(known.partitions):
@@ -69,7 +86,25 @@ def _delete(context: RequestContext, name: str, index: int, offset: int) -> int:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"cannot delete records of internal topic {name}"
         )
-    return services.partitions.delete_records(services.partitions.get(name, index), offset)
+    return services.partitions.get(name, index)
+
+
+def _delete(  # noqa: PLR0917  one call per partition of a request
+    context: RequestContext,
+    partition: Partition,
+    offset: int,
+    result: DeleteRecordsPartitionResult,
+    timeout_ms: int,
+    waits: Waits,
+) -> None:
+    """Move the log start offset, and put the low watermark into `result`.
+
+    `waits` grows where the followers have to delete first. Raises KafkaError.
+    """
+    wanted = context.services.partitions.delete_records(partition, offset)
+    result.low_watermark = partition.low_watermark
+    if partition.replicas is not None and result.low_watermark < wanted:
+        waits.append(partition.replicas.deletions.wait(wanted, result, timeout_ms))
 
 
 def error_response(

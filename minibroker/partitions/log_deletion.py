@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from minibroker.error_codes import ErrorCode
 from minibroker.errors import StorageError
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class LogDeletion:
             partition = self._partitions.get(index)
             if partition is not None:
                 partition.wake()
+                if partition.replicas is not None:
+                    partition.replicas.refuse_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             self._take_out(index)
             yield
         for path in list(self._tasks):

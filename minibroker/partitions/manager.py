@@ -264,14 +264,15 @@ class PartitionManager:
         ]
 
     def delete_records(self, partition: Partition, offset: int) -> int:
-        """Let the partition start at `offset` (-1: its high watermark); return its low watermark.
+        """Let the partition start at `offset` (-1: its high watermark); return that offset.
 
+        The followers learn of it with their next Fetch; it is done when the low watermark is there.
         Raises KafkaError: POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
         self.commit()
-        low_watermark = partition.delete_records(offset)
+        wanted = partition.delete_records(offset)
         self._on_change()
-        return low_watermark
+        return wanted
 
     # Following a leader: fetchers call this with its answers (`replication.fetcher`).
 

@@ -175,7 +175,10 @@ class Partition:
             self.unverified.clear()
             replicas, self.replicas = self.replicas, None
             if replicas is not None:
-                replicas.refuse_waiting()
+                code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                if role.__class__ is Offline:
+                    code = ErrorCode.KAFKA_STORAGE_ERROR
+                replicas.refuse_waiting(code)
             return
         was_leader = before.__class__ is Leader
         if self.replicas is None:
@@ -314,6 +317,12 @@ class Partition:
                 f" min.isr requirement of {isr_size_min} for partition {self}",
             )
 
+    @property
+    def low_watermark(self) -> int:
+        """Return the lowest log start offset of all live replicas, as this leader knows them."""
+        start_offset = self.log_start_offset
+        return start_offset if self.replicas is None else self.replicas.low_watermark(start_offset)
+
     def delete_records(self, offset: int) -> int:
         """Do `PartitionManager.delete_records` for this partition, and raise the same errors.
 
@@ -334,7 +343,7 @@ class Partition:
             self.log.advance_log_start(wanted, self.high_watermark)
         except StorageError as error:
             raise self._failed(error) from error
-        return self.log_start_offset
+        return wanted
 
     def end_offset_for(self, isolation_level: int) -> int:
         """Return the end of reading: high watermark, or last stable offset for read_committed."""
@@ -476,6 +485,7 @@ class Partition:
                 replicas.committed(log.high_watermark, min_insync_replicas)
             )
             replicas.complete(log.high_watermark, min_insync_replicas)
+            replicas.complete_deletions(log.log_start_offset)
         if has_moved:
             self.tell_readers()
 

@@ -1,10 +1,11 @@
 """How far the replicas of a partition are, as its leader knows it. Pure: the time is passed in.
 
 A follower tells where its log ends by the offset from which it fetches. From that come the high
-watermark (what every replica in sync has) and who is in sync. All values are immutable, a step
-gives the next one. Offsets are exclusive ends, times are milliseconds of the broker's clock.
+watermark (what every replica in sync has) and who is in sync. It tells where its log starts, too:
+from that comes the low watermark. All values are immutable, a step gives the next one. Offsets are
+exclusive ends, times are milliseconds of the broker's clock.
 
-    fetched ──► ReplicaProgress ──► high_watermark, may_join, out_of_sync
+    fetched ──► ReplicaProgress ──► high_watermark, low_watermark, may_join, out_of_sync
 
 Source: Kafka Replica.updateFetchStateOrThrow, Replica.resetReplicaState,
 Partition.maybeIncrementLeaderHW, Partition.effectiveMinIsr, Partition.isFollowerInSync,
@@ -144,6 +145,24 @@ def high_watermark(
         ):
             lowest = progress.log_end_offset
     return max(current, lowest)
+
+
+def low_watermark(
+    leader_start_offset: int,
+    *,
+    followers: Mapping[int, ReplicaProgress],
+    is_alive: Callable[[int], bool],
+) -> int:
+    """Return the lowest log start offset of all replicas whose brokers are alive.
+
+    UNKNOWN_OFFSET while one of them has not fetched from this leader. Source: Kafka
+    Partition.lowWatermarkIfLeader.
+    """
+    lowest = leader_start_offset
+    for broker_id, progress in followers.items():
+        if progress.log_start_offset < lowest and is_alive(broker_id):
+            lowest = progress.log_start_offset
+    return lowest
 
 
 def isr_size_min_of(min_insync_replicas: int, replica_count: int) -> int:

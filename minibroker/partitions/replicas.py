@@ -20,12 +20,14 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from minibroker.error_codes import ErrorCode
+from minibroker.partitions.record_deletions import RecordDeletions
 from minibroker.partitions.replica_progress import (
     ReplicaProgress,
     at_new_epoch,
     fetched,
     high_watermark,
     isr_size_min_of,
+    low_watermark,
     may_join,
     out_of_sync,
     was_at_end,
@@ -86,6 +88,7 @@ class Replicas:
         "_replica_count",
         "_rules",
         "_waiting",
+        "deletions",
         "followers",
         "isr",
         "own_end_offset",
@@ -105,6 +108,8 @@ class Replicas:
         self._epoch_start_offset = 0
         self._waiting: deque[_Waiting] = deque()
         """By end offset: a log grows in order, and so do those who wait."""
+        self.deletions = RecordDeletions()
+        """Those that the followers have not done yet."""
 
     # The role.
 
@@ -133,11 +138,12 @@ class Replicas:
             for broker_id in others
         }
 
-    def refuse_waiting(self) -> None:
+    def refuse_waiting(self, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
         """Refuse the answers that wait: this broker leads no more, or stops."""
         waiting, self._waiting = self._waiting, deque()
         for answer in waiting:
-            self._finish(answer, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self._finish(answer, code)
+        self.deletions.refuse(code)
 
     # Followers.
 
@@ -226,6 +232,19 @@ class Replicas:
             is_there = progress.log_start_offset <= offset <= progress.log_end_offset
             if is_there and broker_id in self.isr:
                 yield broker_id, progress
+
+    # Deleted records.
+
+    def low_watermark(self, leader_start_offset: int) -> int:
+        """Return the lowest log start offset of all live replicas."""
+        return low_watermark(
+            leader_start_offset, followers=self.followers, is_alive=self._rules.is_alive
+        )
+
+    def complete_deletions(self, leader_start_offset: int) -> None:
+        """Answer the DeleteRecords requests that all live replicas have done."""
+        if self.deletions:
+            self.deletions.complete(self.low_watermark(leader_start_offset))
 
     # Answers that wait (acks=all).
 

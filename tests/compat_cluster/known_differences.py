@@ -38,7 +38,6 @@ NOT_YET: dict[str, str] = {
     "a_topic_is_deleted_while_its_leader_is_dead": _DEAD,
     "a_topic_is_deleted_while_all_its_brokers_are_dead": _DEAD,
     "a_topic_is_created_on_a_dead_broker": "as Kafka 4, a broker that is not there is refused",
-    "records_are_deleted_on_all_replicas": "DeleteRecords is answered before the followers delete",
 }
 """Situations that only Kafka plays, with the reason."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,18 +10,23 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.handlers import delete_records
+from minibroker.partitions.role import Follower, Leader, OfflineReason, go_offline
 from minibroker.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 from tests.support.record_requests import asking, earliest, fill, first, part
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
+    from minibroker.partitions.partition import Partition
     from tests.support.in_process import InProcessBroker, ManualClock, RawClient
 
 CHECK_MS = 1_000
 DELAY_MS = 5_000
+LATER_MS = 600_000
+FOLLOWER = 9
 
 
 @pytest.fixture
@@ -130,6 +136,76 @@ async def test_the_files_below_it_go_with_the_next_check_and_after_the_delay(
     clock.advance(DELAY_MS)
     running.broker.directory_workers.close()  # what it was asked to do is done then
     assert not any(path.exists() for path in deleted)
+
+
+@pytest.fixture
+async def led(running: InProcessBroker, client: RawClient) -> Partition:
+    """Return `t`-0 with three records; broker 9 has fetched them all."""
+    await fill(client, b"a", b"b", b"c")
+    partition = running.partitions.get("t", 0)
+    rules = running.partitions.replica_rules._replace(is_alive=lambda _: True)
+    both = [rules.broker_id, FOLLOWER]
+    role = partition.role
+    assert isinstance(role, Leader)
+    partition.take_role(role._replace(replicas=both, metadata_isr=both), rules)
+    partition.follower_fetched(FOLLOWER, 3, 0)
+    return partition
+
+
+async def deleting(client: RawClient, led: Partition, timeout_ms: int = LATER_MS) -> Any:
+    """Ask to delete two records; return the task of the answer, which waits for the follower."""
+    request = request_for({0: 2})
+    request.timeout_ms = timeout_ms
+    task = asyncio.ensure_future(client.call(request, 2))
+    await eventually(lambda: led.log_start_offset == 2)
+    return task
+
+
+def outcome(answer: Any) -> tuple[int, int]:
+    result = answer.topics[0].partitions[0]
+    return result.error_code, result.low_watermark
+
+
+async def test_the_answer_waits_until_the_follower_has_deleted(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    assert led.replicas is not None
+    led.follower_fetched(FOLLOWER, 3, 1)
+    assert len(led.replicas.deletions) == 1
+    led.follower_fetched(FOLLOWER, 3, 2)
+    assert outcome(await task) == (0, 2)
+
+
+async def test_a_follower_that_takes_too_long_is_a_time_out(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led, timeout_ms=1)
+    assert outcome(await task) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+
+
+async def test_the_answer_says_that_another_broker_leads_meanwhile(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    led.take_role(Follower(1, -1, FOLLOWER))
+    assert outcome(await task) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+
+async def test_the_answer_says_that_the_topic_is_deleted_meanwhile(
+    running: InProcessBroker, client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    await running.broker.cluster.delete_topic("t")
+    assert outcome(await task) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+
+
+async def test_the_answer_says_that_the_directory_failed_meanwhile(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    led.take_role(go_offline(led.role, OfflineReason.DIRECTORY_FAILED))
+    assert outcome(await task) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
 
 
 def test_one_error_for_all() -> None:

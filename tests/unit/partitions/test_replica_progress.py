@@ -12,6 +12,7 @@ from minibroker.partitions.replica_progress import (
     high_watermark,
     is_caught_up,
     isr_size_min_of,
+    low_watermark,
     may_join,
     out_of_sync,
     was_at_end,
@@ -238,3 +239,11 @@ def test_a_follower_that_asked_for_the_end_again_was_caught_up_then() -> None:
     assert was_at_end(known, 9) == ReplicaProgress(20, 0, 20, fetch_ms=9, caught_up_ms=9)
     assert was_at_end(known, 3) == known
     assert was_at_end(ReplicaProgress(), 9) == ReplicaProgress()
+
+
+def test_the_low_watermark_is_the_lowest_start_of_the_live_replicas() -> None:
+    followers = {1: ReplicaProgress(log_start_offset=4), 2: ReplicaProgress(log_start_offset=2)}
+    assert low_watermark(3, followers=followers, is_alive=lambda _: True) == 2
+    assert low_watermark(3, followers=followers, is_alive=lambda other: other != 2) == 3
+    followers[1] = ReplicaProgress()  # it has not fetched from this leader
+    assert low_watermark(3, followers=followers, is_alive=lambda _: True) == -1

@@ -7,6 +7,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.partitions.replicas import ReplicaRules, Replicas
 from minibroker.partitions.role import Leader
+from minibroker.protocol.messages.delete_records import DeleteRecordsPartitionResult
 from tests.support.in_process import ManualClock
 from tests.unit.partitions.conftest import Claim
 
@@ -163,3 +164,27 @@ def test_only_followers_in_sync_that_have_an_offset_are_read_from(replicas: Repl
     assert [broker_id for broker_id, _ in replicas.in_sync_at(12)] == [1, 2]
     replicas.lead(leader(isr=[0, 1]), 20, is_new_epoch=False)
     assert [broker_id for broker_id, _ in replicas.in_sync_at(15)] == [1]
+
+
+async def test_records_are_deleted_once_all_live_replicas_start_behind_them(
+    replicas: Replicas,
+) -> None:
+    result = DeleteRecordsPartitionResult()
+    done = replicas.deletions.wait(12, result, LATER_MS)
+    replicas.complete_deletions(12)
+    assert not done.done()  # broker 1 has not fetched yet, broker 2 is dead
+    replicas.note_fetch(1, 20, 11, 20)
+    replicas.complete_deletions(12)
+    assert not done.done()
+    replicas.note_fetch(1, 20, 12, 20)
+    replicas.complete_deletions(12)
+    assert done.done()
+    assert (result.error_code, result.low_watermark) == (0, 12)
+
+
+async def test_deletions_are_refused_when_another_broker_leads(replicas: Replicas) -> None:
+    result = DeleteRecordsPartitionResult()
+    done = replicas.deletions.wait(12, result, LATER_MS)
+    replicas.refuse_waiting()
+    assert result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert done.done()
