@@ -389,11 +389,17 @@ class Outcome(NamedTuple):
 def run_schedule(directory: Path, seed: int) -> Outcome:
     """Run the schedule of a seed. Raises AssertionError with seed and history."""
     hook, sys.unraisablehook = sys.unraisablehook, lambda _unraisable: None
+    # Coroutines that stopped with their machine end here, and some gather tasks at their end. If
+    # there were no loop, asyncio would make one, and a later test would hear that nobody closed it.
+    last_loop = SimulatedLoop()
+    asyncio.set_event_loop(last_loop)
     try:
         outcome = _run(directory, seed)
-        gc.collect()  # here nobody hears of coroutines that stopped with their machine
+        gc.collect()  # here nobody hears of them
     finally:
         sys.unraisablehook = hook
+        asyncio.set_event_loop(None)
+        last_loop.close()
     if outcome.failure is not None:
         raise AssertionError(outcome.failure)
     return outcome
