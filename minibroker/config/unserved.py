@@ -67,7 +67,7 @@ WITHOUT_EFFECT: Final = {
     "group.coordinator.append.linger.ms": _WRITTEN_AT_ONCE,
     "kafka.metrics.reporters": _JAVA_REPORTERS,
     "metric.reporters": _JAVA_REPORTERS,
-    "offsets.commit.timeout.ms": "a commit waits for the own disk only, as long as that takes",
+    "offsets.commit.required.acks": "a commit waits for all replicas in sync, as in Kafka 4",
     "offsets.load.buffer.size": _LOADED_IN_PARTS,
     "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
 }

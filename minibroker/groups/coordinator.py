@@ -24,7 +24,7 @@ from minibroker.groups.members import Surroundings, make_members
 from minibroker.groups.offset_runs import decode_runs
 from minibroker.groups.records import decode_records, offset_version_for
 from minibroker.groups.shard import GroupShard
-from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
+from minibroker.partitions.coordinator_runtime import CoordinatorRuntime, WriteTimeout
 from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class GroupCoordinator:
             codec=config.offsets_topic_compression_codec,
             decode=decode_records,
             decode_batch=decode_runs,
+            write_timeout=WriteTimeout(timers, config.offsets_commit_timeout_ms),
         )
         self.journal = self._runtime.journal
         self._cluster = cluster

@@ -133,7 +133,8 @@ class GroupShard:
         """Write `records` as one batch, do what they say, and `then` when they are visible.
 
         `apply` changes the state instead, where the caller knows more than the records say.
-        `failed` gets the code for clients where they never become visible.
+        `failed` gets the code for clients where they never become visible, or not in
+        `offsets.commit.timeout.ms`; without it `then` waits as long as it takes.
 
         Raises KafkaError, nothing has happened then: COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR,
         COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_SERVER_ERROR (larger than the topic allows).
@@ -162,9 +163,14 @@ class GroupShard:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
             raise
 
-    def when_visible(self, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
-        """Call `then` when all that was written so far is visible: mostly at once."""
-        self._journal.when_told(self.index, then, failed)
+    def when_visible(
+        self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None = None
+    ) -> None:
+        """Call `then` when all that was written so far is visible: mostly at once.
+
+        Or `failed`, as `write`.
+        """
+        self._runtime.when_visible(self.index, then, failed)
 
     def _delete(self, records: Iterable[GroupRecord]) -> None:
         """Write a few tombstones and do what they say; one batch unless their keys are very long.

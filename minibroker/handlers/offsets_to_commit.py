@@ -1,7 +1,8 @@
 """Common code of OffsetCommit and TxnOffsetCommit after the group has accepted the request.
 
 `accept` looks at every partition of the request, `stage` hands what is accepted to the group's
-shard and fills the answer, which fails later if the disk refuses.
+shard and fills the answer, which fails later if the disk refuses. `when_replicated` waits for
+followers, no longer than `offsets.commit.timeout.ms`.
 
 Source: Kafka OffsetMetadataManager.commitOffset, commitTransactionalOffset.
 """
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from minibroker.groups.shard import GroupShard
     from minibroker.handlers.committed_partitions import KnownTopic, TopicAnswers
     from minibroker.handlers.context import RequestContext
+    from minibroker.protocol.messages.offset_commit import OffsetCommitResponse
+    from minibroker.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
 
-R = TypeVar("R")
+R = TypeVar("R", "OffsetCommitResponse", "TxnOffsetCommitResponse")
 _NOT_SET = -1
 
 
@@ -87,13 +90,22 @@ def when_replicated(context: RequestContext, group_id: str, response: R) -> R | 
     """Return the answer to offsets that are staged, or an awaitable of it where they count only
     when followers have them.
 
-    `stage` has the codes of the answer changed where this broker loses the partition before.
+    Where that does not come about, or not in time, what was accepted is refused in the answer.
+    Offsets that are late count as soon as they are visible.
     """
+
+    def refuse(code: ErrorCode) -> R:
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if not partition.error_code:
+                    partition.error_code = int(code)
+        return response
+
     groups = context.services.groups
     if not groups.journal.is_replicated(groups.journal.partition_of(group_id)):
         return response
     groups.journal.flush()
-    return when_visible(groups.visible(group_id), response, lambda _code: response)
+    return when_visible(groups.visible(group_id), response, refuse)
 
 
 def stage(

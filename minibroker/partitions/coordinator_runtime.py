@@ -9,6 +9,9 @@ The state is that of the log's end, so the next operation builds on this one. An
 markers follow only when the records are visible, in the order of the log. When this broker loses
 the partition, or its disk refuses an fsync, everything that is not visible yet fails in that order.
 
+With a `WriteTimeout`, an answer waits for followers no longer than that, and fails. The records
+stay in the log and in the state, and may become visible later.
+
 A shard is the state of one partition. The same code replays a record when it was written and when
 it is read again at the next load.
 
@@ -18,10 +21,12 @@ Source: Kafka 4.4 org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.partitions.journal import Journal
+from minibroker.partitions.journal_partition import coordinator_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +34,19 @@ if TYPE_CHECKING:
     from minibroker.clock import Clock
     from minibroker.cluster.cluster import Cluster
     from minibroker.config.broker import BrokerConfig
-    from minibroker.error_codes import ErrorCode
     from minibroker.partitions.journal import JournalRecord
     from minibroker.partitions.journal_partition import DecodeBatch
     from minibroker.partitions.manager import PartitionManager
     from minibroker.records.batch import BatchHeader
     from minibroker.records.record import Record
+    from minibroker.timers import Timer, Timers
+
+
+class WriteTimeout(NamedTuple):
+    """The time that an answer waits until followers have its records."""
+
+    timers: Timers
+    timeout_ms: int
 
 
 class CoordinatorShard(Protocol):
@@ -60,7 +72,7 @@ Shard = TypeVar("Shard", bound=CoordinatorShard)
 class CoordinatorRuntime(Generic[Shard]):
     """One coordinator's shards and journal; belongs to the loop's thread."""
 
-    __slots__ = ("_make_shard", "_shards", "journal")
+    __slots__ = ("_make_shard", "_shards", "_write_timeout", "journal")
 
     def __init__(
         self,
@@ -75,9 +87,13 @@ class CoordinatorRuntime(Generic[Shard]):
         codec: int = 0,
         decode: Callable[[BatchHeader, list[Record]], Sequence[Any]] | None = None,
         decode_batch: DecodeBatch | None = None,
+        write_timeout: WriteTimeout | None = None,
     ) -> None:
-        """`make_shard` makes the empty state of a partition; the rest is the `Journal`'s."""
+        """`make_shard` makes the empty state of a partition; None for `write_timeout`: answers wait
+        as long as it takes; the rest is the `Journal`'s.
+        """
         self._make_shard = make_shard
+        self._write_timeout = write_timeout
         self._shards: dict[int, Shard] = {}
         """Partition → its shard, while it is loading or loaded."""
         self.journal = Journal(
@@ -131,13 +147,14 @@ class CoordinatorRuntime(Generic[Shard]):
         `replay` does to the state what they say, with the offset of the first, before this returns.
         One of the others is called once: `then` when they are visible (before this returns, unless
         they have to be synced or replicated first), or `failed` with the code for clients when that
-        does not come about.
+        does not come about, or not in time. Without `failed` there is no time-out.
 
         Raises KafkaError as `Journal.stage`, and NOT_COORDINATOR where the disk refused; nothing
         has happened then, and neither is called.
         """
         self.journal.flush()  # answers of this read wait for what they have staged themselves
-        operation = _Operation(then, failed)
+        outcome = _Outcome(then, failed)
+        operation = _Operation(outcome)
         staged = self.journal.stage(
             index,
             records,
@@ -151,12 +168,33 @@ class CoordinatorRuntime(Generic[Shard]):
             raise KafkaError(operation.error, f"cannot append to partition {index} of {topic}")
         replay(staged.first_offset)
         operation.go_on()
+        self._limit(index, outcome)
+
+    def when_visible(
+        self,
+        index: int,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+    ) -> None:
+        """Call `then` when all that was written so far is visible: mostly at once.
+
+        Or `failed` with the code for clients, as `write`.
+        """
+        outcome = _Outcome(then, failed)
+        self.journal.when_told(index, outcome.succeed, outcome.fail)
+        self._limit(index, outcome)
+
+    def _limit(self, index: int, outcome: _Outcome) -> None:
+        """Have the outcome fail after the time-out where it waits for followers. It waits for the
+        own disk as long as that takes."""
+        if self._write_timeout is not None and self.journal.is_replicated(index):
+            outcome.limit(self._write_timeout)
 
     def visible(self, index: int) -> asyncio.Future[None] | None:
         """Return None if every record of the partition is visible, else a future that is done then.
 
         The future raises KafkaError with the code for clients where this broker loses the partition
-        before.
+        before, or after the time-out.
         """
         waiting: asyncio.Future[None] | None = None
         is_visible = False
@@ -172,7 +210,7 @@ class CoordinatorRuntime(Generic[Shard]):
             if not waiting.done():
                 waiting.set_exception(KafkaError(code))
 
-        self.journal.when_told(index, then, failed)
+        self.when_visible(index, then, failed)
         if is_visible:
             return None
         waiting = asyncio.get_running_loop().create_future()
@@ -201,16 +239,54 @@ class CoordinatorRuntime(Generic[Shard]):
         return shard
 
 
-class _Operation:
-    """One `write` between its append and what follows."""
+class _Outcome:
+    """The end of a write, told to one of two callbacks, once."""
 
-    __slots__ = ("_failed", "_is_replayed", "_is_visible", "_then", "error")
+    __slots__ = ("_failed", "_is_told", "_then", "_timer")
 
     def __init__(
         self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None
     ) -> None:
         self._then = then
         self._failed = failed
+        self._is_told = False
+        self._timer: Timer | None = None
+
+    def succeed(self) -> None:
+        """The records are visible."""
+        if self._take():
+            self._then()
+
+    def fail(self, code: ErrorCode) -> None:
+        """The records are lost, or not visible in time; `code` is the one for clients."""
+        if self._take() and self._failed is not None:
+            self._failed(code)
+
+    def limit(self, timeout: WriteTimeout) -> None:
+        """Fail after the time-out, unless something is told before or nobody would be told."""
+        if self._failed is not None and not self._is_told:
+            self._timer = timeout.timers.after(timeout.timeout_ms, self._time_out)
+
+    def _time_out(self) -> None:
+        self.fail(coordinator_error(ErrorCode.REQUEST_TIMED_OUT))
+
+    def _take(self) -> bool:
+        """Return whether this is the first call, which may tell."""
+        if self._is_told:
+            return False
+        self._is_told = True
+        if self._timer is not None:
+            self._timer.cancel()
+        return True
+
+
+class _Operation:
+    """One `write` between its append and what follows."""
+
+    __slots__ = ("_is_replayed", "_is_visible", "_outcome", "error")
+
+    def __init__(self, outcome: _Outcome) -> None:
+        self._outcome = outcome
         self._is_visible = self._is_replayed = False
         self.error: ErrorCode | None = None
         """Set where the records are not in the log, or will be lost."""
@@ -219,16 +295,16 @@ class _Operation:
         """Note that the records are below the high watermark; go on if they are replayed."""
         self._is_visible = True
         if self._is_replayed:
-            self._then()
+            self._outcome.succeed()
 
     def on_failed(self, code: ErrorCode) -> None:
         """Note the error: `write` raises it, or the operation fails later."""
         self.error = code
-        if self._is_replayed and self._failed is not None:
-            self._failed(code)
+        if self._is_replayed:
+            self._outcome.fail(code)
 
     def go_on(self) -> None:
         """Note that the records are replayed; go on if they are visible."""
         self._is_replayed = True
         if self._is_visible:
-            self._then()
+            self._outcome.succeed()

@@ -80,8 +80,11 @@ class ListRuntime:
         replay(offset)
         then()
 
-    def when_told(
-        self, index: int, then: Callable[[], None], failed: Callable[[ErrorCode], None]
+    def when_visible(
+        self,
+        index: int,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
     ) -> None:
         then()
 

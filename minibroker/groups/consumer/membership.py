@@ -112,10 +112,6 @@ def _nothing() -> None:
     """Nobody waits."""
 
 
-def _ignore(_code: ErrorCode) -> None:
-    """Nobody waits, and the groups are another broker's now."""
-
-
 class ConsumerMembership:
     """All consumer groups that are coordinated here; belongs to the loop's thread."""
 
@@ -326,17 +322,17 @@ class ConsumerMembership:
         step: Step,
         *,
         then: Callable[[], None] = _nothing,
-        failed: Callable[[ErrorCode], None] = _ignore,
+        failed: Callable[[ErrorCode], None] | None = None,
     ) -> None:
         """Do what the step asks for, and `then` what follows when it is visible.
 
-        A step that records nothing may tell of what is not visible yet, so it waits, too. Raises
-        KafkaError as `shard.write`; then nothing has happened.
+        A step that records nothing may tell of what is not visible yet, so it waits, too. `failed`
+        may be called because that takes too long; the timers are set all the same when the records
+        are visible. Raises KafkaError as `shard.write`; then nothing has happened.
         """
 
-        def go_on() -> None:
+        def follow() -> None:
             self._follow(shard, group_id, step)
-            then()
 
         apply = None
         if step.downgrade is not None:
@@ -346,9 +342,10 @@ class ConsumerMembership:
                 shard.groups[group_id] = classic
 
         if step.records:
-            shard.write(step.records, apply=apply, then=go_on, failed=failed)
+            shard.write(step.records, apply=apply, then=follow)
         else:
-            shard.when_visible(go_on, failed)
+            shard.when_visible(follow)
+        shard.when_visible(then, failed)
 
     def _follow(self, shard: GroupShard, group_id: str, step: Step) -> None:
         """The records of the step are visible."""

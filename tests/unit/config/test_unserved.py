@@ -134,12 +134,14 @@ def test_settings_that_change_nothing_here_are_named_in_one_warning(
     file = tmp_path / "server.properties"
     file.write_text(
         "kafka.metrics.reporters=a.B\nmetric.reporters=a.B\noffsets.load.buffer.size=5242880\n"
+        "offsets.commit.required.acks=1\noffsets.commit.timeout.ms=10000\n"
     )
     arguments = cli.parse_serve(["--config", str(file)])
     with caplog.at_level(logging.WARNING):
         cli.build(arguments, {})
     assert caplog.messages == [
-        "these settings have no effect: kafka.metrics.reporters, metric.reporters"
+        "these settings have no effect: kafka.metrics.reporters, metric.reporters,"
+        " offsets.commit.required.acks"
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.handlers.committed_partitions import KnownTopic, TopicAnswers
-from minibroker.handlers.offsets_to_commit import accept, stage
+from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
@@ -101,6 +102,41 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     shard.fail(ErrorCode.NOT_COORDINATOR)
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
+
+
+class LateGroups:
+    """A coordinator whose followers do not have the offsets in time."""
+
+    def __init__(self) -> None:
+        self.journal = self
+
+    def partition_of(self, _group_id: str) -> int:
+        return 0
+
+    def is_replicated(self, _index: int) -> bool:
+        return True
+
+    def flush(self) -> None:
+        pass
+
+    def visible(self, _group_id: str) -> asyncio.Future[None]:
+        late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        late.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return late
+
+
+async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
+    topics = known(partition(0, "x" * 11), partition(1))
+    response = OffsetCommitResponse()
+    classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+    shard: Any = Shard()
+    stage(shard, accepted(topics), topics, TopicAnswers(response.topics, classes, has_ids=False))
+    context: Any = SimpleNamespace(services=SimpleNamespace(groups=LateGroups()))
+    waiting = when_replicated(context, "g", response)
+    assert not isinstance(waiting, OffsetCommitResponse)
+    answer = await waiting
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
+    assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.COORDINATOR_NOT_AVAILABLE]
 
 
 def test_nothing_accepted_stages_nothing() -> None:

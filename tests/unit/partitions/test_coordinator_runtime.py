@@ -9,7 +9,8 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
-from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
+from minibroker.partitions.coordinator_runtime import CoordinatorRuntime, WriteTimeout
+from minibroker.timers import Timers
 from tests.support.held_disk import HeldDisk
 from tests.unit.partitions.conftest import partition_image
 from tests.unit.partitions.journal_bench import TOPIC, FakeCluster
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from minibroker.records.batch import BatchHeader
     from tests.unit.partitions.conftest import World
+
+
+TIMEOUT_MS = 5_000
 
 
 class Letters:
@@ -40,13 +44,14 @@ class Letters:
 
 
 class Bench:
-    """A runtime over one partition, its disk, and what was told in which order."""
+    """A runtime over one partition, its disk, its time-out, and what was told in which order."""
 
     def __init__(self, world: World, *, is_synced: bool = False) -> None:
         self.world = world
         self.told: list[str] = []
         self.disk = HeldDisk()
         self.later: list[Any] = []
+        self.timers = Timers(world.clock)
         cluster: Any = FakeCluster(world)
         self.runtime: CoordinatorRuntime[Letters] = CoordinatorRuntime(
             TOPIC,
@@ -56,16 +61,22 @@ class Bench:
             clock=world.clock,
             config=world.dynamic.broker,
             run_later=self.later.append,
+            write_timeout=WriteTimeout(self.timers, TIMEOUT_MS),
         )
         world.dynamic.set_topic(TOPIC, {"flush.messages": "1"} if is_synced else {})
         world.manager.appends.flusher = self.disk.flusher()
         if is_synced:
             self.disk.hold()
 
-    def start(self) -> None:
-        """With the topic's one partition, led here."""
-        self.world.create(TOPIC)
+    def start(self, *, is_replicated: bool = False) -> None:
+        """With the topic's one partition, led here; broker 1 follows where it is replicated."""
+        brokers = (0, 1) if is_replicated else (0,)
+        self.world.create(TOPIC, partition_image(replicas=brokers, isr=brokers))
         self.runtime.journal.start()
+
+    def follow(self, end_offset: int) -> None:
+        """Broker 1 has everything below `end_offset`."""
+        self.world.partition(TOPIC).follower_fetched(1, end_offset, 0)
 
     def write(self, key: bytes) -> None:
         """Record a letter."""
@@ -132,6 +143,68 @@ async def test_invisible_writes_fail_in_order_when_leadership_goes(world: World)
     with pytest.raises(KafkaError) as caught:
         bench.runtime.get(0)
     assert caught.value.code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_a_write_that_followers_do_not_have_in_time_fails_and_stays(world: World) -> None:
+    bench = Bench(world)
+    bench.start(is_replicated=True)
+    bench.write(b"a")
+    world.clock.advance(TIMEOUT_MS - 1)
+    assert bench.told == ["a replayed at 0"]
+    world.clock.advance(1)
+    assert bench.told[1:] == ["a failed: COORDINATOR_NOT_AVAILABLE"]
+    assert bench.runtime.get(0).keys == [b"a"]
+    bench.write(b"b")
+    bench.follow(2)
+    assert bench.told[2:] == ["b replayed at 1", "b visible"]
+
+
+async def test_a_write_that_followers_have_in_time_has_no_timer_left(world: World) -> None:
+    bench = Bench(world)
+    bench.start(is_replicated=True)
+    bench.write(b"a")
+    assert len(bench.timers) == 1
+    bench.follow(1)
+    assert len(bench.timers) == 0
+    bench.write(b"b")
+    bench.lead(leader=7, epoch=1)
+    assert len(bench.timers) == 0
+    assert bench.told[1:] == ["a visible", "b replayed at 1", "b failed: NOT_COORDINATOR"]
+
+
+async def test_a_call_that_cannot_fail_waits_as_long_as_it_takes(world: World) -> None:
+    bench = Bench(world)
+    bench.start(is_replicated=True)
+    bench.write(b"a")
+    bench.runtime.when_visible(0, lambda: bench.told.append("seen"))
+    world.clock.advance(TIMEOUT_MS)
+    assert bench.told[1:] == ["a failed: COORDINATOR_NOT_AVAILABLE"]
+    bench.follow(1)
+    assert bench.told[2:] == ["seen"]
+
+
+async def test_the_own_disk_has_no_time_out(world: World) -> None:
+    bench = Bench(world, is_synced=True)
+    bench.start()
+    bench.write(b"a")
+    world.clock.advance(10 * TIMEOUT_MS)
+    assert bench.told == ["a replayed at 0"]
+    bench.disk.go_on()
+    assert bench.told[1:] == ["a visible"]
+
+
+async def test_an_answer_that_asks_for_visible_records_is_refused_in_time(world: World) -> None:
+    bench = Bench(world)
+    bench.start(is_replicated=True)
+    bench.write(b"a")
+    late = bench.runtime.visible(0)
+    assert late is not None
+    world.clock.advance(TIMEOUT_MS)
+    with pytest.raises(KafkaError) as caught:
+        await late
+    assert caught.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    bench.follow(1)
+    assert bench.runtime.visible(0) is None
 
 
 def test_a_write_refused_at_once_changes_nothing(world: World) -> None:

@@ -184,7 +184,8 @@ def test_errors_of_the_log_are_told_as_the_coordinator_does(world: World) -> Non
     assert bench.append(0, small, required_acks=0) == 0
     code = error_of(lambda: bench.append(0, large, required_acks=0))
     assert code == ErrorCode.MESSAGE_TOO_LARGE
-    assert coordinator_error(ErrorCode.REQUEST_TIMED_OUT) == ErrorCode.REQUEST_TIMED_OUT
+    late = coordinator_error(ErrorCode.REQUEST_TIMED_OUT)
+    assert late == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 async def test_records_are_replayed_in_order_off_the_loop(

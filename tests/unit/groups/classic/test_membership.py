@@ -53,7 +53,9 @@ class Shard:
             self.groups[group.group_id] = group
         then()
 
-    def when_visible(self, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
+    def when_visible(
+        self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None = None
+    ) -> None:
         then()
 
     def last_stored(self) -> ClassicGroup:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from minibroker.config.broker import BrokerConfig
-from minibroker.errors import ConfigError
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import ConfigError, KafkaError
+from minibroker.groups.consumer.heartbeat import Heartbeat
 from minibroker.groups.consumer.membership import assignors_of, new_member_id, settings_of
 from tests.scenario.consumer_rig import ConsumerRig
+from tests.scenario.surroundings import ListRuntime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.groups.group import GroupRecord
 
 
 def test_settings_are_kafka_4s_unless_said_otherwise() -> None:
@@ -46,6 +56,61 @@ def test_member_ids_are_like_kafkas() -> None:
     assert len(made) == 300
     assert {len(member_id) for member_id in made} == {22}
     assert not any(member_id.startswith("-") for member_id in made)
+
+
+class LateRuntime(ListRuntime):
+    """Records are visible when the test says so; `late` has those who are told when it is late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[Callable[[], None]] = []
+        self.late: list[Callable[[ErrorCode], None]] = []
+
+    def write(
+        self,
+        index: int,
+        records: Sequence[GroupRecord],
+        *,
+        replay: Callable[[int], None],
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+        required_acks: int = -1,
+    ) -> None:
+        super().write(index, records, replay=replay, then=lambda: None)
+        self.when_visible(index, then, failed)
+
+    def when_visible(
+        self,
+        index: int,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+    ) -> None:
+        if failed is None:
+            self.waiting.append(then)
+        else:
+            self.late.append(failed)
+
+
+def test_the_session_of_a_member_whose_answer_was_late_begins_all_the_same() -> None:
+    """The member is in the log. It may never come again, and then has to be fenced."""
+    rig = ConsumerRig()
+    rig.play("topic a 1")
+    rig.runtime = late = LateRuntime()
+    rig._begin()
+    join = Heartbeat(
+        "g", "m", 0, "client", "/host", None, None, 60_000, frozenset("a"), None, None, {}, 1
+    )
+    answers: list[object] = []
+    rig.consumer.beat(rig.shard, join, answers.append)
+    for refuse in late.late:
+        refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    (answer,) = answers
+    assert isinstance(answer, KafkaError)
+    assert rig.group.member_count == 1
+    for follow in late.waiting:
+        follow()
+    rig.play("advance 45000")
+    assert rig.group.member_count == 0
 
 
 def test_sessions_end_with_the_shard() -> None:
