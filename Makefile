@@ -96,11 +96,11 @@ fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 
 pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, 15 minutes
 	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
 
-situations: $(VENV)/.test java ## every situation of three brokers on three Apache Kafkas too, 5 minutes
+situations: $(VENV)/.test java ## every situation of three brokers on three Kafkas and on mixed clusters too, 15 minutes
 	MINIBROKER_KAFKA_CLUSTER=1 $(BIN)/python -m pytest tests/compat_cluster $(ARGS)
 
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
-nightly: ## crash, simulation, fire, pipeline-fire, situations and fuzz with a new seed, an hour and a half
+nightly: ## crash, simulation, fire, pipeline-fire, situations and fuzz with a new seed, an hour and three quarters
 	$(MAKE) --keep-going crash simulation fire pipeline-fire situations fuzz
 
 dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an empty environment

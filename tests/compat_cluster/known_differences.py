@@ -1,4 +1,5 @@
-"""The places where three minibrokers and three Apache Kafka 3.9.1 end differently, with the reason.
+"""The places where three minibrokers and three Apache Kafka 3.9.1 end differently, with the reason;
+and those of mixed clusters.
 
 A line is checked in both directions, as in `tests/compat/known_differences`.
 """
@@ -6,6 +7,12 @@ A line is checked in both directions, as in `tests/compat/known_differences`.
 from __future__ import annotations
 
 from tests.compat.verdict import Difference
+from tests.compat_cluster.mixed import (
+    ONE_KAFKA_CONTROLS,
+    ONE_KAFKA_UNDER_MINIBROKER,
+    TWO_KAFKAS_ONE_CONTROLS,
+    TWO_KAFKAS_UNDER_MINIBROKER,
+)
 
 LINES: list[Difference] = [
     Difference(
@@ -45,3 +52,25 @@ NOT_YET: dict[str, str] = {
 def differences_of(situation: str) -> list[Difference]:
     """Return the lines of one situation."""
     return [line for line in LINES if line.scenario == situation]
+
+
+_EITHER = {
+    "the_controller_that_leads_is_killed": "brokers 1 and 2 are of two kinds, and either may become"
+    " the controller: minibroker writes one state where Kafka writes two"
+}
+
+MIXED_LINES: dict[str, list[Difference]] = {
+    ONE_KAFKA_UNDER_MINIBROKER: differences_of("a_leaderless_partition_moves"),
+    ONE_KAFKA_CONTROLS: differences_of("the_controller_that_leads_is_killed"),
+    TWO_KAFKAS_UNDER_MINIBROKER: differences_of("a_leaderless_partition_moves"),
+    TWO_KAFKAS_ONE_CONTROLS: [],
+}
+"""Kind of mixed cluster → the lines above that hold there."""
+
+MIXED_NOT_YET: dict[str, dict[str, str]] = {
+    ONE_KAFKA_UNDER_MINIBROKER: NOT_YET | _EITHER,
+    ONE_KAFKA_CONTROLS: {},
+    TWO_KAFKAS_UNDER_MINIBROKER: NOT_YET,
+    TWO_KAFKAS_ONE_CONTROLS: _EITHER,
+}
+"""Kind of mixed cluster → situations that it does not play, with the reason."""

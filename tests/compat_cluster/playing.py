@@ -16,7 +16,7 @@ from tests.compat_cluster.situations import FIRST_CONTROLLER
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tests.compat_cluster.situations import Fault, Situation, Steps
     from tests.compat_cluster.three_brokers import ThreeBrokers
@@ -97,6 +97,16 @@ class Stage:
             self._played |= {actor.situation.name: actor for actor in actors}
             _play_episode(situation.faults, actors, self.brokers)
         return self._played[situation.name].record
+
+
+def stage_of(situations: Iterable[Situation], brokers: ThreeBrokers) -> Iterator[Stage]:
+    """Start the brokers, yield their stage, and kill them."""
+    try:
+        brokers.start_all()
+        make_internal_topics(brokers)
+        yield Stage(situations, brokers)
+    finally:
+        brokers.kill_all()
 
 
 def _prepare(brokers: ThreeBrokers) -> None:

@@ -1,8 +1,8 @@
 """The recorded outcome of each situation on three Apache Kafka 3.9.1, in `kafka-3.9.1.json`.
 
-`make situations` plays everything on Kafka and compares; `MINIBROKER_RECORD=1 make situations`
-writes the file, with `ARGS='-k NAME'` one situation of it. In `make test` Kafka plays only the
-situations of `BESIDE_KAFKA`.
+`make situations` plays everything on Kafka and on mixed clusters, and compares.
+`MINIBROKER_RECORD=1 make situations` plays on Kafka and writes the file, with `ARGS='-k NAME'` one
+situation of it. In `make test` Kafka plays only the situations of `BESIDE_KAFKA`.
 """
 
 from __future__ import annotations

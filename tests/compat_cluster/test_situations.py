@@ -13,14 +13,14 @@ import pytest
 from tests.compat.dialogue import flatten
 from tests.compat.verdict import KAFKA_39, MINIBROKER, complaints_about
 from tests.compat_cluster import recorded
-from tests.compat_cluster.known_differences import LINES, NOT_YET, differences_of
-from tests.compat_cluster.playing import Stage, make_internal_topics
+from tests.compat_cluster.known_differences import LINES, MIXED_NOT_YET, NOT_YET, differences_of
+from tests.compat_cluster.playing import Stage, stage_of
 from tests.compat_cluster.situations import load_all
-from tests.compat_cluster.three_brokers import ThreeBrokers, three_kafkas, three_minibrokers
+from tests.compat_cluster.three_brokers import three_kafkas, three_minibrokers
 from tests.compat_cluster.tree import ClusterTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.peers import ZooKeeper
@@ -37,23 +37,13 @@ PLAYED_BY_KAFKA = [
 ]
 
 
-def stage_of(names: Iterable[str], brokers: ThreeBrokers) -> Iterator[Stage]:
-    """Start the brokers, yield their stage, and kill them."""
-    try:
-        brokers.start_all()
-        make_internal_topics(brokers)
-        yield Stage([SITUATIONS[name] for name in names], brokers)
-    finally:
-        brokers.kill_all()
-
-
 @pytest.fixture(scope="module")
 def minibrokers(zookeeper: ZooKeeper, peers_directory: Path) -> Iterator[Stage]:
     """Yield the stage of three minibrokers."""
     connect = f"{zookeeper.connect}/situations-minibroker"
     with ClusterTree(connect) as tree:
         brokers = three_minibrokers(peers_directory / "situations", connect, tree)
-        yield from stage_of(PLAYED_BY_MINIBROKER, brokers)
+        yield from stage_of([SITUATIONS[name] for name in PLAYED_BY_MINIBROKER], brokers)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +52,7 @@ def kafkas(zookeeper: ZooKeeper, peers_directory: Path) -> Iterator[Stage]:
     connect = f"{zookeeper.connect}/situations-kafka"
     with ClusterTree(connect) as tree:
         brokers = three_kafkas(peers_directory / "situations", connect, tree)
-        yield from stage_of(PLAYED_BY_KAFKA, brokers)
+        yield from stage_of([SITUATIONS[name] for name in PLAYED_BY_KAFKA], brokers)
 
 
 @pytest.mark.parametrize("name", PLAYED_BY_KAFKA)
@@ -90,4 +80,5 @@ def test_every_situation_is_recorded_and_nothing_else() -> None:
 
 def test_lists_name_situations() -> None:
     named = {*recorded.BESIDE_KAFKA, *NOT_YET, *(line.scenario for line in LINES)}
+    named |= {name for names in MIXED_NOT_YET.values() for name in names}
     assert named <= set(SITUATIONS)

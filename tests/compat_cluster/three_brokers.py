@@ -1,4 +1,4 @@
-"""Three broker processes on one ZooKeeper: Apache Kafka 3.9.1, or minibroker, with one interface.
+"""Three broker processes on one ZooKeeper: Apache Kafka 3.9.1 or minibroker, with one interface.
 
 Everything that happens to a broker here has happened when the method returns: a broker that was
 killed has no session any more, and the others know; one that was started knows the cluster.
@@ -20,6 +20,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 IDS: Final = (0, 1, 2)
@@ -48,7 +49,7 @@ class ThreeBrokers:
     """Brokers 0, 1 and 2. The methods are called by one thread at a time."""
 
     def __init__(
-        self, name: str, tree: ClusterTree, brokers: list[KafkaPeer] | list[Minibroker]
+        self, name: str, tree: ClusterTree, brokers: Sequence[KafkaPeer | Minibroker]
     ) -> None:
         self.name = name
         self.tree = tree
@@ -174,30 +175,41 @@ class ThreeBrokers:
             broker.kill()
 
 
+def kafka(n: int, directory: Path, connect: str) -> KafkaPeer:
+    """Return Apache Kafka 3.9.1 as broker n, not started."""
+    return KafkaPeer(
+        "3.9.1",
+        directory / f"kafka-{n}",
+        zookeeper=connect,
+        settings={**SETTINGS, "broker.id": str(n)},
+    )
+
+
+def minibroker(n: int, directory: Path, connect: str) -> Minibroker:
+    """Return a process of minibroker as broker n, not started."""
+    return Minibroker(
+        directory / f"minibroker-{n}",
+        directory / f"minibroker-{n}.log",
+        zookeeper=connect,
+        settings={**SETTINGS, "broker.id": str(n)},
+    )
+
+
 def three_kafkas(directory: Path, connect: str, tree: ClusterTree) -> ThreeBrokers:
     """Return three Apache Kafka 3.9.1, not started."""
-    peers = [
-        KafkaPeer(
-            "3.9.1",
-            directory / f"kafka-{n}",
-            zookeeper=connect,
-            settings={**SETTINGS, "broker.id": str(n)},
-        )
-        for n in IDS
-    ]
-    return ThreeBrokers("3.9.1", tree, peers)
+    return ThreeBrokers("3.9.1", tree, [kafka(n, directory, connect) for n in IDS])
 
 
 def three_minibrokers(directory: Path, connect: str, tree: ClusterTree) -> ThreeBrokers:
     """Return three processes of minibroker, not started."""
     directory.mkdir(parents=True, exist_ok=True)
-    brokers = [
-        Minibroker(
-            directory / f"minibroker-{n}",
-            directory / f"minibroker-{n}.log",
-            zookeeper=connect,
-            settings={**SETTINGS, "broker.id": str(n)},
-        )
-        for n in IDS
-    ]
-    return ThreeBrokers("minibroker", tree, brokers)
+    return ThreeBrokers("minibroker", tree, [minibroker(n, directory, connect) for n in IDS])
+
+
+def mixed_brokers(
+    kafkas: frozenset[int], directory: Path, connect: str, tree: ClusterTree
+) -> ThreeBrokers:
+    """Return three brokers, not started: those with the ids in `kafkas` are Apache Kafka 3.9.1."""
+    directory.mkdir(parents=True, exist_ok=True)
+    brokers = [(kafka if n in kafkas else minibroker)(n, directory, connect) for n in IDS]
+    return ThreeBrokers(f"Kafkas {sorted(kafkas)}", tree, brokers)
