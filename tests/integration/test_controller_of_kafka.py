@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.support.in_process import RawClient
 from tests.support.peers import KafkaPeer
+from tests.support.taking_over import wait_until_unregistered
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
-WAIT_S = 60
+WAIT_S = 180
 KAFKA = 2
 ALL = {0, 1, KAFKA}
 SETTINGS = {
@@ -35,7 +36,6 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "replica.fetch.backoff.ms": "100",
     "replica.fetch.wait.max.ms": "100",
-    "zookeeper.session.timeout.ms": "6000",
 }
 
 
@@ -161,7 +161,9 @@ async def producer_id_of(address: str) -> int:
         return -1 if answer.error_code else int(answer.producer_id)
 
 
-def test_kafka_leads_and_follows_under_minibroker(mixed: Mixed) -> None:
+def test_kafka_leads_and_follows_under_minibroker(
+    mixed: Mixed, zookeeper: ZooKeeper, request: pytest.FixtureRequest
+) -> None:
     assert mixed.controller == 0
     mixed.create("t", 3, **{"min.insync.replicas": "2"})
     mixed.wait_until_in_sync("t", 3)
@@ -172,6 +174,7 @@ def test_kafka_leads_and_follows_under_minibroker(mixed: Mixed) -> None:
 
     # Kafka dies and comes back; others lead meanwhile.
     mixed.kafka.kill()
+    wait_until_unregistered(zookeeper, request.node.name, KAFKA)
     mixed.wait_for_leaders("t", {0, 1})
     mixed.produce("t", 300, 3)
     mixed.kafka.start()

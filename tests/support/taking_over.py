@@ -22,7 +22,6 @@ SETTINGS = {
     "log.index.interval.bytes": "500",
 }
 
-REGISTRATION = "/brokers/ids/0"
 WAIT_S = 60
 PASSWORD_SECRET = 0xB3415C00
 RANDOM_MULTIPLIER, RANDOM_ADDEND, RANDOM_MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
@@ -55,7 +54,7 @@ def assert_dump_is_clean(log_dir: Path) -> None:
             assert all(f"Dumping {path}" in text for path in files)
 
 
-def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str) -> None:
+def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str, broker_id: int = 0) -> None:
     """End the session that a dead broker left behind, and wait until its registration is gone.
 
     So no test waits for the time-out of a session, which may be long: a short one ends while its
@@ -65,7 +64,7 @@ def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str) -> None:
     client = KazooClient(f"{zookeeper.connect}/{chroot}")
     client.start(WAIT_S)
     try:
-        stat = client.exists(REGISTRATION, watch=lambda _: gone.set())
+        stat = client.exists(f"/brokers/ids/{broker_id}", watch=lambda _: gone.set())
         if stat is not None:
             _end_session(zookeeper, stat.ephemeralOwner)
             assert gone.wait(WAIT_S), "the broker's session did not end"
