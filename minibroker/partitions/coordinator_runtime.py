@@ -209,6 +209,8 @@ class CoordinatorRuntime(Generic[Shard]):
             assert waiting is not None, "a partition is lost while it is asked for"
             if not waiting.done():
                 waiting.set_exception(KafkaError(code))
+                # Taken: asyncio would log it where nobody waits any more (the client has gone).
+                waiting.exception()
 
         self.when_visible(index, then, failed)
         if is_visible:

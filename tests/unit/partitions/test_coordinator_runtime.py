@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -205,6 +206,34 @@ async def test_an_answer_that_asks_for_visible_records_is_refused_in_time(world:
     assert caught.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     bench.follow(1)
     assert bench.runtime.visible(0) is None
+
+
+async def test_a_lost_partition_fails_the_wait_for_its_records(world: World) -> None:
+    bench = Bench(world, is_synced=True)
+    bench.start()
+    bench.write(b"a")
+    waiting = bench.runtime.visible(0)
+    assert waiting is not None
+    bench.lead(leader=7, epoch=1)
+    with pytest.raises(KafkaError) as caught:
+        await waiting
+    assert caught.value.code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_a_wait_that_was_given_up_may_fail_in_silence(world: World) -> None:
+    """Its client has gone before it was awaited: asyncio's handler of errors hears nothing."""
+    heard: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, told: heard.append(told))
+    bench = Bench(world, is_synced=True)
+    bench.start()
+    bench.write(b"a")
+    waiting = bench.runtime.visible(0)
+    bench.lead(leader=7, epoch=1)
+    assert waiting is not None
+    assert waiting.done()
+    del waiting
+    gc.collect()
+    assert heard == []
 
 
 def test_a_write_refused_at_once_changes_nothing(world: World) -> None:
