@@ -90,8 +90,8 @@ SCHEDULES ?= 2000
 simulation: $(VENV)/.test ## three brokers on simulated time: 2,000 schedules of faults, 30 minutes (SCHEDULES=N)
 	MINIBROKER_SCHEDULES=$(SCHEDULES) $(BIN)/python -m pytest tests/simulation -n 2 $(ARGS)
 
-fire: $(VENV)/.test java ## exactly once while broker and clients are killed 50 times, 10 minutes
-	MINIBROKER_FIRE_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
+fire: $(VENV)/.test java ## exactly once while a broker alone, or one of three, and clients are killed 50 times, 20 minutes
+	MINIBROKER_FIRE_KILLS=50 MINIBROKER_FIRE_CLUSTER_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
 
 pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, 15 minutes
 	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)

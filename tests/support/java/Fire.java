@@ -1,7 +1,10 @@
 // Clients of the exactly-once test: they go on whatever happens to the broker, and say what they did.
 //
 //     java -cp 'classes:jars/*' Fire write BOOTSTRAP TOPIC PARTITIONS NAME FIRST
+//     java -cp 'classes:jars/*' Fire send BOOTSTRAP TOPIC PARTITIONS NAME FIRST
 //     java -cp 'classes:jars/*' Fire move BOOTSTRAP INPUT OUTPUT GROUP NAME
+//
+// `send` has an idempotent producer without transactions: each value is one in these lines.
 //
 // One line per event on standard output, before the next step begins:
 //
@@ -40,6 +43,8 @@ public class Fire {
     static String bootstrap;
     static volatile boolean stopping;
     static int number;
+    // Records that a sender sends before it waits for their acknowledgements.
+    static final int IN_HAND = 10;
 
     public static void main(String[] arguments) throws Exception {
         Thread watch = new Thread(Fire::waitForStop);
@@ -48,6 +53,8 @@ public class Fire {
         bootstrap = arguments[1];
         if (arguments[0].equals("write")) {
             write(arguments[2], Integer.parseInt(arguments[3]), arguments[4], Long.parseLong(arguments[5]));
+        } else if (arguments[0].equals("send")) {
+            send(arguments[2], Integer.parseInt(arguments[3]), Long.parseLong(arguments[5]));
         } else {
             move(arguments[2], arguments[3], arguments[4], arguments[5]);
         }
@@ -154,6 +161,41 @@ public class Fire {
                 }
             } catch (RuntimeException error) {
                 say("error " + error);
+            }
+        }
+    }
+
+    // It never gives up a record, so none may lack, come twice or out of order.
+    static void send(String topic, int partitions, long first) {
+        Random random = new Random(first);
+        long value = first;
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", bootstrap);
+        settings.put("enable.idempotence", "true");
+        settings.put("acks", "all");
+        settings.put("delivery.timeout.ms", "600000");
+        settings.put("max.block.ms", "600000");
+        settings.put("request.timeout.ms", "4000");
+        settings.put("linger.ms", "2");
+        settings.put("reconnect.backoff.max.ms", "200");
+        try (KafkaProducer<Long, Long> producer =
+                new KafkaProducer<>(settings, new LongSerializer(), new LongSerializer())) {
+            say("ready");
+            while (!stopping) {
+                for (int i = 0; i < IN_HAND; i++) {
+                    int own = ++number;
+                    int partition = random.nextInt(partitions);
+                    say("txn " + own + " " + partition + ":" + value);
+                    producer.send(
+                        new ProducerRecord<>(topic, partition, null, value++),
+                        (metadata, error) -> {
+                            say((error == null ? "commit " : "unknown ") + own);
+                            if (error != null) {
+                                say("error " + error);
+                            }
+                        });
+                }
+                producer.flush();
             }
         }
     }
