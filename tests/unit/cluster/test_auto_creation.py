@@ -57,7 +57,7 @@ async def test_no_more_is_under_way_than_the_limit(
     await finish(deposed)
     deposed.begin_topics({"d": ONE})
     await finish(deposed)
-    assert list(deposed.image.topics) == ["a", "b", "c", "d"]
+    assert set(deposed.image.topics) == set("abcd")
 
 
 async def test_names_that_collide_are_not_written_together(

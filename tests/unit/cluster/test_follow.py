@@ -419,8 +419,10 @@ async def test_topic_that_could_not_be_watched_at_first_is_followed_all_the_same
     await shared.create(paths.topic("t"), encode_topic(new_topic_id(), [[1]]))
 
     def epoch() -> int:
+        """Return the leader epoch of the partition, -1 before it has a leader."""
         topic = first.image.topics.get("t")
-        return -1 if topic is None else topic.partitions[0].leader_epoch
+        has_leader = topic is not None and topic.partitions[0].leader == 1
+        return topic.partitions[0].leader_epoch if topic is not None and has_leader else -1
 
     await heard.wait_until(lambda: epoch() == 0)
     assert not refusals
