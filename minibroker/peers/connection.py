@@ -130,6 +130,10 @@ class PeerConnection:
         async with self._slots:
             if self._failure is not None:
                 raise ConnectionError(f"{self} is closed: {self._failure}") from self._failure
+            if self._outgoing.transport.is_closing():
+                # It has ended and `_read` runs later; uvloop raises RuntimeError for a write now.
+                self.close(ConnectionError("the peer has ended it"))
+                raise ConnectionError(f"{self} is closed: {self._failure}") from self._failure
             self._last_id = (self._last_id + 1) & 0x7FFFFFFF
             answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             writer = Writer()

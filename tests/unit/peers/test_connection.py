@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+import uvloop
 
 from minibroker.cluster.image import Endpoint
 from minibroker.error_codes import ErrorCode
@@ -124,6 +125,24 @@ async def test_the_end_of_the_stream_ends_every_request() -> None:
         assert not connection.is_open
         with pytest.raises(ConnectionError):
             await ask(connection)
+
+
+def test_a_request_behind_the_end_of_the_stream_is_a_connection_error() -> None:
+    """The transport is closed, and the task that reads has not run yet: uvloop refuses to write."""
+
+    async def ask_behind_the_end() -> None:
+        async with ScriptedBroker(echo) as broker:
+            connection = await open_to(broker)
+            connection._outgoing.transport.abort()
+            await asyncio.sleep(0)  # it is closed, `_read` is about to hear of it
+            assert connection.is_open
+            with pytest.raises(ConnectionError):
+                await ask(connection)
+            assert not connection.is_open
+            await connection.wait_closed()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(ask_behind_the_end())
 
 
 class RawAnswers:
