@@ -8,10 +8,9 @@ from typing import Any, Self
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-WAIT_S = 90.0
+from tests.support.zookeeper_sessions import end_session
 
-_SECRET = 0xB3415C00
-"""Number that ZooKeeper's server mixes with a session's id to make its password."""
+WAIT_S = 90.0
 
 
 class ClusterTree:
@@ -89,26 +88,6 @@ class ClusterTree:
         return None if stat is None else int(stat.ephemeralOwner)
 
     def end_session(self, session_id: int) -> None:
-        """End another client's session, as its expiry does: its ephemeral nodes go at once.
-
-        A client that knows the id and the password of a session takes it over, and may close it.
-        The password follows from the id (ZooKeeperServer.generatePasswd).
-        """
-        taken = KazooClient(
-            hosts=self._address, client_id=(session_id, password_of(session_id)), timeout=60
-        )
-        taken.start()
-        assert taken.client_id[0] == session_id, f"session {session_id:#x} was over before"
-        taken.stop()
-        taken.close()
-
-
-def password_of(session_id: int) -> bytes:
-    """Return the 16 bytes that java.util.Random gives after the seed `session_id ^ _SECRET`."""
-    mask = (1 << 48) - 1
-    seed = (session_id ^ _SECRET ^ 0x5DEECE66D) & mask
-    password = b""
-    for _ in range(4):
-        seed = (seed * 0x5DEECE66D + 0xB) & mask
-        password += (seed >> 16 & 0xFFFFFFFF).to_bytes(4, "little")
-    return password
+        """End another client's session, as its expiry does: its ephemeral nodes go at once."""
+        was_alive = end_session(self._address, session_id)
+        assert was_alive, f"session {session_id:#x} was over before"

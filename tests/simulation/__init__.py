@@ -1,4 +1,4 @@
-"""Whole brokers on simulated time, network, metadata tree and disks: random schedules of faults.
+"""Runs whole brokers, and random faults, on a simulated clock, network, tree and disks.
 
 loop      an event loop whose time jumps to the next call; machines, which stop at once
 network   connections in memory: delay, cut, loss

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import struct
 import threading
 from typing import TYPE_CHECKING
 
 from kazoo.client import KazooClient
 
 from tests.support.log_tool import LogTool
+from tests.support.zookeeper_sessions import end_session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,9 +23,6 @@ SETTINGS = {
 }
 
 WAIT_S = 60
-PASSWORD_SECRET = 0xB3415C00
-RANDOM_MULTIPLIER, RANDOM_ADDEND, RANDOM_MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
-"""The generator of `java.util.Random`."""
 COMPLAINT = re.compile(
     r"mismatch|corrupt|exception|error|not found|failed|isn't|does not|non-?consecutive",
     re.IGNORECASE,
@@ -66,26 +63,8 @@ def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str, broker_id: int = 
     try:
         stat = client.exists(f"/brokers/ids/{broker_id}", watch=lambda _: gone.set())
         if stat is not None:
-            _end_session(zookeeper, stat.ephemeralOwner)
+            end_session(zookeeper.connect, stat.ephemeralOwner)
             assert gone.wait(WAIT_S), "the broker's session did not end"
     finally:
         client.stop()
         client.close()
-
-
-def _end_session(zookeeper: ZooKeeper, session_id: int) -> None:
-    """Take a session up and close it. If it is over already, nothing happens."""
-    client = KazooClient(zookeeper.connect, client_id=(session_id, _password_of(session_id)))
-    client.start(WAIT_S)
-    client.stop()
-    client.close()
-
-
-def _password_of(session_id: int) -> bytes:
-    """Return the password of a session: ZooKeeper 3.8 draws it with the id as the seed."""
-    state = (session_id ^ PASSWORD_SECRET ^ RANDOM_MULTIPLIER) & RANDOM_MASK
-    words = []
-    for _ in range(4):
-        state = (state * RANDOM_MULTIPLIER + RANDOM_ADDEND) & RANDOM_MASK
-        words.append(state >> 16)
-    return struct.pack("<4I", *words)

@@ -72,7 +72,7 @@ class LeaderAndIsrPartitionState(Message):
         self.removing_replicas: list[int] = [] if removing_replicas is None else removing_replicas
         """v3+. Replicas that a reassignment removes."""
         self.is_new: bool = is_new
-        """v1+. Whether the broker may make the log in any directory; else it may exist in an offline one."""
+        """v1+. True: make the log in any directory; else it may exist in an offline one."""
         self.leader_recovery_state: int = leader_recovery_state
         """v6+. 0 = recovered, 1 = still recovering after an unclean election."""
 
@@ -298,7 +298,7 @@ class LeaderAndIsrRequest(Message):
         self.controller_id: int = controller_id
         """Broker that is the controller."""
         self.is_kraft_controller: bool = is_kraft_controller
-        """v7+. Whether the sender is a KRaft controller, during a migration (KIP-866)."""
+        """v7+. True: the sender is a KRaft controller, during a migration (KIP-866)."""
         self.controller_epoch: int = controller_epoch
         """Epoch of the controller; an older one than known is STALE_CONTROLLER_EPOCH."""
         self.broker_epoch: int = broker_epoch

@@ -116,7 +116,7 @@ class StopReplicaPartitionState(Message):
         self.leader_epoch: int = leader_epoch
         """Leader epoch of the state that stops it; -1 = not checked, -2 = the topic is being deleted."""
         self.delete_partition: bool = delete_partition
-        """Whether the log is deleted."""
+        """True: delete the log, too."""
 
     @classmethod
     def read(cls, reader: Reader, version: int) -> "StopReplicaPartitionState":
@@ -193,13 +193,13 @@ class StopReplicaRequest(Message):
         self.controller_id: int = controller_id
         """Broker that is the controller."""
         self.is_kraft_controller: bool = is_kraft_controller
-        """v4+. Whether the sender is a KRaft controller, during a migration (KIP-866)."""
+        """v4+. True: the sender is a KRaft controller, during a migration (KIP-866)."""
         self.controller_epoch: int = controller_epoch
         """Epoch of the controller; an older one than known is STALE_CONTROLLER_EPOCH."""
         self.broker_epoch: int = broker_epoch
         """v1+. Epoch of the registration that the request is for; an older one is STALE_BROKER_EPOCH; -1 = not checked."""
         self.delete_partitions: bool = delete_partitions
-        """v0-2. Whether the logs are deleted; up to v2, for all partitions."""
+        """v0-2. True: delete the logs of all partitions; up to v2."""
         self.ungrouped_partitions: list[StopReplicaPartitionV0] = [] if ungrouped_partitions is None else ungrouped_partitions
         """v0. Partitions to stop; v0."""
         self.topics: list[StopReplicaTopicV1] = [] if topics is None else topics

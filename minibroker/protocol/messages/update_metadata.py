@@ -348,7 +348,7 @@ class UpdateMetadataRequest(Message):
         self.controller_id: int = controller_id
         """Broker that is the controller."""
         self.is_kraft_controller: bool = is_kraft_controller
-        """v8+. Whether the sender is a KRaft controller, during a migration (KIP-866)."""
+        """v8+. True: the sender is a KRaft controller, during a migration (KIP-866)."""
         self.type: int = type
         """v8+. Tagged: 0 = unknown, 1 = some partitions (incremental), 2 = all partitions (full)."""
         self.controller_epoch: int = controller_epoch
