@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import PER_BROKER, READ_ONLY, parse_value
-from minibroker.config.unserved import LISTENER_PREFIX, check_served
+from minibroker.config.settings import LISTENER_PREFIX
+from minibroker.config.unserved import check_served
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:

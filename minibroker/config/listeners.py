@@ -10,6 +10,7 @@ Source: Kafka SocketServerConfigs.listenerListToEndPoints, CoreUtils, KafkaConfi
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.errors import ConfigError
@@ -17,8 +18,30 @@ from minibroker.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _FORM: Final = "expected NAME://HOST:PORT, for instance PLAINTEXT://127.0.0.1:9092"
+
+
+class SecurityProtocol(StrEnum):
+    """The way in which a client of a listener is authenticated, and whether bytes are encrypted."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def uses_tls(self) -> bool:
+        """Return whether the connection begins with a TLS handshake."""
+        return self in _TLS
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Return whether the client proves its identity with SASL."""
+        return self in _SASL
+
+
+_TLS: Final = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+_SASL: Final = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 class Listener(NamedTuple):
@@ -27,35 +50,35 @@ class Listener(NamedTuple):
     name: str
     host: str
     port: int
-    security_protocol: str
+    security_protocol: SecurityProtocol
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.name}://{host}:{self.port}"
 
 
-def parse_protocol_map(text: str) -> dict[str, str]:
+def parse_protocol_map(text: str) -> dict[str, SecurityProtocol]:
     """Return listener name (upper case) → security protocol for `NAME:PROTOCOL,…`. Raises
     ConfigError.
     """
     key = "listener.security.protocol.map"
-    protocols: dict[str, str] = {}
+    protocols: dict[str, SecurityProtocol] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, colon, protocol = item.rpartition(":")
-        if not colon or protocol.strip().upper() not in SECURITY_PROTOCOLS:
-            allowed = ", ".join(SECURITY_PROTOCOLS)
+        if not colon or protocol.strip().upper() not in SecurityProtocol.__members__:
+            allowed = ", ".join(SecurityProtocol)
             raise ConfigError(
                 f"Invalid value {text} for configuration {key}: {item!r} is not NAME:PROTOCOL "
                 f"with PROTOCOL one of {allowed}"
             )
-        protocols[name.strip().upper()] = protocol.strip().upper()
+        protocols[name.strip().upper()] = SecurityProtocol(protocol.strip().upper())
     return protocols
 
 
 def parse_listeners(
     key: str,
     text: str,
-    protocols: Mapping[str, str],
+    protocols: Mapping[str, SecurityProtocol],
     *,
     controller_names: Collection[str] = (),
     distinct_ports: bool,
@@ -76,7 +99,7 @@ def _parse_listener(
     key: str,
     text: str,
     item: str,
-    protocols: Mapping[str, str],
+    protocols: Mapping[str, SecurityProtocol],
     controller_names: Collection[str],
 ) -> Listener | None:
     name, separator, address = item.partition("://")

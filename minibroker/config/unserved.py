@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import default_value, parse_value
+from minibroker.config.settings import LISTENER_PREFIX
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-LISTENER_PREFIX: Final = "listener.name."
 
 _SECURITY_PREFIXES: Final = (
     "sasl.",

@@ -14,15 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.config.broker_keys import BROKER_KEYS, FEATURE_KEYS
-from minibroker.config.definition import default_value, parse_value
+from minibroker.config.definition import parse_value
 from minibroker.config.listeners import parse_listeners, parse_protocol_map
-from minibroker.config.unserved import LISTENER_PREFIX, check_served, without_effect
+from minibroker.config.settings import LISTENER_PREFIX, ConfigValues
+from minibroker.config.unserved import check_served, without_effect
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.config.definition import Value
     from minibroker.config.listeners import Listener
 
 # Keys that plug-ins of Kafka read by themselves, so that KafkaConfig does not list them.
@@ -30,7 +30,7 @@ _PLUGIN_KEYS: Final = frozenset({"super.users", "allow.everyone.if.no.acl.found"
 _PLUGIN_PREFIXES: Final = (LISTENER_PREFIX, "rsm.config.", "rlmm.config.", "config.providers.")
 
 
-class BrokerValues:
+class BrokerValues(ConfigValues):
     """The broker's settings, constant after construction. Raises ConfigError for a wrong one."""
 
     __slots__ = (
@@ -95,7 +95,6 @@ class BrokerValues:
         "offsets_topic_num_partitions",
         "offsets_topic_replication_factor",
         "offsets_topic_segment_bytes",
-        "originals",
         "producer_id_expiration_check_interval_ms",
         "producer_id_expiration_ms",
         "queued_max_request_bytes",
@@ -140,7 +139,7 @@ class BrokerValues:
         """Take `originals`: key → text as the user gave it. An absent key has its default."""
         settings = dict(originals or {})
         _join_node_id(settings)
-        self.originals: dict[str, str] = settings
+        super().__init__(settings)
         unknown = []
         for name, text in settings.items():
             key = BROKER_KEYS.get(name)
@@ -158,48 +157,6 @@ class BrokerValues:
         self._set_groups()
         self._set_transactions()
         self._set_operations()
-
-    def get(self, name: str) -> Value:
-        """Return the typed value of any key; of an unknown key the given text, or None."""
-        key = BROKER_KEYS.get(name)
-        text = self.originals.get(name)
-        if key is None:
-            return text
-        return parse_value(key, text) if text is not None else default_value(key)
-
-    def integer(self, name: str) -> int:
-        """Return a whole number that has a default. For keys without an attribute."""
-        value = self.get(name)
-        assert isinstance(value, int), name
-        return value
-
-    def number(self, name: str) -> float:
-        """Return a fraction that has a default."""
-        value = self.get(name)
-        assert isinstance(value, (int, float)), name
-        return float(value)
-
-    def boolean(self, name: str) -> bool:
-        """Return a switch."""
-        return self.get(name) is True
-
-    def text(self, name: str) -> str | None:
-        """Return a text, None where neither the user nor Kafka gives one."""
-        value = self.get(name)
-        return None if value is None else str(value)
-
-    def words(self, name: str) -> list[str]:
-        """Return a list, empty where there is none."""
-        value = self.get(name)
-        return value if isinstance(value, list) else []
-
-    def first_given(self, *names_and_factors: tuple[str, int]) -> int:
-        """Return the first value that several keys have, times its factor to the smallest unit."""
-        for name, factor in names_and_factors:
-            value = self.get(name)
-            if isinstance(value, int):
-                return value * factor
-        raise AssertionError(names_and_factors)
 
     def _set_identity(self) -> None:
         self.broker_id = self.integer("broker.id")

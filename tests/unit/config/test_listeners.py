@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.config.listeners import Listener, parse_listeners, parse_protocol_map
+from minibroker.config.listeners import (
+    Listener,
+    SecurityProtocol,
+    parse_listeners,
+    parse_protocol_map,
+)
 from minibroker.errors import ConfigError
 
-PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", "HOST": "PLAINTEXT", "SECURE": "SSL"}
+PROTOCOLS = {
+    "PLAINTEXT": SecurityProtocol.PLAINTEXT,
+    "HOST": SecurityProtocol.PLAINTEXT,
+    "SECURE": SecurityProtocol.SSL,
+}
 
 
 def parse(
@@ -24,11 +33,11 @@ def parse(
 
 def test_names_hosts_ports_and_protocols() -> None:
     assert parse("plaintext://:9092, HOST://[::1]:9093,SECURE://my-host.example:0") == (
-        Listener("PLAINTEXT", "", 9092, "PLAINTEXT"),
-        Listener("HOST", "::1", 9093, "PLAINTEXT"),
-        Listener("SECURE", "my-host.example", 0, "SSL"),
+        Listener("PLAINTEXT", "", 9092, SecurityProtocol.PLAINTEXT),
+        Listener("HOST", "::1", 9093, SecurityProtocol.PLAINTEXT),
+        Listener("SECURE", "my-host.example", 0, SecurityProtocol.SSL),
     )
-    assert str(Listener("HOST", "::1", 9093, "PLAINTEXT")) == "HOST://[::1]:9093"
+    assert str(Listener("HOST", "::1", 9093, SecurityProtocol.PLAINTEXT)) == "HOST://[::1]:9093"
 
 
 def test_listeners_of_a_controller_are_dropped() -> None:
@@ -69,6 +78,21 @@ def test_names_and_ports_differ() -> None:
     assert len(parse("HOST://127.0.0.1:1,PLAINTEXT://[::1]:1")) == 2
     assert len(parse("HOST://a:0,PLAINTEXT://b:0")) == 2
     assert len(parse("HOST://a:1,PLAINTEXT://b:1", distinct_ports=False)) == 2
+
+
+@pytest.mark.parametrize(
+    ("protocol", "uses_tls", "uses_sasl"),
+    [
+        (SecurityProtocol.PLAINTEXT, False, False),
+        (SecurityProtocol.SSL, True, False),
+        (SecurityProtocol.SASL_PLAINTEXT, False, True),
+        (SecurityProtocol.SASL_SSL, True, True),
+    ],
+)
+def test_a_protocol_tells_its_layers(
+    protocol: SecurityProtocol, uses_tls: bool, uses_sasl: bool
+) -> None:
+    assert (protocol.uses_tls, protocol.uses_sasl) == (uses_tls, uses_sasl)
 
 
 def test_protocol_map() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minibroker.config.broker_keys import BROKER_KEYS
-from minibroker.config.listeners import Listener
+from minibroker.config.listeners import Listener, SecurityProtocol
 from minibroker.config.values import BrokerValues
 from minibroker.errors import ConfigError
 
@@ -13,7 +13,9 @@ from minibroker.errors import ConfigError
 def test_without_settings_it_is_one_development_node() -> None:
     config = BrokerValues()
     assert config.broker_id == 0
-    assert config.listeners == (Listener("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT"),)
+    assert config.listeners == (
+        Listener("PLAINTEXT", "127.0.0.1", 9092, SecurityProtocol.PLAINTEXT),
+    )
     assert config.advertised_listeners == config.listeners
     assert config.log_dirs == ("minibroker-data",)
     assert config.zookeeper_connect is None
