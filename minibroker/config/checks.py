@@ -138,6 +138,7 @@ def _check_listeners(config: BrokerValues) -> None:
                 f"served are {', '.join(SERVED_PROTOCOLS)}"
             )
     _check_inter_broker(config, advertised)
+    _check_control_plane(config, advertised)
 
 
 def _check_inter_broker(config: BrokerValues, advertised: list[str]) -> None:
@@ -159,6 +160,27 @@ def _check_inter_broker(config: BrokerValues, advertised: list[str]) -> None:
         f"inter.broker.listener.name={by_name} is not advertised: "
         f"expected one of {', '.join(advertised)}"
     )
+
+
+def _check_control_plane(config: BrokerValues, advertised: list[str]) -> None:
+    name = config.control_plane_listener_name
+    if name is None:
+        return
+    if config.words("process.roles"):
+        raise ConfigError(
+            f"control.plane.listener.name={name} is not supported with process.roles: a controller"
+            " on a ZooKeeper uses it; remove one of the two"
+        )
+    if name == config.inter_broker_listener_name:
+        raise ConfigError(
+            f"control.plane.listener.name={name} is the listener between brokers, too: "
+            "give a listener of its own, or remove the key"
+        )
+    if name not in advertised:
+        raise ConfigError(
+            f"control.plane.listener.name={name} is not advertised: "
+            f"expected one of {', '.join(advertised)}"
+        )
 
 
 def _check_connections(config: BrokerValues) -> None:

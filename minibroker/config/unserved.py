@@ -61,7 +61,6 @@ _WRITTEN_AT_ONCE: Final = (
 )
 _LOADED_IN_PARTS: Final = "an internal topic is loaded in parts of 256 KiB, others go on in between"
 WITHOUT_EFFECT: Final = {
-    "control.plane.listener.name": "minibroker is its own controller",
     "cordoned.log.dirs": "new partitions go to every log directory",
     "group.coordinator.append.linger.ms": _WRITTEN_AT_ONCE,
     "kafka.metrics.reporters": _JAVA_REPORTERS,

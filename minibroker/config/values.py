@@ -43,9 +43,11 @@ class BrokerValues(ConfigValues):
         "broker_rack",
         "cluster_id",
         "connections_max_idle_ms",
+        "control_plane_listener_name",
         "controlled_shutdown_enable",
         "controlled_shutdown_max_retries",
         "controlled_shutdown_retry_backoff_ms",
+        "controller_listener_name",
         "controller_socket_timeout_ms",
         "default_replication_factor",
         "delete_topic_enable",
@@ -203,6 +205,10 @@ class BrokerValues(ConfigValues):
             or self.text("security.inter.broker.protocol")
             or ""
         ).upper()
+        control_plane = (self.text("control.plane.listener.name") or "").upper()
+        self.control_plane_listener_name = control_plane or None
+        self.controller_listener_name = control_plane or self.inter_broker_listener_name
+        """The listener between the controller and a broker, in both directions."""
         self.socket_send_buffer_bytes = self.integer("socket.send.buffer.bytes")
         self.socket_receive_buffer_bytes = self.integer("socket.receive.buffer.bytes")
         self.socket_request_max_bytes = self.integer("socket.request.max.bytes")

@@ -127,6 +127,7 @@ class RequestContext:
         "close_connection",
         "correlation_id",
         "listener",
+        "note_controller",
         "principal",
         "services",
         "version",
@@ -139,6 +140,7 @@ class RequestContext:
         listener: Listener,
         client_address: str,
         close_connection: Callable[[str], None],
+        note_controller: Callable[[], None] | None = None,
         principal: str = ANONYMOUS,
     ) -> None:
         self.services = services
@@ -147,6 +149,8 @@ class RequestContext:
         self.principal = principal
         self.close_connection = close_connection
         """Closes the connection once the finished answers are sent; the argument is the reason."""
+        self.note_controller = note_controller or _ignore
+        """Hears that the controller is at the other end: one of its requests passed its epochs."""
         # Of the client, told by ApiVersions.
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
@@ -160,3 +164,7 @@ class RequestContext:
     def quota_client(self) -> Client:
         """Return the client that is charged for the request in hand."""
         return self.principal, self.client_id or ""
+
+
+def _ignore() -> None:
+    """Do nothing: the context has no connection."""

@@ -58,6 +58,7 @@ async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Leade
         requests.check_controller_epoch(request.controller_id, request.controller_epoch)
     except KafkaError as error:
         return error_response(request, context.version, error.code, error.detail)
+    context.note_controller()
     broker_id = services.config.broker_id
     errors = await collect(_error_of(partitions, broker_id, item) for item in asked)
     taken = [item for item, error in zip(asked, errors, strict=True) if not error]

@@ -44,6 +44,7 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> StopRe
     requests, partitions = context.services.cluster.requests, context.services.partitions
     requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
     requests.check_controller_epoch(request.controller_id, request.controller_epoch)
+    context.note_controller()
     results: dict[_Stopped, ErrorCode] = {}
     deleted: dict[str, list[_Stopped]] = {}
     for item in _asked_of(request):

@@ -42,6 +42,7 @@ async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Upd
         broker_ids=[broker.id for broker in request.live_brokers],
         topics=await _topics_of(request),
     )
+    context.note_controller()
     return UpdateMetadataResponse()
 
 

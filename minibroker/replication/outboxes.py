@@ -105,7 +105,7 @@ class Outboxes:
         if self._peers is None:
             self._peers = PeerClient(
                 self._cluster,
-                listener=self._config.inter_broker_listener_name,
+                listener=self._config.controller_listener_name,
                 timeout_ms=self._config.request_timeout_ms,
             )
         image = self._cluster.image

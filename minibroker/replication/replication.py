@@ -124,7 +124,7 @@ class Replication:
             # Its own connection: a fetch that waits must not hold other requests.
             self._controller_peers = PeerClient(
                 self._cluster,
-                listener=self._config.inter_broker_listener_name,
+                listener=self._config.controller_listener_name,
                 timeout_ms=self._config.controller_socket_timeout_ms,
             )
             self._isr_requests = IsrRequests(self._cluster, self._controller_peers)

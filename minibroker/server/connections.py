@@ -13,11 +13,12 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Protocol
 
 from minibroker.server.request_memory import RequestMemory
+from minibroker.server.turns import DataTurns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.config.broker import BrokerConfig
+    from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.handlers.context import Services
     from minibroker.server.dispatch import Dispatcher
 
@@ -29,6 +30,7 @@ class ClientConnection(Protocol):
 
     host: str
     address: str
+    is_control: bool
     last_active_s: float
 
     @property
@@ -65,6 +67,7 @@ class Connections:
         "memory",
         "request_bytes_max",
         "services",
+        "turns",
     )
 
     def __init__(
@@ -72,11 +75,12 @@ class Connections:
     ) -> None:
         config = services.config
         self.services = services
-        """Constant, as are the next four."""
+        """Constant, as are the next five."""
         self.dispatcher = dispatcher
         self.loop = loop
         self.request_bytes_max = config.socket_request_max_bytes
         self.memory = RequestMemory(config.queued_max_request_bytes, loop.call_soon)
+        self.turns = DataTurns(loop.call_soon)
         self._open: set[ClientConnection] = set()
         self._connections_per_host: Counter[str] = Counter()
         self._overrides: tuple[dict[str, int], dict[str, int]] = ({}, {})
@@ -97,6 +101,25 @@ class Connections:
     def __iter__(self) -> Iterator[ClientConnection]:
         """Iterate over the connections that are open now; they may close meanwhile."""
         return iter(list(self._open))
+
+    # Listeners of the brokers.
+
+    def is_control_plane(self, listener: Listener) -> bool:
+        """Return whether only the controller comes by this listener
+        (`control.plane.listener.name`).
+        """
+        return listener.name == self.services.config.control_plane_listener_name
+
+    def is_protected(self, listener: Listener) -> bool:
+        """Return whether clients of other listeners take no place away from this one: limits of
+        the whole broker do not hold here.
+
+        Source: Kafka ConnectionQuotas.protectedListener.
+        Differs from Kafka: the controller's listener is protected, too.
+        """
+        config = self.services.config
+        is_between_brokers = listener.name == config.inter_broker_listener_name
+        return self.is_control_plane(listener) or (is_between_brokers and len(config.listeners) > 1)
 
     # Limits on connections.
 
@@ -199,8 +222,11 @@ class Connections:
     # Requests that run as tasks: `queued.max.requests` at once.
 
     def may_start_task(self, connection: ClientConnection) -> bool:
-        """Take a place for a task, or queue the connection for one."""
-        if self._tasks_running >= self.services.config.queued_max_requests:
+        """Take a place for a task, or queue the connection for one. The controller never queues."""
+        if (
+            not connection.is_control
+            and self._tasks_running >= self.services.config.queued_max_requests
+        ):
             self._tasks_queued.append(connection)
             return False
         self._tasks_running += 1

@@ -30,7 +30,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.errors import ProtocolError
 from minibroker.handlers.registry import Handler, load_handler
-from minibroker.protocol.api_keys import API_VERSIONS, APIS, FETCH, PRODUCE
+from minibroker.protocol.api_keys import (
+    API_VERSIONS,
+    APIS,
+    FETCH,
+    LEADER_AND_ISR,
+    PRODUCE,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+)
 from minibroker.protocol.header import parse_request_header
 from minibroker.server.answers import Answer, Run, Waiting, error_response
 from minibroker.server.call import Call
@@ -48,6 +56,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CONTROL_APIS: Final = frozenset({LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA})
+"""Only a controller sends these."""
 RUN_REQUESTS_MAX: Final = 256
 """Answers collected before they are sent: bounds what one read can pile up in memory."""
 
@@ -55,14 +65,16 @@ RUN_REQUESTS_MAX: Final = 256
 class Dispatcher:
     """Knows the served APIs; shared by all connections of a broker, on the loop's thread."""
 
-    __slots__ = ("_handlers", "_services", "decoder", "interceptor")
+    __slots__ = ("_handlers", "_services", "control_decoder", "decoder", "interceptor")
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._handlers: dict[int, Handler] = {}
         """API key → what was loaded with its first request."""
         self.decoder = Decoder()
-        """Constant; the server begins and closes it."""
+        """Constant, as is the next; the server begins and closes both."""
+        self.control_decoder = Decoder()
+        """Decodes the requests of a controller, which wait for no other request."""
         self.interceptor: Interceptor | None = None
         """The interceptor of requests; set by `minibroker.testing`."""
 
@@ -136,7 +148,8 @@ class Dispatcher:
         if self.interceptor is not None:
             return self._intercepted(self.interceptor, run, Call(context, handler, frame, position))
         if len(frame) > LARGE_FRAME_BYTES and api_key != PRODUCE:
-            decoding = self.decoder.decode(handler, version, frame, position)
+            decoder = self.control_decoder if api_key in CONTROL_APIS else self.decoder
+            decoding = decoder.decode(handler, version, frame, position)
             return Waiting(handler, None, decoding, context)
         return handle(context, handler, frame, position)
 

@@ -110,7 +110,8 @@ class ListeningSocket:
         connections, clock = self._connections, self._connections.services.clock
         rates = connections.services.quotas.connection_rates
         limit = connections.services.config.max_connection_creation_rate
-        wait_ms = rates.broker_delay_ms(limit, clock.now_ms())
+        is_protected = connections.is_protected(self._listener)
+        wait_ms = 0 if is_protected else rates.broker_delay_ms(limit, clock.now_ms())
         if wait_ms:
             try:
                 await self._wait(wait_ms)
@@ -120,7 +121,8 @@ class ListeningSocket:
         now_ms = clock.now_ms()
         delay_ms = rates.address_delay_ms(host, now_ms)
         if delay_ms:
-            rates.unrecord_broker(limit, now_ms)
+            if not is_protected:
+                rates.unrecord_broker(limit, now_ms)
             self._refused[client] = connections.services.timers.after(
                 delay_ms, partial(self._close_refused, client)
             )
@@ -161,7 +163,8 @@ class ListeningSocket:
         assert self._socket is not None
         connections, loop = self._connections, self._connections.loop
         while not self._is_stopping:
-            await connections.wait_for_room()
+            if not connections.is_protected(self._listener):
+                await connections.wait_for_room()
             try:
                 client, address = self._socket.accept()
             except BlockingIOError:

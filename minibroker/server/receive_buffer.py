@@ -42,6 +42,7 @@ class ReceiveBuffer:
         "_memory",
         "_reserved_bytes",
         "filled",
+        "is_bounded",
         "lacks_memory",
         "size_bytes",
         "start",
@@ -58,6 +59,8 @@ class ReceiveBuffer:
         self.start = self.filled = self.size_bytes = 0
         self.lacks_memory = False
         """Nothing more may be read: the memory for requests is used up."""
+        self.is_bounded = True
+        """False where requests are read even if the memory is used up: the controller's."""
 
     @property
     def is_full(self) -> bool:
@@ -132,7 +135,7 @@ class ReceiveBuffer:
         memory = self._memory
         if self._reserved_bytes:
             memory.release(self._reserved_bytes)
-        if memory.reserve(size_bytes):
+        if memory.reserve(size_bytes, is_bounded=self.is_bounded):
             self._reserved_bytes = size_bytes
             if self.lacks_memory:
                 self.lacks_memory = False

@@ -106,9 +106,11 @@ class RequestMemory:
 
     # How much.
 
-    def reserve(self, size_bytes: int) -> bool:
-        """Return whether a request of this size may be read; nothing is taken else."""
-        if self.free <= 0:
+    def reserve(self, size_bytes: int, *, is_bounded: bool = True) -> bool:
+        """Return whether a request of this size may be read; nothing is taken else. One that is not
+        bounded may always be read; it counts, too.
+        """
+        if is_bounded and self.free <= 0:
             return False
         self.free -= size_bytes
         return True

@@ -32,7 +32,8 @@ class Server:
     def __init__(self, services: Services, loop: asyncio.AbstractEventLoop) -> None:
         self.dispatcher = Dispatcher(services)
         """Constant, as is the next."""
-        self.dispatcher.decoder.begin(loop)
+        for decoder in (self.dispatcher.decoder, self.dispatcher.control_decoder):
+            decoder.begin(loop)
         self.connections = Connections(services, self.dispatcher, loop)
         self._sockets: list[ListeningSocket] = []
 
@@ -71,7 +72,8 @@ class Server:
             logger.warning("%d connections did not finish in time", len(connections))
             for connection in connections:
                 connection.abort()
-        self.dispatcher.decoder.close()
+        for decoder in (self.dispatcher.decoder, self.dispatcher.control_decoder):
+            decoder.close()
 
     def abandon(self) -> None:
         """Drop every connection as a dying process does; `stop` has to follow."""

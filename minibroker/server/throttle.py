@@ -13,10 +13,18 @@ delay is the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.metrics import LONGEST_US
-from minibroker.protocol.api_keys import PRODUCE
+from minibroker.protocol.api_keys import (
+    ALTER_PARTITION,
+    CONTROLLED_SHUTDOWN,
+    LEADER_AND_ISR,
+    PRODUCE,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+    WRITE_TXN_MARKERS,
+)
 from minibroker.server.answers import Answer
 
 if TYPE_CHECKING:
@@ -24,6 +32,19 @@ if TYPE_CHECKING:
 
     from minibroker.handlers.context import RequestContext
     from minibroker.server.answers import AnyAnswer
+
+
+EXEMPT_APIS: Final = frozenset(
+    {
+        ALTER_PARTITION,
+        CONTROLLED_SHUTDOWN,
+        LEADER_AND_ISR,
+        STOP_REPLICA,
+        UPDATE_METADATA,
+        WRITE_TXN_MARKERS,
+    }
+)
+"""Requests between brokers that no quota delays, as in Kafka."""
 
 
 def charge(
@@ -37,6 +58,8 @@ def charge(
         size_bytes: of the request, header and body.
         local_ns: how long the loop was busy with it.
     """
+    if context.api_key in EXEMPT_APIS:
+        return 0
     quotas = context.services.quotas
     client = context.quota_client
     delay_ms = 0

@@ -46,20 +46,23 @@ class ClientTransport(asyncio.BufferedProtocol):
         "_task",
         "_throttle",
         "_transport",
+        "_turns",
         "_unsent_bytes",
         "_waiting",
         "address",
         "connection",
         "host",
+        "is_control",
         "last_active_s",
         "listener",
     )
 
     def __init__(self, connections: Connections, listener: Listener, host: str, port: int) -> None:
         self._connections = connections
-        """Constant, as are the dispatcher, the listener, the address and what `connection_made`
+        """Constant, as are the next two, the listener, the address and what `connection_made`
         sets."""
         self._dispatcher = connections.dispatcher
+        self._turns = connections.turns
         self.listener = listener
         self.host = host
         self.address = f"{host}:{port}"
@@ -79,6 +82,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         """True while the transport holds so much that it takes no more."""
         self._unsent_bytes = 0
         """Answers that the peer had not taken when it was last looked (`is_taking`)."""
+        self.is_control = False
+        """True where the controller's requests come: they go before those of others."""
         self.last_active_s = 0.0
         """When bytes came or went, on the loop's clock."""
 
@@ -93,15 +98,20 @@ class ClientTransport(asyncio.BufferedProtocol):
             listener=self.listener,
             client_address=self.address,
             close_connection=self._close_with,
+            note_controller=self._go_first,
         )
         # Nobody has to prove anything on a PLAINTEXT listener: the context says ANONYMOUS.
         self.connection.apply(Event.AUTHENTICATED)
+        if self._connections.is_control_plane(self.listener):
+            self._go_first()
         self.last_active_s = self._connections.loop.time()
         self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection.apply(Event.CLOSE)
         self._outgoing = None
+        if self.is_control:
+            self._turns.controllers -= 1
         if self._throttle is not None:
             self._throttle.cancel()
         if self._task is None:
@@ -145,6 +155,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         connection = self.connection
         received = connection.received
         while received.start != received.filled:
+            if self._turns.controllers and not self.is_control and self._gives_way():
+                return
             run = self._dispatcher.take(connection, self._context)
             if run is None:
                 break
@@ -157,6 +169,26 @@ class ClientTransport(asyncio.BufferedProtocol):
             self.close()
         elif wants_bytes is not self._transport.is_reading():
             self._read(wants_bytes=wants_bytes)
+
+    def _gives_way(self) -> bool:
+        """Return whether the requests that are here have to wait for the next turn of the loop."""
+        is_open = self.connection.state is ConnectionState.OPEN
+        if not is_open or self._turns.may_run(self._go_on):
+            return False
+        self.connection.received.keep()
+        if self._transport.is_reading():
+            self._read(wants_bytes=False)
+        return True
+
+    def _go_first(self) -> None:
+        """Handle the requests of this connection before those of others, and read it always: the
+        controller is at its other end.
+        """
+        if self.is_control or self.connection.state is ConnectionState.CLOSED:
+            return
+        self.is_control = True
+        self.connection.received.is_bounded = False
+        self._turns.controllers += 1
 
     def _read(self, *, wants_bytes: bool) -> None:
         """Have the socket read from now on, or leave it alone."""

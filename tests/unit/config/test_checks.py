@@ -48,6 +48,15 @@ from minibroker.errors import ConfigError
             },
             "give only one of them",
         ),
+        ({"control.plane.listener.name": "C"}, "control.plane.listener.name=C is not advertised"),
+        (
+            {"control.plane.listener.name": "plaintext"},
+            "control.plane.listener.name=PLAINTEXT is the listener between brokers, too",
+        ),
+        (
+            {"control.plane.listener.name": "C", "process.roles": "broker,controller"},
+            "control.plane.listener.name=C is not supported with process.roles",
+        ),
         ({"queued.max.request.bytes": "5"}, "queued.max.request.bytes=5"),
         ({"max.connections.per.ip": "0"}, "max.connections.per.ip.overrides"),
         ({"max.connections.per.ip.overrides": "a b:1"}, "'a b:1' is not HOST:COUNT"),

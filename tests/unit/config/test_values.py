@@ -108,3 +108,17 @@ def test_an_advertised_address_without_host_is_this_machine(
 def test_connection_overrides_are_counts_per_host() -> None:
     config = BrokerValues({"max.connections.per.ip.overrides": "127.0.0.1:5, my-host:0,::1:7"})
     assert config.max_connections_per_ip_overrides == {"127.0.0.1": 5, "my-host": 0, "::1": 7}
+
+
+def test_the_controller_comes_by_the_listener_between_brokers_unless_it_has_its_own() -> None:
+    assert BrokerValues().controller_listener_name == "PLAINTEXT"
+    config = BrokerValues(
+        {
+            "listeners": "PLAINTEXT://a:1,CONTROL://a:2",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT",
+            "control.plane.listener.name": "control",
+        }
+    )
+    assert config.control_plane_listener_name == "CONTROL"
+    assert config.controller_listener_name == "CONTROL"
+    assert config.inter_broker_listener_name == "PLAINTEXT"

@@ -19,7 +19,8 @@ ROLES, STOPS, METADATA = 4, 5, 6
 class RecordedPeers:
     """A `PeerClient` without connections."""
 
-    def __init__(self, *_: object, **__: object) -> None:
+    def __init__(self, *_: object, listener: str = "", **__: object) -> None:
+        self.listener = listener
         self.sent: list[tuple[int, Any]] = []
         """(broker, request), the oldest first."""
         self.errors: list[Exception] = []

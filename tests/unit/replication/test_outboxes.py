@@ -31,11 +31,11 @@ KAFKA = 7
 class Controlled:
     """Broker 0, the controller, with its outboxes; brokers of Kafka are nodes in the tree only."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **settings: str) -> None:
         self.home = SharedTree(directory / "metadata.db", ManualClock())
         self.tree = self.home.session()
         self.cluster = new_cluster(self.tree, Recorder(), delete_logs=self._delete_logs)
-        self.outboxes = Outboxes(self.cluster, BrokerConfig())
+        self.outboxes = Outboxes(self.cluster, BrokerConfig(settings))
         self.outboxes.begin()
         self.deleted: list[str] = []
 
@@ -80,6 +80,23 @@ async def test_without_a_broker_of_kafka_nobody_is_told(controlled: Controlled) 
     await controlled.cluster.create_topic("t")
     assert controlled.outboxes._peers is None
     assert controlled.outboxes._known == {}
+
+
+async def test_brokers_are_told_by_the_control_plane_listener(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outboxes, "PeerClient", RecordedPeers)
+    settings = {
+        "listeners": "PLAINTEXT://a:1,CONTROL://a:2",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT",
+        "control.plane.listener.name": "CONTROL",
+    }
+    controlled = Controlled(tmp_path, **settings)
+    await controlled.cluster.start()
+    await controlled.add_kafka()
+    assert controlled.peers.listener == "CONTROL"
+    await controlled.cluster.close()
+    await controlled.outboxes.close()
 
 
 async def test_a_broker_that_comes_hears_everything_and_then_what_changes(

@@ -76,3 +76,17 @@ def test_the_first_muted_client_is_granted_first() -> None:
     muted[0].abandon()
     connections.turn()
     assert connections.resumed == [muted[0], muted[2]]
+
+
+def test_requests_of_the_controller_are_read_though_the_memory_is_used_up() -> None:
+    connections = Connections(100_000)
+    first, controller = connections.new(), connections.new()
+    controller.is_bounded = False
+    receive(first, pack(">i", 200_000) + b"part")
+    first.compact()
+    free = connections.memory.free
+    assert receive(controller, pack(">i", 70_000) + bytes(70_000)) == 70_004
+    assert not controller.lacks_memory
+    assert connections.memory.free < free
+    handle(controller, 70_004)
+    assert connections.memory.free == free
