@@ -29,7 +29,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations lint format bench smoke java kafkajs sarama compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move lint format bench smoke java kafkajs sarama compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -99,9 +99,12 @@ pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline'
 situations: $(VENV)/.test java ## every situation of three brokers on three Kafkas and on mixed clusters too, 15 minutes
 	MINIBROKER_KAFKA_CLUSTER=1 $(BIN)/python -m pytest tests/compat_cluster $(ARGS)
 
+move: $(VENV)/.test java ## three minibrokers become Apache Kafka 3.9 and minibroker again under load, 5 minutes
+	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py $(ARGS)
+
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
-nightly: ## crash, simulation, fire, pipeline-fire, situations and fuzz with a new seed, an hour and three quarters
-	$(MAKE) --keep-going crash simulation fire pipeline-fire situations fuzz
+nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, an hour and three quarters
+	$(MAKE) --keep-going crash simulation fire pipeline-fire situations move fuzz
 
 dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an empty environment
 	rm -rf dist

@@ -15,9 +15,9 @@ from tests.compat_cluster.playing import make_internal_topics
 from tests.compat_cluster.scene import Scene
 from tests.compat_cluster.three_brokers import IDS, three_minibrokers
 from tests.compat_cluster.tree import WAIT_S, ClusterTree
+from tests.compat_cluster.verification import verify_replicas
 from tests.support import java
 from tests.support.kafka_tools import tool_session
-from tests.support.processes import ManagedProcess
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_kafkas_tools_find_move_and_elect(on: Scene, tmp_path: Path) -> None:
         dumped = {said(run("kafka.tools.DumpLogSegments", *_files(on, n, topic))) for n in (0, 2)}
         assert len({text.split("\n", 1)[1] for text in dumped}) == 1, dumped
         assert "payload: c" in dumped.pop()
-    _verify_replicas(on, topic, tmp_path / "verification.log")
+    verify_replicas(on.brokers.bootstrap, topic, 1, tmp_path / "verification.log")
 
 
 def _files(on: Scene, n: int, topic: str) -> tuple[str, ...]:
@@ -142,26 +142,3 @@ def _configure(run: Tool, topic: str, bootstrap: tuple[str, ...]) -> None:
         said(run(*configs, "--alter", *entity, "--add-config", setting))
         describe = (*configs, "--describe", *entity)
         wait_until(lambda: setting in said(run(*describe)), f"{setting} is shown", WAIT_S)  # noqa: B023
-
-
-def _verify_replicas(on: Scene, topic: str, log: Path) -> None:
-    """Wait until kafka-replica-verification reports that no replica differs."""
-    process = ManagedProcess(
-        java.java_command(
-            java.KAFKA_39,
-            f"{TOOLS}.ReplicaVerificationTool",
-            *("--broker-list", on.brokers.bootstrap, "--topics-include", topic),
-            *("--report-interval-ms", "100"),
-            options=[java.log_option("tools")],
-        ),
-        log,
-    )
-    try:
-        process.wait_until(
-            lambda: "max lag is 0 for partition" in log.read_text(), WAIT_S, "verification"
-        )
-    finally:
-        process.kill()
-    text = log.read_text()
-    assert "doesn't match" not in text
-    assert "among 1 partitions" in text

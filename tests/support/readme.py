@@ -30,6 +30,8 @@ NOT_RUN: Final = {
     "broker.id=0": "settings of Apache Kafka; tests/integration/test_kafka_takes_over.py has them",
     "minibroker serve --zookeeper": "needs a ZooKeeper: see test_zookeeper_kafka.py",
     "minibroker serve --config": "of a Kafka that was there: see test_kafka_takes_over.py",
+    "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
+    "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
     "the way of": "a drawing",
     "<!-- minibroker serve --help -->": "what a command prints, put there by docs/site/hooks.py",
     "docker compose up --wait": _NEEDS_DOCKER,
@@ -43,7 +45,7 @@ NOT_RUN: Final = {
         (
             *("make test", "make lint", "make smoke", "make fire", "make crash", "make bench"),
             *("make quick", "make fuzz", "make pipeline-fire", "make docs"),
-            "make simulation",
+            *("make simulation", "make move"),
         ),
         _RUNS_TESTS,
     ),

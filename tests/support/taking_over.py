@@ -28,6 +28,9 @@ COMPLAINT = re.compile(
     re.IGNORECASE,
 )
 
+GAP_OF_CLEANER = re.compile(r"Non-consecutive offsets in .*/__[^/]*/")
+"""Internal topics are compacted."""
+
 
 def assert_dump_is_clean(log_dir: Path) -> None:
     """Run DumpLogSegments over every segment, index and snapshot of every partition directory."""
@@ -46,7 +49,11 @@ def assert_dump_is_clean(log_dir: Path) -> None:
             dump = tool.dump("--files", ",".join(files), *options)
             assert not dump.failed, dump.errors
             text = dump.output + dump.errors
-            complaints = [line for line in text.splitlines() if COMPLAINT.search(line)]
+            complaints = [
+                line
+                for line in text.splitlines()
+                if COMPLAINT.search(line) and not GAP_OF_CLEANER.match(line)
+            ]
             assert not complaints, "\n".join(complaints[:20])
             assert all(f"Dumping {path}" in text for path in files)
 
