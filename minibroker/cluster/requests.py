@@ -65,6 +65,12 @@ class ControllerRequests:
         self.updated_at_ms: int | None = None
         """Wall clock of the last UpdateMetadata request that was taken; None before the first."""
 
+    def metadata_age_ms(self) -> int | None:
+        """Return the time since the last UpdateMetadata request; None before the first."""
+        if self.updated_at_ms is None:
+            return None
+        return max(0, self._context.clock.now_ms() - self.updated_at_ms)
+
     def check_broker_epoch(self, broker_epoch: int, *, is_kraft: bool) -> None:
         """Refuse a request that is meant for an earlier registration of this broker.
 

@@ -119,12 +119,12 @@ def _cluster(broker: Broker) -> Iterator[str]:
     yield gauge(
         "minibroker_cluster_controller_epoch", "Epoch of the controller", image.controller_epoch
     )
-    updated_at_ms = broker.cluster.requests.updated_at_ms
-    if updated_at_ms is not None:
+    age_ms = broker.cluster.requests.metadata_age_ms()
+    if age_ms is not None:
         yield gauge(
             "minibroker_cluster_metadata_age_seconds",
             "Time since the controller's last UpdateMetadata request",
-            max(0, broker.clock.now_ms() - updated_at_ms) / 1000,
+            age_ms / 1000,
         )
     for name, text, value in (
         ("PartitionCount", "Partitions with a replica here", mine),

@@ -57,6 +57,8 @@ def cluster_of(broker: Broker) -> dict[str, Any]:
     return {
         "broker": broker.config.broker_id,
         "controller": image.controller_id,
+        "controller_epoch": image.controller_epoch,
+        "metadata_age_ms": broker.cluster.requests.metadata_age_ms(),
         "brokers": [
             {"id": info.id, "address": "{}:{}".format(*info.endpoints[0][1:3])}
             for _, info in sorted(image.brokers.items())

@@ -18,6 +18,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from tests.support.cluster import Recorder, add_broker, new_cluster, stop_following
+from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -218,4 +219,16 @@ async def test_other_brokers_than_known_are_looked_up(cluster: Cluster) -> None:
     assert not cluster._follower._dirty
     await update(cluster, {}, brokers=(0, 1, 2))
     assert cluster._follower._dirty == {"brokers"}
-    assert cluster.requests.updated_at_ms is not None
+
+
+async def test_the_age_counts_from_the_last_update(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock()
+    monkeypatch.setattr(cluster._context, "clock", clock)
+    assert cluster.requests.metadata_age_ms() is None
+    await update(cluster, {})
+    clock.advance(700)
+    assert cluster.requests.metadata_age_ms() == 700
+    await update(cluster, {})
+    assert cluster.requests.metadata_age_ms() == 0

@@ -187,6 +187,7 @@ def test_a_broker_alone_is_a_cluster(control: Control) -> None:
     assert status == 200
     assert (cluster["broker"], cluster["controller"], cluster["not_in_sync"]) == (0, 0, [])
     assert cluster["brokers"] == [{"id": 0, "address": control.broker.bootstrap}]
+    assert (cluster["controller_epoch"], cluster["metadata_age_ms"]) == (1, None)
     assert control.ask("POST", "/cluster/controller") == (200, cluster)
     control.broker.create_topic("t")
     assert control.ask("POST", "/cluster/leader", {"topic": "t"})[0] == 200
