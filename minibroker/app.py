@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from minibroker.config.options import TopicToCreate
     from minibroker.ids import TopicPartition
     from minibroker.replication.outboxes import Outboxes
+    from minibroker.security.acl_store import AclStore
+    from minibroker.security.authorizer import Authorizer
     from minibroker.server.interceptor import Interceptor
     from minibroker.storage.files import Files
 
@@ -142,6 +144,8 @@ class Broker:
         self.replication_quotas = ReplicationQuotas(config, self.dynamic, self.clock)
         self.replication = self._make_replication()
         self.services = self._make_services()
+        self._acl_store: AclStore | None = None
+        """Made at the start where an authorizer is set."""
         self._outboxes: Outboxes | None = None
         """Made at the start where other brokers may be in the cluster."""
         self._server: Server
@@ -266,7 +270,16 @@ class Broker:
             coordinators=self.coordinators,
             supported_apis=supported_versions(release, **kind),
             advertised_apis=advertised_versions(release, **kind),
+            authorizer=self._make_authorizer(),
         )
+
+    def _make_authorizer(self) -> Authorizer | None:
+        """Return what decides who may do what, None where everyone may do everything."""
+        if self.config.authorizer is None:
+            return None
+        from minibroker.security.authorizer import Authorizer  # noqa: PLC0415  most do without
+
+        return Authorizer(self.config.authorizer)
 
     # Start.
 
@@ -297,6 +310,7 @@ class Broker:
             await self.cluster.start(
                 self._accept_cluster_id, self._tree.gathered if self._tree is not None else None
             )
+            await self._begin_authorizer()
             self.dynamic.subscribe(self)
             if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
                 await self.cluster.advertise(self._endpoints())
@@ -312,6 +326,7 @@ class Broker:
             await self._server.stop()
             self.timers.close()
             self.housekeeping.close()
+            await self._close_acls()
             await self.cluster.close()
             await self._close_outboxes()
             self._close_workers()
@@ -319,6 +334,16 @@ class Broker:
             raise
         self._server.start_accepting()
         loop.call_soon(self.coordinators.start)
+
+    async def _begin_authorizer(self) -> None:
+        """Read the ACLs and follow their changes. Raises CoordinationError."""
+        authorizer = self.services.authorizer
+        if authorizer is not None:
+            from minibroker.security.acl_store import AclStore  # noqa: PLC0415  most do without
+
+            self._acl_store = AclStore(self.cluster.tree, self.clock, authorizer.put)
+            await self._acl_store.start()
+            authorizer.begin(self._acl_store.update)
 
     def _begin_outboxes(self) -> None:
         """Prepare for being the controller of Apache Kafka's brokers; those need a ZooKeeper."""
@@ -452,6 +477,7 @@ class Broker:
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
+        await self._close_acls()
         await self.cluster.close()
         await self._close_outboxes()
         self.partitions.end_deletions(are_finished=True)
@@ -469,12 +495,17 @@ class Broker:
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
+        await self._close_acls()
         await self.cluster.abandon()
         await self._close_outboxes()
         await self._server.stop()
         self.partitions.end_deletions(are_finished=False)
         self._close_workers()
         self.logs.release()
+
+    async def _close_acls(self) -> None:
+        if self._acl_store is not None:
+            await self._acl_store.close()
 
     async def _close_outboxes(self) -> None:
         if self._outboxes is not None:

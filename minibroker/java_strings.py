@@ -1,7 +1,8 @@
-"""Hash codes of strings as Java computes them; pure functions.
+"""Hash codes of strings as Java computes them, addresses as Java writes them; pure functions.
 
 Kafka finds the partition of a group or a transactional id with the hash code, and its hash tables
-are in the order of hash codes. Source: java.lang.String.hashCode, Kafka Utils.abs.
+are in the order of hash codes. Source: java.lang.String.hashCode, Kafka Utils.abs. Members of
+groups and hosts of ACLs have addresses as text (java.net.InetAddress.getHostAddress).
 """
 
 from __future__ import annotations
@@ -36,3 +37,16 @@ def partition_for(key: str, partition_count: int) -> int:
     elif code > _SMALLEST:
         code = _MASK + 1 - code
     return code % partition_count
+
+
+def host_address(host: str) -> str:
+    """Return an IP address as Java writes it: all eight groups of IPv6, `::1` → `0:0:0:0:0:0:0:1`.
+    Raises ValueError for a text with a colon that is no address.
+    """
+    if ":" not in host:
+        return host
+    from ipaddress import IPv6Address  # noqa: PLC0415  IPv6 only
+
+    address, percent, zone = host.partition("%")
+    groups = IPv6Address(address).exploded.split(":")
+    return ":".join(f"{int(group, 16):x}" for group in groups) + percent + zone

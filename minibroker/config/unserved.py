@@ -27,20 +27,17 @@ _SECURITY_PREFIXES: Final = (
 )
 _SECURITY_KEYS: Final = frozenset(
     {
-        "allow.everyone.if.no.acl.found",
-        "authorizer.class.name",
         "connections.max.reauth.ms",
         "principal.builder.class",
         "security.inter.broker.protocol",
         "security.providers",
-        "super.users",
         "zookeeper.clientCnxnSocket",
         "zookeeper.set.acl",
     }
 )
 _SECURITY_REASON: Final = (
-    "minibroker does not authenticate, authorize or encrypt yet: every client that reaches a"
-    " listener may do everything. Remove the setting, and let only trusted clients reach the"
+    "minibroker does not authenticate or encrypt yet: every client that reaches a listener is"
+    " User:ANONYMOUS. Remove the setting, and let only trusted clients reach the"
     " listeners"
 )
 
@@ -70,9 +67,6 @@ WITHOUT_EFFECT: Final = {
     "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
 }
 """Key → why it makes no difference here."""
-
-# Kafka's authorizer reads these by itself, so no table has them.
-_AUTHORIZER_DEFAULTS: Final = {"allow.everyone.if.no.acl.found": "false", "super.users": ""}
 
 
 def check_served(settings: Mapping[str, str]) -> None:
@@ -142,7 +136,7 @@ def _is_default(name: str, text: str) -> bool:
     base = _key_name(name)
     key = BROKER_KEYS.get(base)
     if key is None:
-        return text.strip() == _AUTHORIZER_DEFAULTS.get(base)
+        return False
     if key.default is None:
         return not text.strip()
     return parse_value(key, text) == default_value(key)
@@ -151,12 +145,12 @@ def _is_default(name: str, text: str) -> bool:
 def _default_text(name: str) -> str | None:
     base = _key_name(name)
     key = BROKER_KEYS.get(base)
-    return _AUTHORIZER_DEFAULTS.get(base) if key is None else key.default
+    return None if key is None else key.default
 
 
 def _shown(name: str, text: str) -> str:
     """Return the value for an error message, without secrets."""
     base = _key_name(name)
     key = BROKER_KEYS.get(base)
-    is_secret = base not in _AUTHORIZER_DEFAULTS if key is None else key.is_sensitive
+    is_secret = key is None or key.is_sensitive
     return "[hidden]" if is_secret else text

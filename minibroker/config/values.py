@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.config.authorizers import AUTHORIZER_KEYS, parse_authorizer
 from minibroker.config.broker_keys import BROKER_KEYS, FEATURE_KEYS
 from minibroker.config.definition import parse_value
 from minibroker.config.listeners import parse_listeners, parse_protocol_map
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
     from minibroker.config.listeners import Listener
 
-# Keys that plug-ins of Kafka read by themselves, so that KafkaConfig does not list them.
-_PLUGIN_KEYS: Final = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
+# Of keys that plug-ins of Kafka read by themselves, so that KafkaConfig does not list them.
 _PLUGIN_PREFIXES: Final = (LISTENER_PREFIX, "rsm.config.", "rlmm.config.", "config.providers.")
 
 
@@ -36,6 +36,7 @@ class BrokerValues(ConfigValues):
     __slots__ = (
         "advertised_kafka_version",
         "advertised_listeners",
+        "authorizer",
         "auto_create_topics_enable",
         "auto_leader_rebalance_enable",
         "background_threads",
@@ -147,12 +148,13 @@ class BrokerValues(ConfigValues):
             key = BROKER_KEYS.get(name)
             if key is not None:
                 parse_value(key, text)
-            elif name not in _PLUGIN_KEYS and not name.startswith(_PLUGIN_PREFIXES):
+            elif name not in AUTHORIZER_KEYS and not name.startswith(_PLUGIN_PREFIXES):
                 unknown.append(name)
         self.unknown_keys: tuple[str, ...] = tuple(sorted(unknown))
         check_served(settings)
         self.without_effect = without_effect(settings)
         self._set_identity()
+        self.authorizer = parse_authorizer(self.text("authorizer.class.name") or "", settings)
         self._set_network()
         self._set_log()
         self._set_replication()

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.java_strings import host_address
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from minibroker.quotas.manager import Client, QuotaManager
     from minibroker.quotas.replication_quota import ReplicationQuotas
     from minibroker.resolver import Resolver
+    from minibroker.security.acls import Operation, ResourceType
+    from minibroker.security.authorizer import Authorizer
     from minibroker.timers import Timers
     from minibroker.transactions.coordinator import TransactionCoordinator
 
@@ -40,6 +44,7 @@ class Services:
     __slots__ = (
         "_coordinators",
         "advertised_apis",
+        "authorizer",
         "clock",
         "cluster",
         "commit_routes",
@@ -75,8 +80,11 @@ class Services:
         coordinators: Coordinators,
         supported_apis: dict[int, tuple[int, int]],
         advertised_apis: dict[int, tuple[int, int]] | None = None,
+        authorizer: Authorizer | None = None,
     ) -> None:
         self._coordinators = coordinators
+        self.authorizer = authorizer
+        """None: everyone may do everything."""
         self.clock = clock
         self.cluster = cluster
         self.commit_routes: CommitRoutes | None = None
@@ -126,6 +134,7 @@ class RequestContext:
         "client_software_version",
         "close_connection",
         "correlation_id",
+        "host",
         "listener",
         "note_controller",
         "principal",
@@ -146,6 +155,8 @@ class RequestContext:
         self.services = services
         self.listener = listener
         self.client_address = client_address
+        self.host = host_address(client_address.rpartition(":")[0].strip("[]"))
+        """The client's address as Java writes it: ACLs and groups have it so."""
         self.principal = principal
         self.close_connection = close_connection
         """Closes the connection once the finished answers are sent; the argument is the reason."""
@@ -164,6 +175,32 @@ class RequestContext:
     def quota_client(self) -> Client:
         """Return the client that is charged for the request in hand."""
         return self.principal, self.client_id or ""
+
+    # Authorize: the questions of handlers. Without an authorizer each answer is yes.
+
+    def authorize(
+        self,
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str,
+        *,
+        is_filter: bool = False,
+    ) -> bool:
+        """Return whether the client may do this to the resource.
+
+        `is_filter`: a refusal leaves something out of the answer, and is logged at DEBUG only.
+        """
+        authorizer = self.services.authorizer
+        return authorizer is None or authorizer.allows(
+            self.principal, self.host, operation, resource_type, name, self.api_key, is_filter
+        )
+
+    def authorize_any(self, operation: Operation, resource_type: ResourceType) -> bool:
+        """Return whether the client may do this to at least one resource of the type."""
+        authorizer = self.services.authorizer
+        return authorizer is None or authorizer.allows_any(
+            self.principal, self.host, operation, resource_type, self.api_key
+        )
 
 
 def _ignore() -> None:

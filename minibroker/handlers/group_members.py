@@ -37,13 +37,7 @@ def serves_consumer_protocol(context: RequestContext) -> bool:
 
 def client_host(context: RequestContext) -> str:
     """The client's address as Kafka stores and shows it: Java's InetAddress, `/127.0.0.1`."""
-    host = context.client_address.rpartition(":")[0].strip("[]")
-    if ":" in host:
-        from ipaddress import ip_address  # noqa: PLC0415  IPv6 only
-
-        groups = ip_address(host.partition("%")[0]).exploded.split(":")
-        host = ":".join(f"{int(group, 16):x}" for group in groups)
-    return f"/{host}"
+    return f"/{context.host}"
 
 
 class AnswerWaiter:

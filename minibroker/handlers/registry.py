@@ -50,9 +50,9 @@ HANDLERS: Final[dict[int, str]] = {
     26: "end_txn",
     27: "write_txn_markers",
     28: "txn_offset_commit",
-    29: "refusals",  # describe_acls
-    30: "refusals",  # create_acls
-    31: "refusals",  # delete_acls
+    29: "describe_acls",
+    30: "create_acls",
+    31: "delete_acls",
     32: "describe_configs",
     33: "alter_configs",
     34: "alter_replica_log_dirs",
@@ -101,6 +101,7 @@ class Handler:
 
     __slots__ = (
         "api_key",
+        "check",
         "error_response",
         "fast",
         "flexible_from",
@@ -125,6 +126,11 @@ class Handler:
         self.request, self.response = messages
         self.handle: Callable[..., Any] = module.handle
         """(context, request) → response, or an awaitable of it."""
+        self.check: Callable[..., None] | None = import_module(
+            "minibroker.handlers.permissions"
+        ).check_of(api.key)
+        """(context, request) → raises KafkaError if the client lacks a permission that the whole
+        request needs; None if it needs none."""
         self.error_response: Callable[..., Any] | None = getattr(module, "error_response", None)
         """(request, version, code, detail) → response; for APIs without a top-level error code."""
         self.is_silent: Callable[..., bool] | None = getattr(module, "is_silent", None)

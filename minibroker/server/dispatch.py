@@ -8,7 +8,8 @@ Third station of a request: `connection` gives its bytes, `handlers/<api>` does 
   version 0 (KIP-511); any other unknown key or version ends the connection, as in Kafka.
 * *authenticate*: a connection gives no request before it has a principal (`Connection.state`,
   `RequestContext.principal`). Every listener is PLAINTEXT: it is `ANONYMOUS` from the start.
-* *authorize*: `ANONYMOUS` may do everything, as in Kafka without an authorizer.
+* *authorize*: without an authorizer everyone may do everything. With one, a request needs the
+  permissions of `handlers/permissions.py`; what concerns a part of it, its handler asks.
 * *handle*: the API's short way, else its handler (`handling.py`). Large requests are decoded beside
   the loop first (`decoder.py`). Faults and the log of requests look in here (`interceptor.py`).
 * *commit*: what the run appended is written, one `writev` per partition, before its first answer is

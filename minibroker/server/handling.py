@@ -45,8 +45,13 @@ def handle(
 
 
 def handle_request(context: RequestContext, handler: Handler, request: Any) -> Answer | Waiting:
-    """Return the handler's answer to `request`, or what to wait for. Raises ProtocolError."""
+    """Return the handler's answer to `request`, or what to wait for. Raises ProtocolError.
+
+    Without the permissions that the whole request needs, the handler is not asked.
+    """
     try:
+        if handler.check is not None and context.services.authorizer is not None:
+            handler.check(context, request)
         response = handler.handle(context, request)
     except ProtocolError:
         raise  # a value that no request may have, as Kafka finds while it parses

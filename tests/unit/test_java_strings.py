@@ -1,10 +1,10 @@
-"""Hash codes of strings; the numbers are Java's own (jshell, Java 17)."""
+"""Hash codes of strings, and addresses; the numbers are Java's own (jshell, Java 17)."""
 
 from __future__ import annotations
 
 import pytest
 
-from minibroker.java_strings import partition_for, string_hash
+from minibroker.java_strings import host_address, partition_for, string_hash
 
 
 @pytest.mark.parametrize(("text", "code"), [("", 0), ("a", 97), ("range", 108280125)])
@@ -25,3 +25,16 @@ def test_half_a_pair_is_a_unit() -> None:
 def test_partition_of_a_key_is_kafkas(key: str, partition: int) -> None:
     """The first one's hash code is the smallest int, whose absolute value is 0 in Kafka."""
     assert partition_for(key, 50) == partition
+
+
+@pytest.mark.parametrize(
+    ("host", "in_java"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("2001:db8::ff00:42:8329", "2001:db8:0:0:0:ff00:42:8329"),
+        ("fe80::1%eth0", "fe80:0:0:0:0:0:0:1%eth0"),
+    ],
+)
+def test_addresses_are_written_as_java_writes_them(host: str, in_java: str) -> None:
+    assert host_address(host) == in_java

@@ -1,0 +1,122 @@
+"""The permissions that each API needs: one table for all of them.
+
+The authorize station (`server/handling.py`) checks `REQUEST_NEEDS` before the handler runs: without
+one of them the whole request is refused. `PART_NEEDS` are of single topics, groups or configs of a
+request. Its handler asks `RequestContext.authorize` about each, in Kafka's order of checks, and
+refuses or leaves out only that part. `docs/reference/permissions.md` shows both.
+
+Source: Kafka KafkaApis, ControllerApis, AclApis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.protocol import api_keys as keys
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.handlers.context import RequestContext
+
+CLUSTER: Final = ResourceType.CLUSTER
+GROUP: Final = ResourceType.GROUP
+TOPIC: Final = ResourceType.TOPIC
+TRANSACTIONAL_ID: Final = ResourceType.TRANSACTIONAL_ID
+
+REFUSALS: Final = {
+    CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+}
+"""Type of resource → the error of a request that may not do something to it."""
+
+
+class Need(NamedTuple):
+    """A permission that a request needs."""
+
+    operation: Operation
+    resource_type: ResourceType
+    field: str = ""
+    """The field of the request that names the resource; empty for the cluster."""
+
+    def check(self, context: RequestContext, request: Any) -> None:
+        """Raise KafkaError with the error of the resource's type if the client may not do it."""
+        name = getattr(request, self.field) if self.field else CLUSTER_NAME
+        if not context.authorize(self.operation, self.resource_type, name):
+            raise refusal(self.resource_type)
+
+
+class PartNeed(NamedTuple):
+    """A permission that a part of a request needs; its handler asks."""
+
+    operation: Operation
+    resource_type: ResourceType
+    part: str
+    """The part, and the condition if there is one."""
+    otherwise: str
+    """The answer without the permission."""
+
+
+_READ_GROUP: Final = Need(Operation.READ, GROUP, "group_id")
+_WRITE_ID: Final = Need(Operation.WRITE, TRANSACTIONAL_ID, "transactional_id")
+_ACTION: Final = Need(Operation.CLUSTER_ACTION, CLUSTER)
+ALTER_CLUSTER: Final = Need(Operation.ALTER, CLUSTER)
+DESCRIBE_CLUSTER: Final = Need(Operation.DESCRIBE, CLUSTER)
+
+REQUEST_NEEDS: Final[dict[int, tuple[Need, ...]]] = {
+    keys.LEADER_AND_ISR: (_ACTION,),
+    keys.STOP_REPLICA: (_ACTION,),
+    keys.UPDATE_METADATA: (_ACTION,),
+    keys.CONTROLLED_SHUTDOWN: (_ACTION,),
+    keys.OFFSET_COMMIT: (_READ_GROUP,),
+    keys.JOIN_GROUP: (_READ_GROUP,),
+    keys.HEARTBEAT: (_READ_GROUP,),
+    keys.LEAVE_GROUP: (_READ_GROUP,),
+    keys.ADD_OFFSETS_TO_TXN: (_WRITE_ID, _READ_GROUP),
+    keys.END_TXN: (_WRITE_ID,),
+    keys.TXN_OFFSET_COMMIT: (_WRITE_ID, _READ_GROUP),
+    keys.ALTER_REPLICA_LOG_DIRS: (ALTER_CLUSTER,),
+    keys.DESCRIBE_LOG_DIRS: (DESCRIBE_CLUSTER,),
+    keys.ELECT_LEADERS: (ALTER_CLUSTER,),
+    keys.ALTER_PARTITION_REASSIGNMENTS: (ALTER_CLUSTER,),
+    keys.LIST_PARTITION_REASSIGNMENTS: (DESCRIBE_CLUSTER,),
+    keys.OFFSET_DELETE: (Need(Operation.DELETE, GROUP, "group_id"),),
+    keys.DESCRIBE_CLIENT_QUOTAS: (Need(Operation.DESCRIBE_CONFIGS, CLUSTER),),
+    keys.ALTER_CLIENT_QUOTAS: (Need(Operation.ALTER_CONFIGS, CLUSTER),),
+    keys.DESCRIBE_USER_SCRAM_CREDENTIALS: (DESCRIBE_CLUSTER,),
+    keys.ALTER_USER_SCRAM_CREDENTIALS: (ALTER_CLUSTER,),
+    keys.DESCRIBE_QUORUM: (DESCRIBE_CLUSTER,),
+    keys.ALTER_PARTITION: (_ACTION,),
+    keys.UPDATE_FEATURES: (ALTER_CLUSTER,),
+    keys.UNREGISTER_BROKER: (ALTER_CLUSTER,),
+    keys.ALLOCATE_PRODUCER_IDS: (_ACTION,),
+}
+"""API key → the permissions without which the whole request is refused, in Kafka's order."""
+
+
+def check_of(api_key: int) -> Callable[[RequestContext, Any], None] | None:
+    """Return the check of an API's requests, None if no request needs a permission as a whole.
+
+    The check raises KafkaError for a client that lacks a permission.
+    """
+    needs = REQUEST_NEEDS.get(api_key)
+    if needs is None:
+        return None
+
+    def check(context: RequestContext, request: Any) -> None:
+        for need in needs:
+            need.check(context, request)
+
+    return check
+
+
+def refusal(resource_type: ResourceType) -> KafkaError:
+    """Return the error of a request that may not do something to a resource of this type."""
+    code = REFUSALS[resource_type]
+    return KafkaError(code, "The request is not authorized." if resource_type is CLUSTER else None)

@@ -1,0 +1,217 @@
+"""ACLs in the tree: read at start, changed with the version that was read, followed by watches.
+
+Several brokers change the same nodes: ours and Apache Kafka's. A writer announces each change by a
+sequence node. Every broker then reads the ACLs of that pattern again, and the first one that sees
+an announcement of more than fifteen minutes removes it.
+
+Source: Kafka AclAuthorizer (loadCache, updateResourceAcls), ZkNodeChangeNotificationListener.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster.tree import (
+    BadVersion,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    SessionEvent,
+    TreeError,
+    ensure_node,
+)
+from minibroker.errors import CoordinationError
+from minibroker.security import acl_nodes as nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from minibroker.clock import Clock
+    from minibroker.cluster.tree import Tree
+    from minibroker.security.acls import Entry, Pattern
+
+    Put = Callable[[Pattern, frozenset[Entry]], None]
+    Edit = Callable[[frozenset[Entry]], frozenset[Entry]]
+
+logger = logging.getLogger(__name__)
+
+CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
+RETRY_DELAY_S: Final = 0.2
+"""Pause after a failed step, unless the session changes before."""
+ATTEMPTS_MAX: Final = 11
+"""Times that a change is tried while other brokers change the same node."""
+
+
+class AclStore:
+    """Reads and writes the nodes of ACLs. Belongs to the loop."""
+
+    def __init__(self, tree: Tree, clock: Clock, put: Put) -> None:
+        """`put`: pattern, its ACLs → takes them in; called with everything that is read."""
+        self._tree = tree
+        self._clock = clock
+        self._put = put
+        self._known: set[Pattern] = set()
+        """Patterns that had ACLs when they were last read."""
+        self._lock = asyncio.Lock()
+        """Held while nodes are read or written, so that an older value never comes last."""
+        self._seen: dict[str, str] = dict.fromkeys(nodes.CHANGES.values(), "")
+        """Node of changes → the last change that was applied."""
+        self._reads_all = False
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    # Life
+
+    async def start(self) -> None:
+        """Make the nodes that are missing, read every ACL, follow changes until `close`.
+
+        Raises CoordinationError.
+        """
+        for path in nodes.PERSISTENT:
+            await ensure_node(self._tree, path)
+        if not self._tree.is_shared:
+            await self._read_all(is_strict=True)
+            return
+        self._tree.on_session(self._on_session)
+        for path in nodes.CHANGES.values():
+            await self._tree.watch_children(path, self._wake.set)
+            changes = await self._tree.children(path)
+            self._seen[path] = changes[-1] if changes else ""
+        await self._read_all(is_strict=True)
+        self._wake.set()
+        self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def close(self) -> None:
+        """Stop following."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    # Changes by this broker
+
+    async def update(self, pattern: Pattern, edit: Edit) -> None:
+        """Give a pattern the ACLs that `edit` returns, from those that the tree has.
+
+        `edit` is called again where another broker was faster. Raises CoordinationError, ValueError
+        for a name that no node may have.
+        """
+        path = nodes.path_of(pattern)
+        async with self._lock:
+            for _ in range(ATTEMPTS_MAX):
+                (found,) = await self._tree.get_many((path,))
+                old = nodes.decode_entries(path, found[0]) if found else frozenset()
+                new = edit(old)
+                if await self._write(path, new, found[1].version if found else None):
+                    break
+            else:
+                raise CoordinationError(f"{path} is changed by others all the time")
+            self._take_in(pattern, new)
+            if new == old:
+                return
+            logger.info("ACLs of %s changed, there are %d now", pattern, len(new))
+            if self._tree.is_shared:
+                change_path, value = nodes.encode_change(pattern)
+                await self._tree.create(change_path, value, sequence=True)
+
+    async def _write(self, path: str, entries: frozenset[Entry], version: int | None) -> bool:
+        """Write the node if it still has this version (None: if there is none)."""
+        try:
+            if version is None:
+                if entries:
+                    await self._tree.create(path, nodes.encode_entries(entries), make_parents=True)
+            elif entries:
+                await self._tree.set(path, nodes.encode_entries(entries), version)
+            else:
+                await self._tree.delete(path, version)
+        except NotEmpty:  # ACLs of a longer name with a slash: only StandardAuthorizer allows it
+            await self._tree.set(path, nodes.encode_entries(()))
+        except (BadVersion, NodeExists, NoNode):
+            return False
+        return True
+
+    def _take_in(self, pattern: Pattern, entries: frozenset[Entry]) -> None:
+        if entries:
+            self._known.add(pattern)
+        else:
+            self._known.discard(pattern)
+        self._put(pattern, entries)
+
+    # Changes by others
+
+    def _on_session(self, event: SessionEvent) -> None:
+        if event in (SessionEvent.RENEWED, SessionEvent.RESUMED):
+            self._reads_all = True
+            self._wake.set()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                if self._reads_all:
+                    await self._read_all()
+                    self._reads_all = False
+                for path in nodes.CHANGES.values():
+                    await self._read_changes(path)
+            except (CoordinationError, TreeError) as error:
+                logger.info("could not read the ACLs that changed: %s", error)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(RETRY_DELAY_S):
+                        await self._wake.wait()
+                self._wake.set()
+
+    async def _read_all(self, *, is_strict: bool = False) -> None:
+        """Read every ACL. With `is_strict` a broken node raises CoordinationError: a broker does
+        not start with less than all of its ACLs.
+        """
+        patterns: set[Pattern] = set()
+        async with self._lock:
+            for root in nodes.ACLS.values():
+                for path in await self._tree.subtree(root):
+                    pattern = nodes.pattern_of(path)
+                    if pattern is not None:
+                        patterns.add(pattern)
+            await self._read(patterns | self._known, is_strict=is_strict)
+
+    async def _read(self, patterns: Iterable[Pattern], *, is_strict: bool = False) -> None:
+        """Read the ACLs of these patterns. Call it with the lock."""
+        listed = sorted(patterns)
+        paths = [nodes.path_of(pattern) for pattern in listed]
+        found = await self._tree.get_many(paths)
+        for pattern, path, value in zip(listed, paths, found, strict=True):
+            try:
+                entries = nodes.decode_entries(path, value[0]) if value else frozenset()
+            except CoordinationError as error:
+                if is_strict:
+                    raise
+                logger.error("the ACLs of %s stay as they were: %s", pattern, error)
+                continue
+            self._take_in(pattern, entries)
+
+    async def _read_changes(self, parent: str) -> None:
+        """Read the patterns that were announced since the last time, remove old announcements."""
+        names = await self._tree.children(parent)
+        paths = [f"{parent}/{name}" for name in names]
+        found = await self._tree.get_many(paths)
+        now_ms = self._clock.now_ms()
+        changed: set[Pattern] = set()
+        for name, path, value in zip(names, paths, found, strict=True):
+            if value is None:
+                continue
+            if name > self._seen[parent]:
+                try:
+                    changed.add(nodes.decode_change(path, value[0]))
+                except CoordinationError as error:  # a broken node must not stop this broker
+                    logger.warning("%s", error)
+            elif now_ms - value[1].ctime_ms > CHANGE_EXPIRATION_MS:
+                with suppress(NoNode):
+                    await self._tree.delete(path)
+        if changed:
+            async with self._lock:
+                await self._read(changed)
+        if names:
+            self._seen[parent] = max(self._seen[parent], names[-1])
