@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 from struct import unpack
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HASHES_KEPT: Final = 1 << 14
 """Cached hash codes: ids and topic names repeat, and Python computes a hash code slowly."""
 _MASK: Final = 0xFFFFFFFF
 _SMALLEST: Final = 1 << 31
+_SMALL_TABLE: Final = 16
+"""Places of a HashSet that holds at most twelve texts."""
 
 
 @lru_cache(HASHES_KEPT)
@@ -50,3 +55,13 @@ def host_address(host: str) -> str:
     address, percent, zone = host.partition("%")
     groups = IPv6Address(address).exploded.split(":")
     return ":".join(f"{int(group, 16):x}" for group in groups) + percent + zone
+
+
+def small_set_order(texts: Iterable[str]) -> list[str]:
+    """Return different texts, at most twelve, in the order of a Java HashSet."""
+
+    def place(text: str) -> int:
+        code = string_hash(text)
+        return (code ^ code >> 16) & _SMALL_TABLE - 1
+
+    return sorted(dict.fromkeys(texts), key=place)

@@ -128,13 +128,20 @@ class RequestMetrics:
 class Metrics:
     """All counters of a broker. The loop owns it."""
 
-    __slots__ = ("connections", "malformed_requests", "refused_connections", "requests")
+    __slots__ = (
+        "connections",
+        "failed_authentications",
+        "malformed_requests",
+        "refused_connections",
+        "requests",
+    )
 
     def __init__(self) -> None:
         self.requests: dict[str, RequestMetrics] = {}
         self.connections = 0
         self.refused_connections = 0
         self.malformed_requests = 0
+        self.failed_authentications = 0
 
     def of_api(self, api_name: str) -> RequestMetrics:
         """Return the counters of an API; the first request of the API makes them."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import PER_BROKER, READ_ONLY, parse_value
 from minibroker.config.settings import LISTENER_PREFIX
-from minibroker.config.unserved import check_served
+from minibroker.config.unserved import check_served, is_read_at_start
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def check_broker_values(
         [
             name
             for name in values
-            if (key := BROKER_KEYS.get(name)) and key.update_mode == READ_ONLY
+            if is_read_at_start(name)
+            or ((key := BROKER_KEYS.get(name)) and key.update_mode == READ_ONLY)
         ],
     )
     for name, text in values.items():

@@ -12,7 +12,7 @@ from minibroker.errors import ConfigError
 if TYPE_CHECKING:
     from minibroker.config.values import BrokerValues
 
-SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
+SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 SERVED_ASSIGNORS: Final = ("uniform", "range")
 """Assignors of consumer groups; Kafka 3.9 names their classes, such as `….UniformAssignor`."""
 SERVED_SELECTORS: Final = ("org.apache.kafka.common.replica.RackAwareReplicaSelector",)

@@ -35,10 +35,19 @@ _SECURITY_KEYS: Final = frozenset(
         "zookeeper.set.acl",
     }
 )
+_SERVED: Final = frozenset(
+    {
+        "connections.max.reauth.ms",
+        "sasl.enabled.mechanisms",
+        "sasl.server.max.receive.size",
+    }
+)
+"""Keys of security that act."""
+_SERVED_OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas.config"})
+"""Keys that act for one mechanism of one listener."""
 _SECURITY_REASON: Final = (
-    "minibroker does not authenticate or encrypt yet: every client that reaches a listener is"
-    " User:ANONYMOUS. Remove the setting, and let only trusted clients reach the"
-    " listeners"
+    "minibroker does not serve these settings of security yet, and clients that they keep out would"
+    " get in. Remove the setting, and let only trusted clients reach the listeners"
 )
 
 # Key → the effect that would be missing. Each changes which data are kept, or who is limited.
@@ -116,10 +125,18 @@ def _is_security(name: str) -> bool:
     that Kafka does not know is no setting of the broker (`unknown_keys` names it).
     """
     base = _key_name(name)
+    if base in (_SERVED_OF_MECHANISM if _names_mechanism(name) else _SERVED):
+        return False
     if base in _SECURITY_KEYS:
         return True
     is_known = base in BROKER_KEYS or base != name
     return is_known and base.startswith(_SECURITY_PREFIXES)
+
+
+def is_read_at_start(name: str) -> bool:
+    """Return whether a listener's setting acts from its start on, so that no change would act."""
+    served = _SERVED_OF_MECHANISM if _names_mechanism(name) else _SERVED
+    return name.startswith(LISTENER_PREFIX) and _key_name(name) in served
 
 
 def _key_name(name: str) -> str:
@@ -127,8 +144,15 @@ def _key_name(name: str) -> str:
     if not name.startswith(LISTENER_PREFIX):
         return name
     base = name[len(LISTENER_PREFIX) :].partition(".")[2]
-    behind_mechanism = base.partition(".")[2]
-    return behind_mechanism if behind_mechanism.startswith("sasl.") else base
+    return base.partition(".")[2] if _names_mechanism(name) else base
+
+
+def _names_mechanism(name: str) -> bool:
+    """Return whether a mechanism stands between a listener's prefix and the key."""
+    if not name.startswith(LISTENER_PREFIX):
+        return False
+    behind = name.split(".", 4)[-1]
+    return behind.startswith("sasl.") or behind == "connections.max.reauth.ms"
 
 
 def _is_default(name: str, text: str) -> bool:

@@ -86,6 +86,11 @@ def _connections(broker: Broker) -> Iterator[str]:
         "Connections ended for bytes that are no request",
         metrics.malformed_requests,
     )
+    yield counter(
+        "minibroker_server_failed_authentications",
+        "Connections ended because the client did not prove its identity",
+        metrics.failed_authentications,
+    )
     yield gauge(
         "minibroker_quotas_sensors",
         "Clients whose use is counted for a quota",

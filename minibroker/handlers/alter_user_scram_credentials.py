@@ -2,7 +2,7 @@
 
 Behaviour: sets and removes SCRAM credentials. Each user gets its own result, and all changes of a
 user are made or none. The client sends the salted password, never the password. The credentials are
-stored where Kafka 3.9 stores them; no listener uses them while SASL is not served.
+stored where Kafka 3.9 stores them; a listener with SCRAM uses them from the next login on.
 Source: KIP-554; Kafka ZkAdminManager.alterUserScramCredentials.
 Differs from Kafka: both mechanisms of a user may be set at once, as in 3.9; Kafka 4 refuses it.
 """
@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 from minibroker.cluster.paths import sanitize
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, as_answer
-from minibroker.handlers.scram_credentials import (
-    ITERATIONS_MAX,
-    ITERATIONS_MIN,
-    MECHANISMS,
-    credential,
-)
 from minibroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
+)
+from minibroker.security.sasl.scram_credentials import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    MECHANISMS,
+    credential,
 )
 
 if TYPE_CHECKING:

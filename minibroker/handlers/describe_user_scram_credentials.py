@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from minibroker.cluster.paths import DEFAULT_ENTITY, desanitize, sanitize
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import cut_detail
-from minibroker.handlers.scram_credentials import MECHANISMS, iterations_of
 from minibroker.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from minibroker.security.sasl.scram_credentials import MECHANISMS, iterations_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

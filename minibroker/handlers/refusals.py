@@ -6,7 +6,8 @@ the table and becomes a module of its own.
 
 - The four APIs of delegation tokens (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as a client has
   to authenticate before it may have a token.
-- SaslHandshake, SaslAuthenticate: ILLEGAL_SASL_STATE, as a PLAINTEXT listener authenticates nobody.
+- SaslHandshake, SaslAuthenticate: ILLEGAL_SASL_STATE, as a PLAINTEXT listener authenticates nobody,
+  and the gate of a SASL listener has taken them before they come here (`server/sasl_gate.py`).
 
 Differs from Kafka: nothing known.
 """

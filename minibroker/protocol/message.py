@@ -11,6 +11,10 @@ def null_not_carried(field: str, version: int) -> ValueError:
     return ValueError(f"{field} is None, which version {version} cannot say")
 
 
+_SECRET = frozenset({"auth_bytes", "hmac", "salted_password"})
+"""Names of fields that hold passwords or keys; a printed message may come into a log."""
+
+
 class Message:
     """Base class of every generated message and struct: comparison and a printed form only."""
 
@@ -24,5 +28,8 @@ class Message:
     __hash__ = None  # type: ignore[assignment]  # fields change
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(
+            f"{name}=[hidden]" if name in _SECRET else f"{name}={getattr(self, name)!r}"
+            for name in self.__slots__
+        )
         return f"{type(self).__name__}({fields})"

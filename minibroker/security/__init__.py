@@ -1,0 +1,1 @@
+"""Identities of clients: how they are proved, and who they are."""

@@ -6,7 +6,9 @@ event loop, no clock. `transport.py` writes what the kernel has into `received`,
 
 `TRANSITIONS` is the whole life of a connection. What it does not name is refused.
 
-    AUTHENTICATING ─► OPEN ─► WAITING   ─► OPEN    a handler gave an awaitable (long poll, join)
+    AUTHENTICATING ─► REFUSED ─► DRAINED           the client is told later that it failed
+    AUTHENTICATING ─► OPEN ─► AUTHENTICATING       a session that ends is renewed (KIP-368)
+                           ─► WAITING   ─► OPEN    a handler gave an awaitable (long poll, join)
                            ─► FLUSHING  ─► OPEN    answers wait for fsync (`flush.messages`)
                            ─► THROTTLED ─► OPEN    the client is over a quota (KIP-219)
                            ─► DRAINED   ─► CLOSED  no more requests are taken
@@ -22,6 +24,7 @@ Source: Kafka KafkaChannel (its states and mute states), SocketServer.Processor.
 from __future__ import annotations
 
 from enum import IntEnum, auto
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from minibroker.errors import ProtocolError
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     Buffer = bytes | bytearray | memoryview
 
+_KEY: Final = Struct(">h")
 JOIN_BYTES_MAX: Final = 64 * 1024
 """Answers up to this size are joined into one buffer: cheaper than many short vectors."""
 ANY_API: Final = -1
@@ -44,7 +48,9 @@ class ConnectionState(IntEnum):
     """The state of a connection."""
 
     AUTHENTICATING = auto()
-    """The peer has no principal yet."""
+    """The peer has no principal yet, or renews its session: the gate takes its frames."""
+    REFUSED = auto()
+    """The peer failed to authenticate, and is told so later: the socket is not read."""
     OPEN = auto()
     """Nothing is in hand: requests are taken as they arrive."""
     WAITING = auto()
@@ -66,6 +72,10 @@ class Event(IntEnum):
 
     AUTHENTICATED = auto()
     """The peer has a principal."""
+    AUTHENTICATE_AGAIN = auto()
+    """The peer begins to renew its session."""
+    REFUSE = auto()
+    """The peer failed to authenticate."""
     WAIT = auto()
     ANSWER = auto()
     """The request that waited has its answer, or will never have one."""
@@ -84,10 +94,16 @@ class Event(IntEnum):
 TRANSITIONS: Final[Mapping[ConnectionState, Mapping[Event, ConnectionState]]] = {
     ConnectionState.AUTHENTICATING: {
         Event.AUTHENTICATED: ConnectionState.OPEN,
+        Event.REFUSE: ConnectionState.REFUSED,
+        Event.STOP: ConnectionState.DRAINED,
+        Event.CLOSE: ConnectionState.CLOSED,
+    },
+    ConnectionState.REFUSED: {
         Event.STOP: ConnectionState.DRAINED,
         Event.CLOSE: ConnectionState.CLOSED,
     },
     ConnectionState.OPEN: {
+        Event.AUTHENTICATE_AGAIN: ConnectionState.AUTHENTICATING,
         Event.WAIT: ConnectionState.WAITING,
         Event.HOLD: ConnectionState.FLUSHING,
         Event.THROTTLE: ConnectionState.THROTTLED,
@@ -134,6 +150,8 @@ TRANSITIONS: Final[Mapping[ConnectionState, Mapping[Event, ConnectionState]]] = 
 }
 
 _OPEN: Final = ConnectionState.OPEN
+_AUTHENTICATING: Final = ConnectionState.AUTHENTICATING
+_UNREAD: Final = frozenset({ConnectionState.THROTTLED, ConnectionState.REFUSED})
 _IN_HAND: Final = frozenset(
     {ConnectionState.WAITING, ConnectionState.FLUSHING, ConnectionState.DRAINING}
 )
@@ -204,23 +222,56 @@ class Connection:
         received.start = end
         return view[start:end]
 
+    def next_token(self, bytes_max: int) -> memoryview | None:
+        """Return the next whole frame of a peer that authenticates; None: there is none to take.
+
+        Valid until `prepare_to_read`. Raises ProtocolError for a size above `bytes_max`
+        (`sasl.server.max.receive.size`).
+        """
+        received = self.received
+        start = received.start + FRAME_SIZE.size
+        if received.filled < start or self.state is not _AUTHENTICATING or not self.peer_takes:
+            return None
+        (size_bytes,) = FRAME_SIZE.unpack_from(received.view, received.start)
+        if not 0 <= size_bytes <= bytes_max:
+            raise ProtocolError(
+                f"frame size {size_bytes} bytes, expected 0 to {bytes_max}"
+                " (sasl.server.max.receive.size)"
+            )
+        end = start + size_bytes
+        if end > received.filled:
+            return None
+        received.start = end
+        return received.view[start:end]
+
+    def next_api(self) -> int | None:
+        """Return the API key of the next request, which stays in the buffer; None: it is not here.
+
+        The request may be here in part only.
+        """
+        received = self.received
+        start = received.start + FRAME_SIZE.size
+        if received.filled < start + _KEY.size or self.state is not _OPEN or not self.peer_takes:
+            return None
+        return int(_KEY.unpack_from(received.view, start)[0])
+
     def prepare_to_read(self, *, keeps_frame: bool = False) -> bool:
         """Give back or make room for bytes; return whether the socket is to be read now.
 
         Requests taken before are invalid then, but for one in hand that `keeps_frame`. What comes
         behind a request in hand, or while the peer does not take its answers, stays in the buffer,
-        and no room is made for more than that. A throttled client is not read at all, and nobody
-        for whose request there is no memory.
+        and no room is made for more than that. A throttled or refused client is not read at all,
+        and nobody for whose request there is no memory.
         """
         received = self.received
-        if self.state is _OPEN and self.peer_takes:
+        if (self.state is _OPEN or self.state is _AUTHENTICATING) and self.peer_takes:
             received.compact()
             return not received.lacks_memory
         if received.start == received.filled and not keeps_frame:
             received.compact()
         else:
             received.keep()
-        return self.state is not ConnectionState.THROTTLED and not received.is_full
+        return self.state not in _UNREAD and not received.is_full
 
     # Answers in, bytes out.
 

@@ -7,7 +7,8 @@ Third station of a request: `connection` gives its bytes, `handlers/<api>` does 
 * *parse*: header, API and version. An unsupported ApiVersions version gets error 35 in the body of
   version 0 (KIP-511); any other unknown key or version ends the connection, as in Kafka.
 * *authenticate*: a connection gives no request before it has a principal (`Connection.state`,
-  `RequestContext.principal`). Every listener is PLAINTEXT: it is `ANONYMOUS` from the start.
+  `RequestContext.principal`). On a PLAINTEXT listener it is `ANONYMOUS` from the start, on a SASL
+  listener the client proves it first (`sasl_gate.py`).
 * *authorize*: without an authorizer everyone may do everything. With one, a request needs the
   permissions of `handlers/permissions.py`; what concerns a part of it, its handler asks.
 * *handle*: the API's short way, else its handler (`handling.py`). Large requests are decoded beside

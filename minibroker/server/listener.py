@@ -16,6 +16,7 @@ from minibroker.server.transport import ClientTransport
 
 if TYPE_CHECKING:
     from minibroker.config.broker import Listener
+    from minibroker.security.sasl.mechanisms import Mechanisms
     from minibroker.server.connections import Connections
     from minibroker.timers import Timer
 
@@ -33,14 +34,22 @@ class ListeningSocket:
         "_is_connecting",
         "_is_stopping",
         "_listener",
+        "_mechanisms",
         "_refused",
         "_socket",
         "_task",
     )
 
     def __init__(self, connections: Connections, listener: Listener) -> None:
+        """Raises ConfigError for settings with which no client could get in."""
         self._connections = connections
         self._listener = listener
+        self._mechanisms: Mechanisms | None = None
+        """Those of a SASL listener."""
+        if listener.security_protocol.uses_sasl:
+            from minibroker.server.sasl_gate import mechanisms_of  # noqa: PLC0415  seldom needed
+
+            self._mechanisms = mechanisms_of(connections.services, listener)
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
@@ -180,7 +189,7 @@ class ListeningSocket:
             host, port = address[0], address[1]
             if not await self._admit(client, host):
                 continue
-            connection = ClientTransport(connections, self._listener, host, port)
+            connection = ClientTransport(connections, self._listener, host, port, self._mechanisms)
             self._is_connecting = True
             try:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minibroker.config.broker import Listener
+    from minibroker.security.sasl.mechanisms import Mechanisms
     from minibroker.server.answers import Run, Waiting
     from minibroker.server.connections import Connections
+    from minibroker.server.sasl_gate import SaslGate
     from minibroker.timers import Timer
 
     Buffer = bytes | bytearray | memoryview
@@ -41,7 +43,9 @@ class ClientTransport(asyncio.BufferedProtocol):
         "_connections",
         "_context",
         "_dispatcher",
+        "_gate",
         "_is_paused",
+        "_mechanisms",
         "_outgoing",
         "_task",
         "_throttle",
@@ -57,12 +61,23 @@ class ClientTransport(asyncio.BufferedProtocol):
         "listener",
     )
 
-    def __init__(self, connections: Connections, listener: Listener, host: str, port: int) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        listener: Listener,
+        host: str,
+        port: int,
+        mechanisms: Mechanisms | None = None,
+    ) -> None:
+        """Take `mechanisms`, those of a SASL listener."""
         self._connections = connections
-        """Constant, as are the next two, the listener, the address and what `connection_made`
+        """Constant, as are the next three, the listener, the address and what `connection_made`
         sets."""
+        self._mechanisms = mechanisms
         self._dispatcher = connections.dispatcher
         self._turns = connections.turns
+        self._gate: SaslGate | None = None
+        """On a SASL listener, it takes frames until the client is known."""
         self.listener = listener
         self.host = host
         self.address = f"{host}:{port}"
@@ -75,7 +90,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._task: asyncio.Future[Any] | None = None
         """The future that it waits for, once there is a place for it."""
         self._throttle: Timer | None = None
-        """Ends the state THROTTLED."""
+        """Ends the state THROTTLED, or REFUSED."""
         self._outgoing: Outgoing | None = None
         """The rest of a large answer. Nothing is handled before it is written."""
         self._is_paused = False
@@ -100,8 +115,11 @@ class ClientTransport(asyncio.BufferedProtocol):
             close_connection=self._close_with,
             note_controller=self._go_first,
         )
-        # Nobody has to prove anything on a PLAINTEXT listener: the context says ANONYMOUS.
-        self.connection.apply(Event.AUTHENTICATED)
+        if self._mechanisms is None:
+            # Nobody has to prove anything on a PLAINTEXT listener: the context says ANONYMOUS.
+            self.connection.apply(Event.AUTHENTICATED)
+        else:
+            self._gate = self._new_gate(self._mechanisms)
         if self._connections.is_control_plane(self.listener):
             self._go_first()
         self.last_active_s = self._connections.loop.time()
@@ -147,6 +165,36 @@ class ClientTransport(asyncio.BufferedProtocol):
         else:
             self._write_turn()
 
+    # The client's identity.
+
+    def _new_gate(self, mechanisms: Mechanisms) -> SaslGate:
+        from minibroker.server.sasl_gate import SaslGate  # noqa: PLC0415  for SASL listeners only
+
+        return SaslGate(
+            mechanisms,
+            self.connection,
+            self._context,
+            write=self._write_frame,
+            on_failure=self._refuse,
+        )
+
+    def _write_frame(self, frame: bytes) -> None:
+        if not self._transport.is_closing():
+            self._write((frame,))
+
+    def _refuse(self, answer: bytes | None) -> None:
+        """Send the last answer and close, after `connection.failed.authentication.delay.ms`."""
+        services = self._connections.services
+        delay_ms = services.config.integer("connection.failed.authentication.delay.ms")
+        self._throttle = services.timers.after(delay_ms, partial(self._end_refused, answer))
+
+    def _end_refused(self, answer: bytes | None) -> None:
+        self._throttle = None
+        if self.connection.state is ConnectionState.REFUSED:
+            if answer is not None:
+                self._write_frame(answer)
+            self.close()
+
     # Requests.
 
     def _go_on(self) -> None:
@@ -154,9 +202,12 @@ class ClientTransport(asyncio.BufferedProtocol):
         then read the socket, leave it alone, or close it, as the state says."""
         connection = self.connection
         received = connection.received
+        gate = self._gate
         while received.start != received.filled:
             if self._turns.controllers and not self.is_control and self._gives_way():
                 return
+            if gate is not None and not gate.opens():
+                break
             run = self._dispatcher.take(connection, self._context)
             if run is None:
                 break

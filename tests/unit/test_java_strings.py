@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.java_strings import host_address, partition_for, string_hash
+from minibroker.java_strings import host_address, partition_for, small_set_order, string_hash
 
 
 @pytest.mark.parametrize(("text", "code"), [("", 0), ("a", 97), ("range", 108280125)])
@@ -38,3 +38,9 @@ def test_partition_of_a_key_is_kafkas(key: str, partition: int) -> None:
 )
 def test_addresses_are_written_as_java_writes_them(host: str, in_java: str) -> None:
     assert host_address(host) == in_java
+
+
+def test_a_small_set_is_in_the_order_of_its_places() -> None:
+    """jshell: new HashSet<>(List.of("SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"))."""
+    found = small_set_order(["SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"])
+    assert found == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]

@@ -67,7 +67,7 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
         (
             {"ssl.keystore.location": "/k"},
             True,
-            "ssl.keystore.location=/k (allowed: no value): minibroker does not authenticate",
+            "ssl.keystore.location=/k (allowed: no value): minibroker does not serve",
         ),
         (
             {"ssl.keystore.type": "JKS"},
@@ -87,7 +87,16 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
             "limits count all listeners together; set max.connections without a prefix",
         ),
         ({"listener.name.a.ssl.keystore.type": "JKS"}, False, "broker id must be specified"),
-        ({"sasl.enabled.mechanisms": "PLAIN"}, False, "sasl.enabled.mechanisms=PLAIN"),
+        (
+            {"sasl.enabled.mechanisms": "PLAIN"},
+            False,
+            "Cannot update these configs dynamically: [sasl.enabled.mechanisms]",
+        ),
+        (
+            {"listener.name.a.plain.sasl.jaas.config": "x"},
+            True,
+            "dynamically: [listener.name.a.plain.sasl.jaas.config]",
+        ),
         ({"advertised.listeners": "PLAINTEXT://a:1"}, False, "broker id must be specified"),
         ({"advertised.listeners": "SSL://a:1"}, True, "advertised.listeners has SSL"),
         (

@@ -22,6 +22,7 @@ REQUEST_BYTES_MAX = 1_000_000
 MEMORY_BYTES = 400_000
 ENDINGS = {
     (ConnectionState.AUTHENTICATING, Event.STOP): ConnectionState.DRAINED,
+    (ConnectionState.REFUSED, Event.STOP): ConnectionState.DRAINED,
     (ConnectionState.OPEN, Event.STOP): ConnectionState.DRAINED,
     (ConnectionState.WAITING, Event.STOP): ConnectionState.DRAINING,
     (ConnectionState.FLUSHING, Event.STOP): ConnectionState.DRAINING,
@@ -33,6 +34,8 @@ ENDINGS = {
 }
 ALLOWED = {
     (ConnectionState.AUTHENTICATING, Event.AUTHENTICATED): ConnectionState.OPEN,
+    (ConnectionState.AUTHENTICATING, Event.REFUSE): ConnectionState.REFUSED,
+    (ConnectionState.OPEN, Event.AUTHENTICATE_AGAIN): ConnectionState.AUTHENTICATING,
     (ConnectionState.OPEN, Event.WAIT): ConnectionState.WAITING,
     (ConnectionState.OPEN, Event.HOLD): ConnectionState.FLUSHING,
     (ConnectionState.OPEN, Event.THROTTLE): ConnectionState.THROTTLED,
@@ -198,9 +201,7 @@ def test_an_open_connection_is_read_and_grows_for_a_large_request() -> None:
     assert connection.prepare_to_read()
 
 
-@pytest.mark.parametrize(
-    "state", [ConnectionState.AUTHENTICATING, ConnectionState.WAITING, ConnectionState.FLUSHING]
-)
+@pytest.mark.parametrize("state", [ConnectionState.WAITING, ConnectionState.FLUSHING])
 def test_bytes_behind_a_waiting_request_fill_the_buffer_and_no_more(state: ConnectionState) -> None:
     connection = connection_in(state)
     receive(connection.received, bytes(BUFFER_BYTES - 1))
@@ -268,3 +269,35 @@ def test_small_answers_leave_as_one_buffer_and_large_ones_as_they_are() -> None:
     assert Connection.send([b"a", large])[1] is large
     assert list(Connection.send([])) == []
     assert list(Connection.send([b"a"])) == [b"a"]
+
+
+# Before the client is known.
+
+
+def test_tokens_are_taken_while_the_peer_authenticates_and_requests_are_not() -> None:
+    connection = connection_in(ConnectionState.AUTHENTICATING)
+    receive(connection.received, request(17) + request(3))
+    assert connection.next_request() is None
+    assert connection.next_api() is None
+    frame = connection.next_token(100)
+    assert frame is not None
+    assert bytes(frame) == request(17)[4:]
+    connection.apply(Event.AUTHENTICATED)
+    assert connection.next_token(100) is None
+    assert connection.next_api() == 3
+    assert connection.next_request() is not None
+
+
+@pytest.mark.parametrize("size", [-1, 101, 2**31 - 1])
+def test_a_token_has_a_limit_of_its_own(size: int) -> None:
+    connection = connection_in(ConnectionState.AUTHENTICATING)
+    receive(connection.received, pack(">i", size))
+    with pytest.raises(ProtocolError, match=r"sasl\.server\.max\.receive\.size"):
+        connection.next_token(100)
+
+
+def test_a_refused_peer_is_not_read() -> None:
+    connection = connection_in(ConnectionState.AUTHENTICATING)
+    assert connection.prepare_to_read()
+    connection.apply(Event.REFUSE)
+    assert not connection.prepare_to_read()

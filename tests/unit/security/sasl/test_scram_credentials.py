@@ -8,7 +8,12 @@ import hmac
 
 import pytest
 
-from minibroker.handlers.scram_credentials import credential, iterations_of
+from minibroker.security.sasl.scram_credentials import (
+    credential,
+    credential_of,
+    iterations_of,
+    salted_password,
+)
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 PASSWORD = b"pencil"
@@ -48,3 +53,18 @@ def test_keys_have_the_size_of_their_hash(mechanism: int, size: int) -> None:
 @pytest.mark.parametrize("text", ["", "salt=a,stored_key=b", "iterations=", "iterations=-1"])
 def test_a_text_without_iterations_is_not_read(text: str) -> None:
     assert iterations_of(text) is None
+
+
+def test_a_stored_text_is_read_back_and_printed_without_keys() -> None:
+    stored = credential(2, SALT, salted_password(2, "pencil", SALT, 4096), 4096)
+    read = credential_of(stored)
+    assert read is not None
+    assert (read.salt, read.iterations, len(read.stored_key)) == (SALT, 4096, 64)
+    assert repr(read) == "ScramCredential(iterations=4096)"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "iterations=4096", "salt=%,stored_key=,server_key=,iterations=1", "salt=YQ=="]
+)
+def test_a_broken_text_has_no_credential(text: str) -> None:
+    assert credential_of(text) is None

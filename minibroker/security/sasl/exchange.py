@@ -1,0 +1,42 @@
+"""The exchange of one SASL mechanism with one client: tokens in, tokens out, then a name.
+
+Pure: `authenticator` gives it the client's tokens and the time. An exchange that has ended, either
+way, gets no more tokens.
+
+Source: Kafka SaslServer (javax.security.sasl) as SaslServerAuthenticator uses it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Exchange(Protocol):
+    """One attempt of one client. The loop owns it."""
+
+    is_complete: bool
+    """True once the client has proved its identity."""
+    name: str
+    """The name of the client's principal, without its type; valid once it is complete."""
+    expires_ms: int | None
+    """Wall clock at which the credential ends; None: it has no end."""
+    is_token: bool
+    """True where a delegation token was the credential."""
+
+    def respond(self, token: bytes, now_ms: int) -> bytes:
+        """Return the answer to a token of the client. Raises RefusedError, CredentialsError, and
+        ProtocolError for a token that no client sends.
+
+        `now_ms`: the wall clock.
+        """
+
+
+class RefusedError(Exception):
+    """An attempt that failed. The client is told the text, so it holds no secret."""
+
+
+class CredentialsError(Exception):
+    """An attempt that failed. The client is told that its credentials are wrong, and nothing else.
+
+    The text is for the log, without anything secret.
+    """

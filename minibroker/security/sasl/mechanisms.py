@@ -1,0 +1,130 @@
+"""`Mechanisms`: the SASL mechanisms of one listener, from its settings.
+
+A listener's JAAS line stands under `listener.name.NAME.MECHANISM.sasl.jaas.config`, in lower case.
+
+Source: Kafka SaslChannelBuilder, JaasContext.loadServerContext, ChannelBuilders.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from minibroker.config.settings import LISTENER_PREFIX
+from minibroker.errors import ConfigError
+from minibroker.java_strings import small_set_order
+from minibroker.security.sasl.jaas import LoginModule, parse_line
+from minibroker.security.sasl.plain import MECHANISM as PLAIN
+from minibroker.security.sasl.plain import PlainExchange, users_of
+from minibroker.security.sasl.scram import Login, ScramExchange
+from minibroker.security.sasl.scram_credentials import CODES, credential_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.config.listeners import Listener
+    from minibroker.security.sasl.exchange import Exchange
+
+SERVED: Final = (PLAIN, *CODES)
+"""The mechanisms that a listener may enable."""
+_NONCE_BYTES: Final = 16
+
+
+class Mechanisms:
+    """The mechanisms of one listener. Constant after construction."""
+
+    __slots__ = ("_makers", "_session_ms", "names", "receive_bytes_max")
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listener: Listener,
+        *,
+        config_of_user: Callable[[str], Mapping[str, str]],
+    ) -> None:
+        """Take `config_of_user`: user → the configuration in the tree. Raises ConfigError."""
+        settings = config.of_listener(listener.name)
+        enabled = settings.words("sasl.enabled.mechanisms")
+        for name in enabled:
+            if name not in SERVED:
+                raise ConfigError(
+                    f"sasl.enabled.mechanisms={','.join(enabled)} of listener {listener.name}:"
+                    f" {name} is not served; expected some of {', '.join(SERVED)}"
+                )
+        if not enabled:
+            raise ConfigError(
+                f"sasl.enabled.mechanisms of listener {listener.name} is empty; expected some of"
+                f" {', '.join(SERVED)}"
+            )
+        self.names = small_set_order(enabled)
+        """In the order of Java's HashSet, in which Kafka names them."""
+        self.receive_bytes_max = settings.integer("sasl.server.max.receive.size")
+        """Bytes of the largest frame before the client is known."""
+        self._session_ms = {name: _session_ms(config, listener, name) for name in enabled}
+        self._makers: dict[str, Callable[[], Exchange]] = {}
+        for name in enabled:
+            if name == PLAIN:
+                users = users_of(login_module(config, listener, PLAIN).options)
+                self._makers[name] = lambda users=users: PlainExchange(users)  # type: ignore[misc]
+            else:
+                self._makers[name] = lambda name=name: ScramExchange(  # type: ignore[misc]
+                    name, lambda user, is_token: _login(name, user, is_token, config_of_user), nonce
+                )
+
+    def begin(self, mechanism: str) -> Exchange:
+        """Return a new exchange of an enabled mechanism."""
+        return self._makers[mechanism]()
+
+    def max_session_ms(self, mechanism: str) -> int:
+        """Return `connections.max.reauth.ms` of the mechanism; 0: sessions have no end."""
+        return self._session_ms[mechanism]
+
+
+def login_module(config: BrokerConfig, listener: Listener, mechanism: str) -> LoginModule:
+    """Return the JAAS line of a listener's mechanism. Raises ConfigError where it has none."""
+    key = f"{LISTENER_PREFIX}{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
+    text = config.originals.get(key)
+    if text is None:
+        raise ConfigError(
+            f"listener {listener.name} enables {mechanism} and has no logins for it: set {key}, for"
+            " instance to org.apache.kafka.common.security.plain.PlainLoginModule required"
+            ' user_alice="secret";'
+        )
+    try:
+        return parse_line(text)
+    except ConfigError as error:
+        raise ConfigError(f"{key}: {error}") from None
+
+
+def nonce() -> str:
+    """Return random characters, other ones with every call."""
+    return secrets.token_urlsafe(_NONCE_BYTES)
+
+
+def _session_ms(config: BrokerConfig, listener: Listener, mechanism: str) -> int:
+    """Return the setting of the listener's mechanism, else of the listener, else of the broker."""
+    own = config.originals.get(
+        f"{LISTENER_PREFIX}{listener.name.lower()}.{mechanism.lower()}.connections.max.reauth.ms"
+    )
+    if own is None:
+        return config.of_listener(listener.name).integer("connections.max.reauth.ms")
+    try:
+        return int(own)
+    except ValueError:
+        raise ConfigError(
+            f"connections.max.reauth.ms of {mechanism} on listener {listener.name}: expected a"
+            " number of milliseconds"
+        ) from None
+
+
+def _login(
+    mechanism: str,
+    user: str,
+    is_token: bool,
+    config_of_user: Callable[[str], Mapping[str, str]],
+) -> Login | None:
+    """Return the login of a user with a SCRAM credential, None if there is none."""
+    stored = None if is_token else config_of_user(user).get(mechanism)
+    credential = None if stored is None else credential_of(stored)
+    return None if credential is None else Login(user, credential)

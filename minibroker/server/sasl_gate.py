@@ -1,0 +1,218 @@
+"""The gate of a connection on a SASL listener: no request passes before its client is known.
+
+    transport ─ frames ─► SaslGate ─► authenticator (pure) ─► answer, principal
+        requests ─► `opens`? ─► dispatch
+
+A failed login is one line in the log. Its answer leaves after
+`connection.failed.authentication.delay.ms`, then the connection is closed (KAFKA-7290). A session
+that has ended (KIP-368) may only be renewed: any other request closes the connection.
+
+Source: Kafka KafkaChannel (maybeBeginServerReauthentication), SocketServer.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster.paths import sanitize
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError, ProtocolError
+from minibroker.handlers import api_versions
+from minibroker.handlers.registry import load_handler
+from minibroker.protocol.api_keys import API_VERSIONS, SASL_HANDSHAKE
+from minibroker.security.sasl.authenticator import Authenticator, StepOutcome
+from minibroker.security.sasl.mechanisms import Mechanisms
+from minibroker.server.answers import Answer, error_response
+from minibroker.server.connection import ConnectionState, Event
+from minibroker.server.handling import read_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.config.listeners import Listener
+    from minibroker.handlers.context import RequestContext, Services
+    from minibroker.security.sasl.authenticator import Header, Identity
+    from minibroker.security.sasl.exchange import Exchange
+    from minibroker.server.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+AGAIN_AFTER_S: Final = 1.0
+"""A client may authenticate again once in so many seconds, as in Kafka."""
+REASON_MAX: Final = 300
+
+
+def mechanisms_of(services: Services, listener: Listener) -> Mechanisms:
+    """Return the mechanisms of a SASL listener. Raises ConfigError."""
+    cluster = services.cluster
+
+    def config_of_user(user: str) -> Mapping[str, str]:
+        return cluster.config_of("users", sanitize(user))
+
+    return Mechanisms(services.config, listener, config_of_user=config_of_user)
+
+
+class SaslGate:
+    """The gate of one connection. Belongs to the loop."""
+
+    __slots__ = (
+        "_authenticator",
+        "_began_again_s",
+        "_connection",
+        "_context",
+        "_ends_s",
+        "_identity",
+        "_mechanisms",
+        "_on_failure",
+        "_write",
+    )
+
+    def __init__(
+        self,
+        mechanisms: Mechanisms,
+        connection: Connection,
+        context: RequestContext,
+        *,
+        write: Callable[[bytes], None],
+        on_failure: Callable[[bytes | None], None],
+    ) -> None:
+        """Take `write`, which sends a frame, and `on_failure`, which gets the last frame."""
+        self._mechanisms = mechanisms
+        self._connection = connection
+        self._context = context
+        self._write = write
+        self._on_failure = on_failure
+        self._identity: Identity | None = None
+        """The client, once it is known."""
+        self._ends_s: float | None = None
+        """End of the session on the broker's monotonic clock; None: it has no end."""
+        self._began_again_s: float | None = None
+        """When the client last began to authenticate again."""
+        self._authenticator: Authenticator | None = Authenticator(self)
+        """None while nothing is to be proved."""
+
+    def opens(self) -> bool:
+        """Take the frames that belong to the gate; return whether requests may be taken now."""
+        connection = self._connection
+        if connection.state is ConnectionState.OPEN and self._ends_s is not None:
+            self._watch_session(self._ends_s)
+        while self._authenticator is not None:
+            if not self._take_frame(self._authenticator):
+                return False
+        return not connection.is_ending
+
+    def _watch_session(self, ends_s: float) -> None:
+        """Begin to authenticate again, or end the connection, where the next request says so."""
+        api_key = self._connection.next_api()
+        if api_key is None:
+            return
+        now_s = self._context.services.clock.monotonic_s()
+        before_s = self._began_again_s
+        if api_key == SASL_HANDSHAKE:
+            if before_s is None or now_s - before_s >= AGAIN_AFTER_S:
+                self._began_again_s = now_s
+                self._authenticator = Authenticator(self, self._identity)
+                self._connection.apply(Event.AUTHENTICATE_AGAIN)
+        elif now_s > ends_s:
+            logger.info(
+                "closing connection of %s: its session has ended and it did not authenticate again",
+                self._context.client_address,
+            )
+            self._connection.apply(Event.STOP)
+
+    def _take_frame(self, authenticator: Authenticator) -> bool:
+        """Take one frame; return False where there is none, or none is wanted any more."""
+        connection = self._connection
+        try:
+            frame = connection.next_token(self._mechanisms.receive_bytes_max)
+        except ProtocolError as error:
+            self._fail(str(error), None)
+            return False
+        if frame is None:
+            return False
+        step = authenticator.receive(frame, self._context.services.clock.now_ms())
+        if step.outcome is StepOutcome.FAILED:
+            self._fail(step.reason, step.answer)
+            return False
+        if step.answer is not None:
+            self._write(step.answer)
+        if step.outcome is StepOutcome.DONE:
+            self._let_in(authenticator)
+        return True
+
+    def _let_in(self, authenticator: Authenticator) -> None:
+        identity = authenticator.identity
+        self._identity = identity
+        self._context.principal = identity.principal
+        session_ms = authenticator.session_ms
+        self._ends_s = (
+            None
+            if session_ms is None
+            else self._context.services.clock.monotonic_s() + session_ms / 1000
+        )
+        self._authenticator = None
+        self._connection.apply(Event.AUTHENTICATED)
+
+    def _fail(self, reason: str, answer: bytes | None) -> None:
+        context = self._context
+        context.services.metrics.failed_authentications += 1
+        logger.info(
+            "failed authentication with %s on listener %s: %s",
+            context.client_address,
+            context.listener.name,
+            " ".join(reason.split())[:REASON_MAX],  # the client's own text is one line, too
+        )
+        self._authenticator = None
+        self._connection.apply(Event.REFUSE)
+        self._on_failure(answer)
+
+    # `authenticator.SaslSurroundings`.
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """Return the enabled mechanisms."""
+        return self._mechanisms.names
+
+    def begin(self, mechanism: str) -> Exchange:
+        """Return a new exchange of an enabled mechanism."""
+        return self._mechanisms.begin(mechanism)
+
+    def max_session_ms(self, mechanism: str) -> int:
+        """Return how long a session may last, 0: for ever."""
+        return self._mechanisms.max_session_ms(mechanism)
+
+    def answer_versions(self, header: Header, frame: memoryview) -> tuple[bytes, bool]:
+        """Answer ApiVersions as its handler does. Raises ProtocolError."""
+        context = self._context
+        services = context.services
+        handler = load_handler(
+            API_VERSIONS, services.supported_apis[API_VERSIONS], services.metrics
+        )
+        low, high = handler.min_version, handler.max_version
+        if low <= header.version <= high:
+            context.version = header.version
+            request = read_request(handler, header.version, frame, header.position)
+            response = api_versions.handle(context, request)
+            answer = Answer(handler, response, header.version, header.correlation_id)
+        else:
+            response = api_versions.unsupported_version(low, high)
+            answer = Answer(handler, response, 0, header.correlation_id)
+        return b"".join(answer.encode(0)), not response.error_code
+
+    def refuse(self, header: Header, frame: memoryview) -> bytes:
+        """Answer any request with ILLEGAL_SASL_STATE. Raises ProtocolError."""
+        context = self._context
+        services = context.services
+        versions = services.supported_apis.get(header.api_key)
+        if versions is None or not versions[0] <= header.version <= versions[1]:
+            raise ProtocolError(f"API key {header.api_key} version {header.version} is not served")
+        handler = load_handler(header.api_key, versions, services.metrics)
+        context.api_key, context.version = header.api_key, header.version
+        request = read_request(handler, header.version, frame, header.position)
+        error = KafkaError(
+            ErrorCode.ILLEGAL_SASL_STATE, "Request is not valid given the current SASL state."
+        )
+        response = error_response(handler, context, request, error)
+        answer = Answer(handler, response, header.version, header.correlation_id)
+        return b"".join(answer.encode(0))

@@ -1,0 +1,78 @@
+"""Records the dialogues of `tests/support/sasl_dialogues.py` with Apache Kafka 3.9.1 and 4.4.0.
+
+    python -m tests.golden.record_sasl
+
+Writes `sasl.json`: dialogue → what the client saw; release → that, where the two differ.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.support.peers import KafkaPeer, ZooKeeper
+from tests.support.processes import free_port
+from tests.support.sasl_dialogues import (
+    AGAIN,
+    DIALOGUES,
+    SASL,
+    SETTINGS,
+    add_scram_users,
+    play,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RECORDED = Path(__file__).with_name("sasl.json")
+PLAINTEXT = "PLAINTEXT"
+
+
+def settings_for(ports: Mapping[str, int], controller: int | None) -> dict[str, str]:
+    """Return the settings of a Kafka; `controller` is the port of its KRaft controller."""
+    shown = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
+    inner = [f"CONTROLLER://127.0.0.1:{controller}"] if controller else []
+    return {
+        **SETTINGS,
+        "listeners": ",".join([*shown, *inner]),
+        "advertised.listeners": ",".join(shown),
+        "listener.security.protocol.map": (
+            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT"
+        ),
+    }
+
+
+def record(kafka: KafkaPeer) -> dict[str, Any]:
+    """Return every dialogue with one Kafka."""
+    ports = {PLAINTEXT: kafka.port, SASL: free_port(), AGAIN: free_port()}
+    controller = None if kafka.zookeeper else kafka.controller_port
+    kafka.settings = {**kafka.settings, **settings_for(ports, controller)}
+    kafka.start()
+    try:
+        add_scram_users(kafka.host, kafka.port)
+        return {name: play(kafka.host, ports, name) for name in DIALOGUES}
+    finally:
+        kafka.stop()
+
+
+def main() -> None:
+    """Record both, and write what they said."""
+    with tempfile.TemporaryDirectory() as directory:
+        zookeeper = ZooKeeper(Path(directory, "zookeeper"))
+        zookeeper.start()
+        try:
+            old = record(KafkaPeer("3.9.1", Path(directory, "39"), zookeeper=zookeeper.connect))
+        finally:
+            zookeeper.stop()
+        new = record(KafkaPeer("4.4.0", Path(directory, "44")))
+    found = {
+        name: old[name] if old[name] == new[name] else {"3.9.1": old[name], "4.4.0": new[name]}
+        for name in DIALOGUES
+    }
+    RECORDED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Logins that succeed and fail, as Apache Kafka 3.9.1 and 4.4.0 answer them (golden/sasl.json)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.testing import Broker
+from tests.golden.record_sasl import PLAINTEXT, RECORDED
+from tests.support.sasl_dialogues import AGAIN, DIALOGUES, SASL, SETTINGS, add_scram_users, play
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOST = "127.0.0.1"
+OURS = json.loads(RECORDED.read_text())
+DIFFERENCES: dict[str, str] = {}
+"""Dialogue in which the two Kafkas differ → the one that minibroker follows."""
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[dict[str, int]]:
+    """The listeners of a broker for all dialogues: none of them changes it."""
+    settings = {
+        **SETTINGS,
+        "listeners": ",".join(f"{name}://{HOST}:0" for name in (PLAINTEXT, SASL, AGAIN)),
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT"
+        ),
+    }
+    with Broker(config=settings) as broker:
+        ports = broker._node.app.ports
+        add_scram_users(HOST, ports[PLAINTEXT])
+        yield ports
+
+
+@pytest.mark.parametrize("name", DIALOGUES)
+def test_a_client_sees_what_kafka_lets_it_see(name: str, ports: dict[str, int]) -> None:
+    expected = OURS[name]
+    if isinstance(expected, dict):
+        expected = expected[DIFFERENCES[name]]
+    assert play(HOST, ports, name) == expected
+
+
+def test_every_recorded_dialogue_is_played() -> None:
+    assert OURS.keys() == DIALOGUES.keys()
+    assert DIFFERENCES.keys() == {name for name, seen in OURS.items() if isinstance(seen, dict)}

@@ -1,0 +1,658 @@
+"""Dialogues of a client that proves its identity, well or badly: what it sends and what it sees.
+
+The same dialogues are recorded from Apache Kafka (`tests/golden/record_sasl.py`) and played on
+minibroker. A dialogue notes every answer and every end of a connection; what cannot be equal
+(nonces, times, lists of versions) is left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.support.codec import codec_of
+from tests.support.wire import WireClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ALICE: Final = ("alice", "alice-secret")
+BOB: Final = ("bob", "bob-secret")
+SASL, AGAIN = "SASL", "AGAIN"
+SESSION_MS: Final = 3_600_000
+_PLAIN: Final = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    ' user_alice="alice-secret" user_bob="bob-secret";'
+)
+_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+SETTINGS: Final = {
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    "connection.failed.authentication.delay.ms": "1",
+    "listener.name.again.connections.max.reauth.ms": str(SESSION_MS),
+    "sasl.server.max.receive.size": "2000",
+    **{
+        f"listener.name.{name}.{mechanism}.sasl.jaas.config": line
+        for name in ("sasl", "again")
+        for mechanism, line in (
+            ("plain", _PLAIN),
+            ("scram-sha-256", _SCRAM),
+            ("scram-sha-512", _SCRAM),
+        )
+    },
+}
+"""Settings of the broker besides its listeners: PLAINTEXT, and SASL and AGAIN on SASL_PLAINTEXT."""
+CLOSED: Final = "closed"
+Dialogue = "Callable[[Talk], None]"
+DIALOGUES: Final[dict[str, tuple[str, Any]]] = {}
+"""Name → listener, and what the client does."""
+
+
+def add_scram_users(host: str, port: int) -> None:
+    """Give alice her SCRAM credentials, on a PLAINTEXT listener."""
+    with WireClient(host, port) as client:
+        for code, name in ((1, "sha256"), (2, "sha512")):
+            salt = b"salt of alice"
+            salted = hashlib.pbkdf2_hmac(name, ALICE[1].encode(), salt, 4096)
+            change = {
+                "name": ALICE[0],
+                "mechanism": code,
+                "iterations": 4096,
+                "salt": salt,
+                "salted_password": salted,
+            }
+            answer = client.call(
+                "alter_user_scram_credentials", 0, deletions=[], upsertions=[change]
+            )
+            assert answer["results"][0]["error_code"] == 0, answer
+
+
+class Talk:
+    """One connection, and what its client saw."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._client = WireClient(host, port)
+        self.seen: list[Any] = []
+
+    def close(self) -> None:
+        """End the connection."""
+        self._client.close()
+
+    def ask(self, api: str, version: int, /, **fields: Any) -> dict[str, Any]:
+        """Send a request; note the answer, or that the broker closed, and return it."""
+        answer = self.quietly(api, version, **fields)
+        self.seen.append(_shown(api, answer))
+        return answer
+
+    def quietly(self, api: str, version: int, /, **fields: Any) -> dict[str, Any]:
+        """Do `ask` without a note; {} where the broker closed."""
+        try:
+            return self._client.call(api, version, **fields)
+        except ConnectionError:
+            return {}
+
+    def send(self, body: bytes) -> None:
+        """Send one frame; note the bytes of the answer in hexadecimal, or that it closed."""
+        self.seen.append(self.token(body))
+
+    def token(self, body: bytes) -> str:
+        """Do `send` without a note."""
+        try:
+            self._client.send_frame(body)
+            return self._client.receive_frame().hex()
+        except ConnectionError:
+            return CLOSED
+
+    def send_header(self, api: str, version: int, *, shown: int | None = None) -> None:
+        """Send a request of a version that does not exist, with an empty body; note so many digits
+        of the answer.
+        """
+        name = b"\0\4wire"
+        head = struct.pack(">hhi", codec_of(api).api_key, version, 9) + name
+        self.seen.append(self.token(head + b"\0")[:shown])
+
+    def send_size(self, size: int) -> None:
+        """Send the size of a frame that nobody should read; note what follows."""
+        self._client.send_bytes(struct.pack(">i", size) + b"\0\0\0\0")
+        self.end()
+
+    def end(self) -> None:
+        """Note whether the broker closes now."""
+        self.seen.append(CLOSED if self._client.is_closed_by_peer() else "bytes")
+
+    # Steps of several dialogues.
+
+    def handshake(self, mechanism: str = "PLAIN", version: int = 1) -> None:
+        """Do a handshake that succeeds, without a note."""
+        answer = self.quietly("sasl_handshake", version, mechanism=mechanism)
+        assert answer.get("error_code") == 0, answer
+
+    def plain(self, user: tuple[str, str] = ALICE, version: int = 1) -> None:
+        """Prove an identity by PLAIN; note the answer."""
+        self.ask("sasl_authenticate", version, auth_bytes=_plain(*user))
+
+    def scram(
+        self,
+        mechanism: str = "SCRAM-SHA-256",
+        *,
+        user: tuple[str, str] = ALICE,
+        change: Mapping[str, Callable[[str], str]] | None = None,
+    ) -> None:
+        """Prove an identity by SCRAM; note each answer. `change`: first, last → another message."""
+        changes = change or {}
+        name = mechanism.removeprefix("SCRAM-").replace("-", "").lower()
+        bare = f"n={user[0]},r=clientnonce"
+        first = changes.get("first", str)("n,," + bare)
+        answer = self.quietly("sasl_authenticate", 1, auth_bytes=first.encode())
+        if not answer or answer["error_code"]:
+            self.seen.append(_shown("sasl_authenticate", answer))
+            return
+        server_first = answer["auth_bytes"].decode()
+        parts = dict(part.partition("=")[::2] for part in server_first.split(","))
+        salted = hashlib.pbkdf2_hmac(
+            name, user[1].encode(), base64.b64decode(parts["s"]), int(parts["i"])
+        )
+        unsigned = changes.get("last", str)(f"c=biws,r={parts['r']}")
+        signed = f"{bare},{server_first},{unsigned}".encode()
+        client_key = hmac.digest(salted, b"Client Key", name)
+        signature = hmac.digest(hashlib.new(name, client_key).digest(), signed, name)
+        proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+        last = changes.get("signed", str)(f"{unsigned},p={base64.b64encode(proof).decode()}")
+        answer = self.quietly("sasl_authenticate", 1, auth_bytes=last.encode())
+        self.seen.append({"iterations": parts["i"], **_shown("sasl_authenticate", answer)})
+        if answer and not answer["error_code"]:
+            server_key = hmac.digest(salted, b"Server Key", name)
+            expected = base64.b64encode(hmac.digest(server_key, signed, name)).decode()
+            assert answer["auth_bytes"].decode() == f"v={expected}"
+
+    def metadata(self) -> None:
+        """Note whether requests are served."""
+        answer = self.quietly("metadata", 1, topics=[])
+        self.seen.append("served" if answer.get("brokers") else CLOSED)
+
+
+def _plain(user: str, password: str, authorization: str = "") -> bytes:
+    return f"{authorization}\0{user}\0{password}".encode()
+
+
+def _shown(api: str, answer: dict[str, Any]) -> Any:
+    """Return what of an answer can be equal."""
+    if not answer:
+        return {"end": CLOSED}
+    if api == "api_versions":
+        return {"error_code": answer["error_code"], "has_keys": bool(answer["api_keys"])}
+    if api == "sasl_authenticate":
+        shown = {key: value for key, value in answer.items() if key != "auth_bytes"}
+        shown["has_bytes"] = bool(answer["auth_bytes"])
+        return shown
+    return answer
+
+
+def dialogue(function: Any, listener: str = SASL) -> Any:
+    """Add a dialogue under its own name."""
+    DIALOGUES[function.__name__] = (listener, function)
+    return function
+
+
+def again(function: Any) -> Any:
+    """Add a dialogue with the listener whose sessions end."""
+    return dialogue(function, AGAIN)
+
+
+def play(host: str, ports: Mapping[str, int], name: str) -> list[Any]:
+    """Return what the client of a dialogue saw."""
+    listener, function = DIALOGUES[name]
+    talk = Talk(host, ports[listener])
+    try:
+        function(talk)
+    finally:
+        talk.close()
+    return talk.seen
+
+
+# Before the handshake.
+
+
+@dialogue
+def metadata_comes_first(talk: Talk) -> None:
+    talk.metadata()
+
+
+@dialogue
+def a_kerberos_token_comes_first(talk: Talk) -> None:
+    talk.send(b"\x60\x82\x02\x10" + bytes(20))
+
+
+@dialogue
+def an_unknown_api_comes_first(talk: Talk) -> None:
+    talk.send(struct.pack(">hhih", 999, 0, 1, -1))
+
+
+@dialogue
+def an_empty_frame_comes_first(talk: Talk) -> None:
+    talk.send(b"")
+
+
+@dialogue
+def authenticate_comes_first(talk: Talk) -> None:
+    talk.plain()
+
+
+@dialogue
+def a_large_frame_comes_first(talk: Talk) -> None:
+    talk.send_size(2001)
+
+
+@dialogue
+def a_negative_size_comes_first(talk: Talk) -> None:
+    talk.send_size(-1)
+
+
+@dialogue
+def versions_then_handshake(talk: Talk) -> None:
+    versions = {"client_software_name": "a", "client_software_version": "1"}
+    talk.ask("api_versions", 3, **versions)
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.plain()
+    talk.metadata()
+
+
+@dialogue
+def versions_twice(talk: Talk) -> None:
+    talk.ask("api_versions", 0)
+    talk.ask("api_versions", 0)
+
+
+@dialogue
+def an_unknown_version_of_api_versions(talk: Talk) -> None:
+    talk.send_header("api_versions", 99, shown=12)
+    talk.ask("api_versions", 0)
+    talk.handshake()
+    talk.plain()
+
+
+@dialogue
+def a_wrong_name_of_the_client_software(talk: Talk) -> None:
+    wrong = {"client_software_name": "-", "client_software_version": "1"}
+    talk.ask("api_versions", 3, **wrong)
+    talk.ask("api_versions", 0)
+    talk.handshake()
+    talk.plain()
+
+
+# The handshake.
+
+
+@dialogue
+def an_unknown_mechanism(talk: Talk) -> None:
+    talk.ask("sasl_handshake", 1, mechanism="GSSAPI")
+    talk.end()
+
+
+@dialogue
+def an_unknown_mechanism_in_version_0(talk: Talk) -> None:
+    talk.ask("sasl_handshake", 0, mechanism="plain")
+    talk.end()
+
+
+@dialogue
+def an_unknown_version_of_the_handshake(talk: Talk) -> None:
+    talk.send_header("sasl_handshake", 9)
+
+
+@dialogue
+def metadata_after_the_handshake(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("metadata", 1, topics=[])
+    talk.end()
+
+
+@dialogue
+def versions_after_the_handshake(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("api_versions", 0)
+    talk.end()
+
+
+@dialogue
+def a_handshake_after_the_handshake(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.end()
+
+
+@dialogue
+def a_group_request_after_the_handshake(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("find_coordinator", 2, key="g", key_type=0)
+    talk.end()
+
+
+@dialogue
+def a_raw_token_after_handshake_1(talk: Talk) -> None:
+    talk.handshake()
+    talk.send(_plain(*ALICE))
+
+
+@dialogue
+def an_unknown_version_of_authenticate(talk: Talk) -> None:
+    talk.handshake()
+    talk.send_header("sasl_authenticate", 9)
+
+
+@dialogue
+def a_large_token(talk: Talk) -> None:
+    talk.handshake()
+    talk.send_size(2001)
+
+
+# PLAIN.
+
+
+@dialogue
+def plain_in_version_0(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(version=0)
+    talk.metadata()
+
+
+@dialogue
+def plain_in_version_2(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(version=2)
+    talk.metadata()
+
+
+@dialogue
+def plain_with_raw_tokens(talk: Talk) -> None:
+    talk.handshake(version=0)
+    talk.send(_plain(*ALICE))
+    talk.metadata()
+
+
+@dialogue
+def a_wrong_password_with_raw_tokens(talk: Talk) -> None:
+    talk.handshake(version=0)
+    talk.send(_plain("alice", "no"))
+
+
+@dialogue
+def a_wrong_password(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(("alice", "no"))
+    talk.end()
+
+
+@dialogue
+def a_wrong_password_in_version_0(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(("alice", "no"), version=0)
+    talk.end()
+
+
+@dialogue
+def an_unknown_user(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(("nobody", "alice-secret"))
+    talk.end()
+
+
+@dialogue
+def no_user(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(("", "alice-secret"))
+    talk.end()
+
+
+@dialogue
+def no_password(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(("alice", ""))
+    talk.end()
+
+
+@dialogue
+def two_tokens(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_authenticate", 1, auth_bytes=b"alice\0alice-secret")
+    talk.end()
+
+
+@dialogue
+def five_tokens(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_authenticate", 1, auth_bytes=b"\0alice\0alice-secret\0x\0y")
+    talk.end()
+
+
+@dialogue
+def no_token(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_authenticate", 1, auth_bytes=b"")
+    talk.end()
+
+
+@dialogue
+def the_own_authorization_id(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_authenticate", 1, auth_bytes=_plain(*ALICE, authorization="alice"))
+    talk.metadata()
+
+
+@dialogue
+def another_authorization_id(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_authenticate", 1, auth_bytes=_plain(*ALICE, authorization="bob"))
+    talk.end()
+
+
+@dialogue
+def bytes_that_are_no_text(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_authenticate", 1, auth_bytes=b"\0\xff\xfe\0\xff")
+    talk.end()
+
+
+# Afterwards.
+
+
+@dialogue
+def a_handshake_afterwards(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.metadata()
+
+
+@dialogue
+def authenticate_afterwards(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.plain()
+    talk.metadata()
+
+
+@dialogue
+def versions_afterwards(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.ask("api_versions", 0)
+    talk.metadata()
+
+
+# SCRAM.
+
+
+@dialogue
+def scram_sha_256(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram()
+    talk.metadata()
+
+
+@dialogue
+def scram_sha_512(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-512")
+    talk.scram("SCRAM-SHA-512")
+    talk.metadata()
+
+
+@dialogue
+def scram_with_a_wrong_password(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(user=("alice", "no"))
+    talk.end()
+
+
+@dialogue
+def scram_with_an_unknown_user(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-512")
+    talk.scram("SCRAM-SHA-512", user=("nobody", "no"))
+    talk.end()
+
+
+@dialogue
+def scram_with_a_malformed_first_message(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"first": lambda _: "hello"})
+    talk.end()
+
+
+@dialogue
+def scram_with_channel_binding(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"first": lambda text: text.replace("n,,", "p=tls-unique,,")})
+    talk.end()
+
+
+@dialogue
+def scram_with_another_authorization_id(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"first": lambda text: text.replace("n,,", "n,a=bob,")})
+    talk.end()
+
+
+@dialogue
+def scram_with_an_unknown_delegation_token(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"first": lambda text: text + ",tokenauth=true"})
+    talk.end()
+
+
+@dialogue
+def scram_with_another_nonce(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"last": lambda text: text + "x"})
+    talk.end()
+
+
+@dialogue
+def scram_with_a_malformed_last_message(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"signed": lambda _: "hello"})
+    talk.end()
+
+
+@dialogue
+def scram_without_a_proof(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"signed": lambda text: text.partition(",p=")[0] + ",p="})
+    talk.end()
+
+
+# Sessions that end.
+
+
+@again
+def a_session_has_a_length(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.metadata()
+
+
+@again
+def a_session_in_version_0(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain(version=0)
+    talk.metadata()
+
+
+@again
+def a_session_is_renewed(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.plain()
+    talk.metadata()
+
+
+@again
+def a_session_of_scram_is_renewed(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-512")
+    talk.scram("SCRAM-SHA-512")
+    talk.handshake("SCRAM-SHA-512")
+    talk.scram("SCRAM-SHA-512")
+    talk.metadata()
+
+
+@again
+def a_session_is_renewed_twice_in_a_moment(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.handshake()
+    talk.plain()
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.metadata()
+
+
+@again
+def another_mechanism_renews(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.ask("sasl_handshake", 1, mechanism="SCRAM-SHA-256")
+    talk.scram()
+
+
+@again
+def an_unknown_mechanism_renews(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.ask("sasl_handshake", 1, mechanism="GSSAPI")
+    talk.end()
+
+
+@again
+def another_user_renews(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.handshake()
+    talk.plain(BOB)
+    talk.end()
+
+
+@again
+def a_wrong_password_renews(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram()
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(user=("alice", "no"))
+    talk.end()
+
+
+@again
+def metadata_while_a_session_is_renewed(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.handshake()
+    talk.ask("metadata", 1, topics=[])
+    talk.end()
+
+
+@again
+def authenticate_without_a_handshake(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.plain()
+    talk.metadata()
