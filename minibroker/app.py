@@ -346,12 +346,24 @@ class Broker:
             authorizer.begin(self._acl_store.update)
 
     def _begin_outboxes(self) -> None:
-        """Prepare for being the controller of Apache Kafka's brokers; those need a ZooKeeper."""
+        """Prepare for being the controller of other brokers. Those of Apache Kafka need a
+        ZooKeeper. Brokers of one process are told only of deletions, so their outboxes are made by
+        the first one.
+        """
         if self.config.zookeeper_connect is not None:
+            self._make_outboxes()
+        elif self._tree is not None:
+            self.cluster.have_brokers_delete(
+                lambda broker_id, topic: self._make_outboxes().delete(broker_id, topic)
+            )
+
+    def _make_outboxes(self) -> Outboxes:
+        if self._outboxes is None:
             from minibroker.replication.outboxes import Outboxes  # noqa: PLC0415  seldom needed
 
             self._outboxes = Outboxes(self.cluster, self.config)
             self._outboxes.begin()
+        return self._outboxes
 
     def _accept_cluster_id(self, cluster_id: str) -> None:
         """Compare the cluster id of the tree with the log directories, then load the logs."""
@@ -421,8 +433,6 @@ class Broker:
 
     async def _delete_logs(self, topic: TopicImage) -> None:
         """Take away the logs of a topic that is deleted. Raises StorageError."""
-        if self._outboxes is not None:
-            await self._outboxes.delete_topic(topic)
         await self.partitions.delete_logs(topic)
 
     # Disks that fail.

@@ -20,6 +20,7 @@ from minibroker.cluster.configs import Configs, with_changes
 from minibroker.cluster.consumer_offsets import get_offset, set_offset
 from minibroker.cluster.context import ClusterContext
 from minibroker.cluster.controller import Controller
+from minibroker.cluster.deletions import Deletions
 from minibroker.cluster.election import Election
 from minibroker.cluster.features import ELIGIBLE_LEADER_REPLICAS, Features
 from minibroker.cluster.follow import TreeFollower
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from minibroker.clock import Clock
     from minibroker.cluster.codecs import ProducerIdBlock
     from minibroker.cluster.configs import Edit
-    from minibroker.cluster.controller import AllowsUnclean, DeleteLogs
+    from minibroker.cluster.controller import AllowsUnclean
+    from minibroker.cluster.deletions import AskBroker, DeleteLogs
     from minibroker.cluster.features import FeatureUpdate
     from minibroker.cluster.image import PartitionImage, TopicImage
     from minibroker.cluster.internal_topics import NewTopic
@@ -75,7 +77,8 @@ class Cluster:
         min_insync_replicas: the static `min.insync.replicas`, for the whole cluster once eligible
             leader replicas are in force.
         deletes_topics: `delete.topic.enable`.
-        delete_logs, allows_unclean: see `Controller`.
+        delete_logs: see `Deletions`.
+        allows_unclean: see `Controller`.
         balance: how leaders return to preferred replicas, on `timers`; None: only when asked.
         log: where the cluster's changes are reported.
 
@@ -126,20 +129,20 @@ class Cluster:
         self._election = Election(context)
         self._states = PartitionStates(context, self._election)
         self._controller = Controller(
+            context, self._election, self._states, allows_unclean=allows_unclean
+        )
+        self._deletions = Deletions(
             context,
             self._election,
             self._states,
             delete_logs=delete_logs,
             deletes_topics=deletes_topics,
-            allows_unclean=allows_unclean,
         )
-        self._balancer: LeaderBalancer | None = None
-        if balance is not None and timers is not None:
-            self._balancer = LeaderBalancer(
-                context, self._election, self._controller, timers=timers, rule=balance
-            )
+        self._balancer = self._make_balancer(balance, timers)
         self._configs = Configs(context)
-        self._topics = Topics(context, self._election, self._controller, self._states)
+        self._topics = Topics(
+            context, self._election, self._controller, self._deletions, self._states
+        )
         self._auto_creation = AutoCreation(context, self._topics)
         self._producer_ids = ProducerIds(tree, broker_id)
         self.features = Features(context, release=kafka_release, initial=feature_levels)
@@ -149,12 +152,22 @@ class Cluster:
             self._controller,
             self._configs,
             self._registration,
+            deletions=self._deletions,
             features=self.features,
             finish_moves=self.reassignments.finish,
         )
         self.requests = ControllerRequests(context, self._follower, self._registration)
         """Requests of another broker that is the controller."""
         self._is_open = False
+
+    def _make_balancer(
+        self, balance: BalanceRule | None, timers: Timers | None
+    ) -> LeaderBalancer | None:
+        if balance is None or timers is None:
+            return None
+        return LeaderBalancer(
+            self._context, self._election, self._controller, timers=timers, rule=balance
+        )
 
     # Life
 
@@ -203,8 +216,10 @@ class Cluster:
                 await self._election.run()
                 await self.features.load()
                 if self._election.is_controller:
-                    await self._controller.finish_deletions()
+                    await self._deletions.resume()
                     await self._controller.settle()
+            await self._deletions.settled()
+            self._deletions.when_late = self._follower.look_at_deletions_later
             await self._follower.start()
             await self._fix_min_insync_replicas()
         except BaseException:
@@ -236,6 +251,7 @@ class Cluster:
         if self._balancer is not None:
             await self._balancer.close()
         await self._follower.close()
+        await self._deletions.close()
         await self._auto_creation.close()
         await self._producer_ids.close()
 
@@ -261,9 +277,13 @@ class Cluster:
         """Return the brokers that shut down, as the controller knows them."""
         return self._controller.leaving
 
-    def look_at_deletions(self) -> None:
-        """Go on with the deletions of topics soon, as the controller."""
-        self._follower.look_at_deletions()
+    def have_brokers_delete(self, ask_broker: AskBroker) -> None:
+        """Let the controller ask other brokers to delete their replicas; before the start."""
+        self._deletions.ask_broker = ask_broker
+
+    def is_queued_for_deletion(self, name: str) -> bool:
+        """Return whether this broker is the controller, and the topic is to be deleted."""
+        return self._deletions.is_queued(name)
 
     @property
     def this_broker(self) -> BrokerInfo:
@@ -395,10 +415,13 @@ class Cluster:
     async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
         """Give a partition its preferred leader, or (unclean) any live one; as the controller.
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
-        PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE, NOT_CONTROLLER.
+        Raises KafkaError: INVALID_TOPIC_EXCEPTION (it is being deleted),
+        UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE,
+        ELIGIBLE_LEADERS_NOT_AVAILABLE, NOT_CONTROLLER.
         """
         async with self._context.lock:
+            if self._deletions.is_queued(name):
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
             await self._controller.elect_leader(name, index, unclean=unclean)
 
     async def allow_unclean(self, topic: str | None) -> None:
@@ -461,7 +484,7 @@ class Cluster:
         """
         async with self._context.lock:
             if await self._election.take_over():
-                await self._controller.finish_deletions()
+                await self._deletions.resume()
                 await self._controller.settle()
 
     @property
@@ -471,7 +494,7 @@ class Cluster:
             Reassignments,
         )
 
-        return Reassignments(self._context, self._states)
+        return Reassignments(self._context, self._states, self._deletions)
 
     # Features
 

@@ -1,10 +1,9 @@
-"""The controller: gives every partition a leader, and finishes topic deletions.
+"""The controller: gives every partition a leader.
 
 `next_state`, `preferred_state` and `unclean_state` are the pure rules; `partition_states` writes
 the states that they return.
 
-Source: Kafka's PartitionStateMachine, Election, ReplicaStateMachine (removeReplicasFromIsr) and
-TopicDeletionManager.
+Source: Kafka's PartitionStateMachine, Election, ReplicaStateMachine (removeReplicasFromIsr).
 """
 
 from __future__ import annotations
@@ -20,15 +19,14 @@ from minibroker.cluster.codecs import (
     encode_topic,
 )
 from minibroker.cluster.image import NO_LEADER, TopicImage
-from minibroker.cluster.tree import Delete, NoNode, NotEmpty, Set
+from minibroker.cluster.tree import Set
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, StorageError
+from minibroker.errors import KafkaError
 from minibroker.ids import ZERO_TOPIC_ID, TopicId, TopicPartition, topic_id_to_text
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import (
-        Awaitable,
         Callable,
         Collection,
         Iterable,
@@ -39,15 +37,9 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import PartitionImage
     from minibroker.cluster.partition_states import PartitionStates, Rule
 
-    DeleteLogs = Callable[[TopicImage], Awaitable[None]]
-    """Takes away this broker's logs of a topic, durably. Raises StorageError."""
     AllowsUnclean = Callable[[str], bool]
     """Returns the `unclean.leader.election.enable` of a topic."""
 
-DELETED_AT_ONCE: Final = 25
-"""Nodes of a topic that go in one transaction: 25 times ~20 µs of the loop in the embedded home."""
-DELETION_ATTEMPTS_MAX: Final = 10
-"""The most times that a deletion reads the topic's nodes, because another process changed them."""
 UNKNOWN_EPOCH: Final = -1
 """Broker epoch of a request by which the broker's registration is not checked."""
 _NOT_NEEDED: Final = "Leader election not needed for topic partition."
@@ -183,10 +175,7 @@ def unclean_state(
 
 
 class Controller:
-    """Writes in the controller's name. Call it under the cluster's lock, while being controller.
-
-    `delete_logs` is None where there is no storage; `deletes_topics` is `delete.topic.enable`.
-    """
+    """Writes in the controller's name. Call it under the cluster's lock, while being controller."""
 
     def __init__(
         self,
@@ -194,15 +183,11 @@ class Controller:
         election: Election,
         states: PartitionStates,
         *,
-        delete_logs: DeleteLogs | None = None,
-        deletes_topics: bool = True,
         allows_unclean: AllowsUnclean | None = None,
     ) -> None:
         self._context = context
         self._election = election
         self._states = states
-        self._delete_logs = delete_logs or _have_no_logs
-        self._deletes_topics = deletes_topics
         self._allows_unclean = allows_unclean or _never
         # Changed under the cluster's lock, and when this broker is elected or deposed.
         self._leaving: dict[int, int] = {}
@@ -365,65 +350,6 @@ class Controller:
         self._context.updater.apply_topic(with_id)
         return with_id
 
-    async def finish_deletions(self) -> None:
-        """Delete every topic that is marked under /admin/delete_topics.
-
-        Where topics are not to be deleted the marks go, as with Kafka. A topic stays marked while a
-        disk does not let go of its logs.
-        """
-        for name in await self._context.tree.children(paths.ADMIN_DELETE_TOPICS):
-            if not self._deletes_topics:
-                self._context.log.warning(
-                    "topic %s is marked for deletion and is kept: delete.topic.enable=false", name
-                )
-                await self._states.multi([Delete(paths.delete_topic(name))])
-                continue
-            try:
-                await self.delete_topic(name)
-            except StorageError as error:
-                self._context.log.error("topic %s is not deleted yet: %s", name, error)
-            except KafkaError as error:
-                if error.code != ErrorCode.REQUEST_TIMED_OUT:
-                    raise
-                self._context.log.info("%s", error.detail)
-
-    async def delete_topic(self, name: str) -> None:
-        """Delete a topic that is marked: its logs, its nodes, config and mark, in this order.
-
-        A crash in between leaves the mark, and the next start goes on: no log is left without a
-        topic. Raises StorageError where a disk does not let go of a log: the mark stays.
-        """
-        # A power cut must not bring the topic back without its logs: the mark is durable first.
-        await self._context.tree.flush()
-        topic = self._context.updater.image.topics.get(name)
-        if topic is not None:
-            await self._delete_logs(topic)
-        await self._delete_nodes(name)
-        self._context.updater.remove_topic(name)
-
-    async def _delete_nodes(self, name: str) -> None:
-        """Delete the topic's nodes, children first, the mark last."""
-        tree = self._context.tree
-        turn = TimeSlice()
-        for _ in range(DELETION_ATTEMPTS_MAX):
-            found = (await tree.subtree(paths.topic(name)))[::-1]
-            for path in (paths.config("topics", name), paths.delete_topic(name)):
-                if await tree.exists(path):
-                    found.append(path)
-            try:
-                for start in range(0, len(found), DELETED_AT_ONCE):
-                    batch = found[start : start + DELETED_AT_ONCE]
-                    await self._states.multi([Delete(path) for path in batch])
-                    if turn.is_over:
-                        await turn.pause()
-            except (NoNode, NotEmpty):
-                continue  # another process deletes it too, or wrote a state meanwhile
-            return
-        raise CoordinationError(
-            f"the nodes of topic {name} changed during each of {DELETION_ATTEMPTS_MAX} deletions: "
-            "check which other process writes to the metadata tree"
-        )
-
 
 def assignment_of(topic: TopicImage) -> TopicAssignment:
     """Return what the topic's node says, rebuilt from the image."""
@@ -437,10 +363,6 @@ def assignment_of(topic: TopicImage) -> TopicAssignment:
     }
     topic_id = None if topic.topic_id == ZERO_TOPIC_ID else topic.topic_id
     return TopicAssignment(topic_id, replicas, adding, removing)
-
-
-async def _have_no_logs(_topic: TopicImage) -> None:
-    """Take no log away: there is no storage."""
 
 
 def _never(_topic: str) -> bool:

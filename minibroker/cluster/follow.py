@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.configs import Configs
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.controller import Controller
+    from minibroker.cluster.deletions import Deletions
     from minibroker.cluster.election import Election
     from minibroker.cluster.features import Features
     from minibroker.cluster.registration import Registration
@@ -80,12 +81,14 @@ class TreeFollower:
         configs: Configs,
         registration: Registration,
         *,
+        deletions: Deletions,
         features: Features,
         finish_moves: Callable[[str], Awaitable[None]],
     ) -> None:
         """`finish_moves`: topic → ends the moves of its partitions that are done."""
         # Constant after construction.
         self._context = context
+        self._deletions = deletions
         self._features = features
         self._finish_moves = finish_moves
         self._election = election
@@ -101,6 +104,8 @@ class TreeFollower:
         """Topic → path of its node, or of a partition's state → end of the watch."""
         self._assignments: dict[str, int] = {}
         """Topic → version of its node when it was last read."""
+        self._hidden: set[str] = set()
+        """Topics that were on their way out when this broker came."""
         self._broker_watches: dict[int, Cancel] = {}
         self._last_change = ""
         self._settle_all = False
@@ -116,7 +121,10 @@ class TreeFollower:
             changes = await self._context.tree.children(paths.CONFIG_CHANGES)
             self._last_change = changes[-1] if changes else ""
         await self._configs.load()
+        if self._deletions.is_enabled:
+            self._hidden = set(await self._context.tree.children(paths.ADMIN_DELETE_TOPICS))
         await self._read_topics()
+        self._hidden.intersection_update(self._context.updater.image.leaving)
 
     async def start(self) -> None:
         """Watch, and follow until `close`."""
@@ -151,9 +159,9 @@ class TreeFollower:
         """Read the registrations soon: a controller has other ones than the image."""
         self._mark(_BROKERS)
 
-    def look_at_deletions(self) -> None:
-        """Go on with the deletions soon."""
-        self._mark(_DELETIONS)
+    def look_at_deletions_later(self) -> None:
+        """Go on with the deletions after a while."""
+        asyncio.get_running_loop().call_later(RETRY_DELAY_S, self._mark, _DELETIONS)
 
     def _mark(self, thing: str) -> None:
         self._dirty.add(thing)
@@ -219,8 +227,7 @@ class TreeFollower:
         elif thing == _FEATURES:
             await self._features.load()
         elif thing == _DELETIONS:
-            if self._election.is_controller:
-                await self._controller.finish_deletions()
+            await self._read_marks()
         else:
             await self._read_many([thing.removeprefix(_TOPIC_PREFIX) for thing in things])
         if self._settle_all:
@@ -239,6 +246,8 @@ class TreeFollower:
             topic = self._context.updater.image.topics.get(name)
             if topic and any(state.adding or state.removing for state in topic.partitions):
                 await self._finish_moves(name)
+            if self._deletions.is_queued(name):
+                self._dirty.add(_DELETIONS)  # it may have waited for the move
 
     async def _renew_session(self) -> None:
         """Make the nodes of an ended session again, then read everything."""
@@ -328,6 +337,18 @@ class TreeFollower:
 
     # Topics
 
+    async def _read_marks(self) -> None:
+        """Go on with the deletions as the controller. A topic whose mark is gone, and which is
+        still there, is shown again.
+        """
+        marked = set(await self._context.tree.children(paths.ADMIN_DELETE_TOPICS))
+        for name in self._hidden - marked:
+            self._hidden.discard(name)
+            if self._context.updater.show(name):
+                self._dirty.add(f"{_TOPIC_PREFIX}{name}")
+        if self._election.is_controller:
+            await self._deletions.resume()
+
     async def _read_topics(self) -> None:
         """Find out which topics there are; read the new ones, drop those that are gone.
 
@@ -382,9 +403,23 @@ class TreeFollower:
             )
             self._assignments[name] = version
             begin = end
+            if self._is_hidden(name, assignment):
+                updater.hide(name, assignment.topic_id or ZERO_TOPIC_ID)
+            if updater.is_hidden(name, assignment.topic_id):
+                continue
             await self._meet_topic(name, assignment.topic_id)
             updater.apply_topic(TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions))
         await self._settle(topics)
+
+    def _is_hidden(self, name: str, assignment: TopicAssignment) -> bool:
+        """Return whether a topic was on its way out when this broker came. The controller told only
+        those brokers that were there then. While partitions move, a deletion does not begin.
+        """
+        return (
+            name in self._hidden
+            and self._task is None
+            and not (assignment.adding or assignment.removing)
+        )
 
     async def _meet_topic(self, name: str, topic_id: TopicId | None) -> None:
         """Prepare for a topic that another process made: read its config, which was written first

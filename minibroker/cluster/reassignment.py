@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.deletions import Deletions
     from minibroker.cluster.partition_states import PartitionStates
 
 
@@ -121,9 +122,13 @@ def state_of(
 class Reassignments:
     """Writes assignments in the controller's name."""
 
-    def __init__(self, context: ClusterContext, states: PartitionStates) -> None:
+    def __init__(
+        self, context: ClusterContext, states: PartitionStates, deletions: Deletions
+    ) -> None:
+        # Constant after construction.
         self._context = context
         self._states = states
+        self._deletions = deletions
 
     async def alter(
         self,
@@ -159,7 +164,7 @@ class Reassignments:
                 target = assignment.origin
             else:
                 check_target(target, assignment, image.brokers)
-            if topic is None or partition is None:
+            if topic is None or partition is None or self._deletions.is_queued(name):
                 raise no_such_partition()
             if not may_change_count and len(target) != len(assignment.origin):
                 raise KafkaError(

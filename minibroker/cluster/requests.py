@@ -64,6 +64,8 @@ class ControllerRequests:
         """The highest controller epoch that a request had; 0 before the first."""
         self.updated_at_ms: int | None = None
         """Wall clock of the last UpdateMetadata request that was taken; None before the first."""
+        self._going: dict[str, tuple[TopicId, set[int]]] = {}
+        """Topic → its id, and the partitions that are being deleted; not all of them yet."""
 
     def metadata_age_ms(self) -> int | None:
         """Return the time since the last UpdateMetadata request; None before the first."""
@@ -167,15 +169,22 @@ class ControllerRequests:
             self.updated_at_ms = self._context.clock.now_ms()
 
     def _begin_deletions(self, topics: Iterable[SentTopic]) -> None:
-        """Take the topics out of the image whose every partition is being deleted."""
+        """Take the topics out of the image whose every partition is being deleted. A large topic
+        comes in several requests.
+        """
         updater = self._context.updater
         for topic in topics:
             known = updater.image.topics.get(topic.name)
-            if known is None or not _is_same(known.topic_id, topic.topic_id):
-                continue
             gone = topic.states.keys() - _living(topic.states).keys()
+            if not gone or known is None or not _is_same(known.topic_id, topic.topic_id):
+                continue
+            topic_id, before = self._going.pop(topic.name, (known.topic_id, set()))
+            if topic_id == known.topic_id:
+                gone |= before
             if gone >= set(range(len(known.partitions))):
                 updater.begin_deletion(known)
+            else:
+                self._going[topic.name] = known.topic_id, gone
 
     async def _apply(self, topics: Collection[SentTopic]) -> None:
         """Apply states of partitions, a few at a time; unknown partitions are read first."""

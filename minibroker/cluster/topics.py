@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.codecs import PartitionState
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.controller import Controller
+    from minibroker.cluster.deletions import Deletions
     from minibroker.cluster.election import Election
     from minibroker.cluster.internal_topics import NewTopic
     from minibroker.cluster.partition_states import PartitionStates
@@ -98,11 +99,13 @@ class Topics:
         context: ClusterContext,
         election: Election,
         controller: Controller,
+        deletions: Deletions,
         states: PartitionStates,
     ) -> None:
         self._context = context
         self._election = election
         self._controller = controller
+        self._deletions = deletions
         self._states = states
 
     # Creating
@@ -277,10 +280,12 @@ class Topics:
     ) -> list[list[int]]:
         """Do all checks of CreatePartitions; return the replicas of each new partition.
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION,
-        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, REASSIGNMENT_IN_PROGRESS, and those
-        of `assign_replicas`.
+        Raises KafkaError: INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
+        POLICY_VIOLATION, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT,
+        REASSIGNMENT_IN_PROGRESS, and those of `assign_replicas`.
         """
+        if self._deletions.is_queued(name):
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         topic = self._context.updater.image.topics.get(name)
         if topic is None:
             raise KafkaError(
@@ -345,9 +350,12 @@ class Topics:
     # Deleting
 
     async def delete(self, name: str, timeout_s: float) -> None:
-        """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT;
-        StorageError as `Controller.delete_topic`.
+        """Delete a topic. Return when it is gone, or goes on only when a broker comes back.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT; StorageError,
+        CoordinationError as `Deletion.settled`.
         """
+        deletion = None
         async with self._context.lock:
             if name not in self._context.updater.image.topics:
                 raise KafkaError(
@@ -356,9 +364,11 @@ class Topics:
                 )
             await ensure_node(self._context.tree, paths.delete_topic(name))
             if self._election.is_controller:
-                await self._controller.delete_topic(name)
-                return
-        await self._wait(name, timeout_s, gone=True)
+                deletion = await self._deletions.begin(name)
+        if deletion is not None:
+            await deletion.settled(timeout_s)
+        else:
+            await self._wait(name, timeout_s, gone=True)
 
     async def _wait(self, name: str, timeout_s: float, *, gone: bool) -> None:
         """Wait until the controller, another broker, has done its part."""

@@ -70,8 +70,6 @@ class ImageUpdater:
         self.failed_replicas: dict[str, dict[int, set[int]]] = {}
         """Topic → partition → brokers whose log directory with it failed since they were started.
         """
-        self._leaving: dict[str, TopicId] = {}
-        """Topic that the controller deletes → its id; the tree still has it for a while."""
         self._shared_lists: dict[tuple[int, ...], list[int]] = {}
         self._by_metric_name: dict[str, list[str]] = {}
         self._waiting: list[_Waiting] = []
@@ -245,15 +243,27 @@ class ImageUpdater:
         are there until every broker has deleted its logs.
         """
         self.remove_topic(topic.name)
-        if topic.topic_id != ZERO_TOPIC_ID:
-            self._leaving[topic.name] = topic.topic_id
+        self.hide(topic.name, topic.topic_id)
+
+    def hide(self, name: str, topic_id: TopicId) -> None:
+        """Keep a topic out of the image that is not in it, until its nodes are gone, or `show`."""
+        if topic_id != ZERO_TOPIC_ID:
+            self.image.leaving[name] = topic_id
+
+    def is_hidden(self, name: str, topic_id: TopicId | None) -> bool:
+        """Return whether this very topic is kept out of the image."""
+        return name in self.image.leaving and self.image.leaving[name] == topic_id
+
+    def show(self, name: str) -> bool:
+        """Let a hidden topic into the image again; return whether it was hidden."""
+        return self.image.leaving.pop(name, None) is not None
 
     def apply_topic(self, topic: TopicImage) -> None:
         """Put a topic into the image; listeners hear what is new about it."""
         image = self.image
-        if self._leaving.get(topic.name) == topic.topic_id:
+        if self.is_hidden(topic.name, topic.topic_id):
             return
-        self._leaving.pop(topic.name, None)
+        self.image.leaving.pop(topic.name, None)
         old = image.topics.get(topic.name)
         if old is not None and old.topic_id not in (topic.topic_id, ZERO_TOPIC_ID):
             self.remove_topic(topic.name)  # deleted and created again while we looked elsewhere
@@ -306,7 +316,7 @@ class ImageUpdater:
 
     def remove_topic(self, name: str) -> None:
         """Take a topic out of the image, its config too."""
-        self._leaving.pop(name, None)
+        self.image.leaving.pop(name, None)
         topic = self.image.topics.pop(name, None)
         if topic is None:
             return

@@ -1,8 +1,10 @@
 """DeleteTopics: key 20, versions 0-6.
 
-Behaviour: before the answer leaves, the topic gets a deletion mark, its logs are renamed and
-synced, and it leaves the metadata. A worker removes the files after `file.delete.delay.ms`. After a
-crash in between the mark is still there, and the next start completes the deletion.
+Behaviour: before the answer leaves, the topic gets a deletion mark, it leaves the metadata, and its
+logs are renamed and synced, on other brokers too. The answer waits for brokers that live, at most
+ten seconds. A dead broker deletes when it is back; until then the mark stays, and the name is
+taken. A worker removes the files after `file.delete.delay.ms`. After a crash in between the next
+controller completes the deletion.
 Versions: 1 throttle time; 3 TOPIC_DELETION_DISABLED; 4 flexible; 5 error messages; 6 topic ids. A
 topic that is named twice, or by name and id at once, is refused alone, as KRaft does it. Kafka with
 ZooKeeper refuses the whole request.
@@ -12,7 +14,7 @@ Differs from Kafka: nothing known.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError, StorageError, as_answer
@@ -27,6 +29,10 @@ from minibroker.protocol.messages.delete_topics import (
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.quotas.manager import Mutations
+
+
+WAIT_S: Final = 30.0
+"""How long the deletion is waited for where the request gives it no time."""
 
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
@@ -105,7 +111,7 @@ async def _delete(
     result.topic_id = topic.topic_id
     mutations.record(len(topic.partitions))
     try:
-        await cluster.delete_topic(name)
+        await cluster.delete_topic(name, timeout_s=timeout_ms / 1000 if timeout_ms > 0 else WAIT_S)
     except (CoordinationError, StorageError) as error:
         # The deletion has begun and is not complete. Kafka's answer does not wait for it either.
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error

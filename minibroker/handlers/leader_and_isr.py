@@ -1,4 +1,4 @@
-"""LeaderAndIsr: key 4, versions 0-7. Served on a ZooKeeper only.
+"""LeaderAndIsr: key 4, versions 0-7. Served where brokers share a tree.
 
 Behaviour: Apache Kafka's controller makes this broker leader or follower of partitions. Each
 partition has a result: KAFKA_STORAGE_ERROR (its directory is offline), INCONSISTENT_TOPIC_ID,

@@ -149,7 +149,8 @@ class Handler:
 NOT_WITH_ZOOKEEPER: Final = frozenset({55})
 """Keys of APIs that exist only where the broker itself keeps the metadata."""
 ONLY_WITH_ZOOKEEPER: Final = frozenset({4, 5, 6})
-"""Keys of APIs between the controller of a ZooKeeper cluster and its brokers (`zkBroker`)."""
+"""Keys of APIs between the controller of a ZooKeeper cluster and its brokers (`zkBroker`); brokers
+of one process that share a tree serve them, too."""
 BETWEEN_BROKERS: Final = frozenset({7, 56, 67})
 """Keys of requests to a controller, for brokers that share a tree."""
 
@@ -167,7 +168,8 @@ def supported_versions(
             min(APIS[key].max_version, UNSTABLE_FROM.get(key, VERSION_MAX) - 1),
         )
         for key in HANDLERS
-        if key not in (NOT_WITH_ZOOKEEPER if with_zookeeper else ONLY_WITH_ZOOKEEPER)
+        if (with_zookeeper or has_peers or key not in ONLY_WITH_ZOOKEEPER)
+        and not (with_zookeeper and key in NOT_WITH_ZOOKEEPER)
         and (has_peers or with_zookeeper or key not in BETWEEN_BROKERS)
     }
     return ours if release is None else _narrowed(ours, "served_by", release)

@@ -1,4 +1,4 @@
-"""StopReplica: key 5, versions 0-4. Served on a ZooKeeper only.
+"""StopReplica: key 5, versions 0-4. Served where brokers share a tree.
 
 Behaviour: Apache Kafka's controller stops replicas of this broker: they fetch nothing any more, and
 their logs go where it says so. Each partition has a result: KAFKA_STORAGE_ERROR (its directory is

@@ -1,8 +1,8 @@
-"""UpdateMetadata: key 6, versions 0-8. Served on a ZooKeeper only.
+"""UpdateMetadata: key 6, versions 0-8. Served where brokers share a tree.
 
 Behaviour: Apache Kafka's controller tells of brokers and partitions; a request names only what
 changed. A partition whose leader is -2 is being deleted: clients hear UNKNOWN_TOPIC_OR_PARTITION
-once the request has named all partitions of its topic, and the logs go.
+once requests have named all partitions of its topic, and the logs go.
 Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH).
 Versions: 1 several endpoints; 2 rack; 3 listener names; 4 offline replicas; 5 broker epoch, by
 topic; 6 flexible; 7 topic ids; 8 KRaft controllers (KIP-866).

@@ -88,9 +88,10 @@ class PartitionManager:
         "_deletions",
         "_dynamic",
         "_image",
-        "_leaving",
         "_logs",
+        "_lost_with_topic",
         "_on_change",
+        "_refused",
         "_role_listeners",
         "_settling",
         "_topics",
@@ -120,13 +121,15 @@ class PartitionManager:
         self._logs = logs
         self._dynamic = dynamic
         self._on_change = on_change
-        self._leaving: dict[str, bool] = {}
-        """Topics that are marked for deletion: nobody is served, though the image may have them.
-        True once their logs have left."""
         self._deletions: dict[str, Generator[None]] = {}
         """Topic that is gone from the metadata → the rest of its deletion."""
         self._settling: dict[str, list[LogDeletion]] = {}
-        """Topic → deletions of logs whose new names are not durable yet."""
+        """Topic → deletions of logs that are under way, or whose new names are not durable yet."""
+        self._refused: dict[str, StorageError] = {}
+        """Topic that is gone from the metadata → the error of a disk that did not let go of a log
+        of it."""
+        self._lost_with_topic: dict[str, set[int]] = {}
+        """Topic that is gone from the metadata → its partitions in offline log directories."""
         self.on_storage_error: Callable[[StorageError], None] = _ignore
         """Told of everything the disk refused (`directories.FailedDirectories`)."""
         self.is_started = False
@@ -183,7 +186,7 @@ class PartitionManager:
         partition = self.replica(topic, index)
         if partition is not None and partition.is_leader:
             return partition
-        known = None if topic in self._leaving else self._image().topics.get(topic)
+        known = self._image().topics.get(topic)
         if known is None or not 0 <= index < len(known.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition is not None and not partition.has_log:
@@ -366,8 +369,9 @@ class PartitionManager:
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Make the partitions of a new topic that are here."""
-        self._leaving.pop(topic.name, None)
         self._finish_deletion(topic.name)
+        self._refused.pop(topic.name, None)
+        self._lost_with_topic.pop(topic.name, None)
         self.on_partitions_added(topic, 0)
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
@@ -377,51 +381,57 @@ class PartitionManager:
                 self._follow_image(topic, index)
 
     async def delete_logs(self, topic: TopicImage) -> None:
-        """Take the logs of a topic out of service that is about to leave the metadata.
+        """Take the logs of a topic out of service that has left the metadata.
 
         Their new names are durable when this returns; their files go on a worker, after
         `file.delete.delay.ms`. Raises StorageError where a disk refuses: its directory is offline
-        then, and the log is deleted when a start finds it and the topic's mark. From now on clients
-        hear UNKNOWN_TOPIC_OR_PARTITION, as from Kafka, whose metadata cache forgets it first.
+        then, and the log is deleted when a start finds it and the topic's mark.
 
         Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
         """
-        self._leaving[topic.name] = False
-        deletion = self._begin_deletion(topic)
-        turn = TimeSlice()
-        for _ in deletion.steps():
-            if turn.is_over:
-                await turn.pause()
-        self._settle(topic.name, deletion)
+        if topic.name not in self._settling:
+            run_in_slices(self._deletion_steps(topic))  # a start found the mark
         await self._settled(topic.name)
-        if deletion.failure is not None:
-            raise deletion.failure
-        self._leaving[topic.name] = True
+        if topic.name in self._refused:
+            raise self._refused[topic.name]
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Forget the topic's partitions. Where another broker deleted the topic, delete its logs,
-        a few at a time.
-        """
-        if self._leaving.pop(topic.name, False):
-            self._topics.pop(topic.name, None)
-            return
-        deletion = self._begin_deletion(topic)
-        steps = self._deletions[topic.name] = self._deletion_steps(topic.name, deletion)
+        """Forget the topic's partitions, and delete their logs, a few at a time."""
+        self._refused.pop(topic.name, None)
+        self._lost_with_topic.pop(topic.name, None)
+        steps = self._deletion_steps(topic)
         if len(topic.partitions) <= DELETED_AT_ONCE:
             self._finish_deletion(topic.name)
         else:
             run_in_slices(steps)
 
-    def _deletion_steps(self, name: str, deletion: LogDeletion) -> Generator[None]:
-        yield from deletion.steps()
-        self._deletions.pop(name, None)
-        self._settle(name, deletion)
-
-    def _settle(self, name: str, deletion: LogDeletion) -> None:
-        """Make durable that logs of this topic have left."""
+    def _deletion_steps(self, topic: TopicImage) -> Generator[None]:
+        """Take the topic's partitions out of service; return the steps that delete their logs."""
+        name = topic.name
+        self._finish_deletion(name)
+        self.commit()
+        self._tell_roles_change()
+        partitions = self._topics.pop(name, {})
+        lost = {index for index, partition in partitions.items() if partition.is_lost}
+        if lost:
+            self._lost_with_topic[name] = lost
+        deletion = self._deletion_of(topic, partitions, range(len(topic.partitions)))
         self._settling.setdefault(name, []).append(deletion)
 
+        def take() -> Generator[None]:
+            yield from deletion.steps()
+            self._deletions.pop(name, None)
+            self._settle(name, deletion)
+
+        steps = self._deletions[name] = take()
+        return steps
+
+    def _settle(self, name: str, deletion: LogDeletion) -> None:
+        """Make durable that logs of this topic have left. `_settling` has the deletion."""
+
         def end() -> None:
+            if deletion.failure is not None and name not in self._image().topics:
+                self._refused[name] = deletion.failure
             others = self._settling[name]
             others.remove(deletion)
             if not others:
@@ -438,14 +448,6 @@ class PartitionManager:
             future: asyncio.Future[None] = loop.create_future()
             self._settling[name][0].listeners.append(partial(_finish, future))
             await future
-
-    def _begin_deletion(self, topic: TopicImage) -> LogDeletion:
-        """Take the topic's partitions out of service; their logs are still there."""
-        self._finish_deletion(topic.name)
-        self.commit()
-        self._tell_roles_change()
-        partitions = self._topics.pop(topic.name, {})
-        return self._deletion_of(topic, partitions, range(len(topic.partitions)))
 
     def _deletion_of(
         self, topic: TopicImage, partitions: dict[int, Partition], indexes: Sequence[int]
@@ -505,8 +507,6 @@ class PartitionManager:
 
     def _follow_image(self, topic: TopicImage, index: int) -> None:
         """Give one partition the role that the image says."""
-        if topic.name in self._leaving:
-            return
         self._tell_roles_change()
         state = topic.partitions[index]
         partition = self.replica(topic.name, index)
@@ -528,6 +528,7 @@ class PartitionManager:
         self.commit()
         del self._topics[topic.name][index]
         deletion = self._deletion_of(topic, {index: partition}, [index])
+        self._settling.setdefault(topic.name, []).append(deletion)
         for _ in deletion.steps():
             pass
         self._settle(topic.name, deletion)
@@ -558,25 +559,32 @@ class PartitionManager:
     ) -> dict[int, StorageError | None]:
         """Delete the logs of these replicas, where there are any, known to the metadata or not.
 
-        Returns, per replica, the error of a disk that refuses. Their new names are durable when
-        this returns.
+        Returns, per replica, the error of a disk that refuses, or refused since the topic left the
+        metadata. Their new names are durable when this returns.
 
         Source: Kafka ReplicaManager.stopPartitions, LogManager.asyncDelete.
         """
-        self._finish_deletion(topic)
+        await self._settled(topic)
         self.commit()
         self._tell_roles_change()
         hosted = self._topics.get(topic, {})
+        refused = self._refused.get(topic)
+        lost = self._lost_with_topic.get(topic, ())
         errors: dict[int, StorageError | None] = {}
         turn = TimeSlice()
         for index in indexes:
             partition = hosted.pop(index, None)
             image = TopicImage(topic, ZERO_TOPIC_ID, [])  # whatever id the directory has
             deletion = self._deletion_of(image, {index: partition} if partition else {}, [index])
+            self._settling.setdefault(topic, []).append(deletion)
             for _ in deletion.steps():
                 pass
             self._settle(topic, deletion)
-            errors[index] = deletion.failure
+            errors[index] = deletion.failure or refused
+            if index in lost and errors[index] is None:
+                errors[index] = StorageError(
+                    f"the log of {topic}-{index} may be in an offline log directory"
+                )
             if turn.is_over:
                 await turn.pause()
         settling = list(self._settling.get(topic, ()))

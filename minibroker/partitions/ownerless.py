@@ -39,7 +39,9 @@ def keep_ownerless(
 ) -> None:
     """Warn of the logs that no partition of the image has on this broker, and keep them whole."""
     ownerless = [
-        log for name, log in logs.logs.items() if broker_id not in _replicas_of(image, name)
+        log
+        for name, log in logs.logs.items()
+        if broker_id not in _replicas_of(image, name) and name.topic not in image.leaving
     ]
     if not ownerless:
         return

@@ -119,22 +119,31 @@ def update_metadata(
     names: Iterable[TopicPartition],
     *,
     leaving: Collection[int] = (),
-    deleted: TopicImage | None = None,
 ) -> UpdateMetadataRequest:
     """Return the brokers, and the state of these partitions now.
 
-    `leaving`: brokers that shut down; they are told as offline replicas. `deleted`: a topic whose
-    partitions go, all of them.
+    `leaving`: brokers that shut down; they are told as offline replicas.
     """
     topics = [
         _topic_state(topic, [(name.partition, partition) for name, partition in found], leaving)
         for topic, found in _by_topic(image, names)
     ]
-    if deleted is not None:
-        state = _topic_state(deleted, list(enumerate(deleted.partitions)), leaving)
-        for partition in state.partition_states:
-            partition.leader = partition.leader_epoch = DURING_DELETE
-        topics.append(state)
+    return _with_brokers(image, address, topics)
+
+
+def deletion(
+    image: MetadataImage, address: Address, topic: TopicImage, indexes: Iterable[int]
+) -> UpdateMetadataRequest:
+    """Return the brokers, and these partitions of a topic as going."""
+    state = _topic_state(topic, [(index, topic.partitions[index]) for index in indexes], ())
+    for partition in state.partition_states:
+        partition.leader = partition.leader_epoch = DURING_DELETE
+    return _with_brokers(image, address, [state])
+
+
+def _with_brokers(
+    image: MetadataImage, address: Address, topics: list[UpdateMetadataTopicState]
+) -> UpdateMetadataRequest:
     return UpdateMetadataRequest(
         controller_id=address.controller_id,
         controller_epoch=address.controller_epoch,

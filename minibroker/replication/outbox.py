@@ -28,6 +28,7 @@ from minibroker.protocol.messages.stop_replica import StopReplicaResponse
 from minibroker.protocol.messages.update_metadata import UpdateMetadataResponse
 from minibroker.replication import control_requests
 from minibroker.replication.control_requests import DURING_DELETE, PARTITIONS_MAX, Stop
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
@@ -137,9 +138,6 @@ class Outbox:
         """
         parcel = _Parcel()
         parcel.deleted = topic
-        for index, partition in enumerate(topic.partitions):
-            if self.broker_id in partition.replicas:
-                parcel.stops[TopicPartition(topic.name, index)] = Stop(DURING_DELETE, deletes=True)
         parcel.done = asyncio.get_running_loop().create_future()
         self._parcels.append(parcel)
         self._parcels.append(_Parcel())  # what follows may be about another topic of this name
@@ -184,24 +182,59 @@ class Outbox:
                         parcel.done.cancel()  # does nothing where it has its result
 
     async def _send(self, parcel: _Parcel) -> None:
+        if parcel.deleted is not None:
+            is_done = await self._delete(parcel.deleted)
+            if parcel.done is not None and not parcel.done.done():
+                parcel.done.set_result(is_done)
+            return
         if parcel.greets:
             await self._send_metadata(parcel)
             await self._send_roles(parcel.roles)
         else:
             await self._send_roles(parcel.roles)
             await self._send_metadata(parcel)
-        is_done = True
         for stops in _parts_of(parcel.stops):
-            request = control_requests.stop_replica(self._address, stops)
-            answer = await self._call(
-                partial(_same, request),
-                StopReplicaResponse,
-                control_requests.STOP_REPLICA_FROM,
+            await self._stop(stops)
+
+    async def _delete(self, topic: TopicImage) -> bool:
+        """Tell that a topic goes, then end the broker's replicas of it; return whether it did."""
+        turn = TimeSlice()
+        count = len(topic.partitions)
+        parts = [
+            range(start, min(start + PARTITIONS_MAX, count))
+            for start in range(0, count, PARTITIONS_MAX)
+        ]
+        for part in parts:
+            await self._call(
+                partial(self._deletion, topic, part),
+                UpdateMetadataResponse,
+                control_requests.UPDATE_METADATA_FROM,
             )
-            if answer is None or any(error.error_code for error in answer.partition_errors):
-                is_done = False
-        if parcel.done is not None and not parcel.done.done():
-            parcel.done.set_result(is_done)
+        is_done = True
+        for part in parts:
+            stops = {
+                TopicPartition(topic.name, index): Stop(DURING_DELETE, deletes=True)
+                for index in part
+                if self.broker_id in topic.partitions[index].replicas
+            }
+            if stops:
+                is_done &= await self._stop(stops)
+            if turn.is_over:
+                await turn.pause()
+        return is_done
+
+    def _deletion(self, topic: TopicImage, part: Iterable[int]) -> UpdateMetadataRequest:
+        return control_requests.deletion(self._image(), self._address, topic, part)
+
+    async def _stop(self, stops: Mapping[TopicPartition, Stop]) -> bool:
+        """End these replicas; return whether the broker did it."""
+        request = control_requests.stop_replica(self._address, stops)
+        answer = await self._call(
+            partial(_same, request),
+            StopReplicaResponse,
+            control_requests.STOP_REPLICA_FROM,
+        )
+        return answer is not None and not any(error.error_code for error in answer.partition_errors)
 
     async def _send_roles(self, roles: Mapping[TopicPartition, bool]) -> None:
         for part in _parts_of(roles):
@@ -216,11 +249,9 @@ class Outbox:
     def _roles(self, part: Mapping[TopicPartition, bool]) -> LeaderAndIsrRequest | None:
         return control_requests.leader_and_isr(self._image(), self._address, part, self._listener)
 
-    def _metadata(
-        self, part: Iterable[TopicPartition], deleted: TopicImage | None
-    ) -> UpdateMetadataRequest:
+    def _metadata(self, part: Iterable[TopicPartition]) -> UpdateMetadataRequest:
         return control_requests.update_metadata(
-            self._image(), self._address, part, leaving=self._leaving(), deleted=deleted
+            self._image(), self._address, part, leaving=self._leaving()
         )
 
     def _note_offline(self, answer: Any) -> None:
@@ -237,11 +268,11 @@ class Outbox:
 
     async def _send_metadata(self, parcel: _Parcel) -> None:
         parts: list[Iterable[TopicPartition]] = list(_parts_of(parcel.metadata))
-        if not parts and (parcel.greets or parcel.deleted is not None):
+        if not parts and parcel.greets:
             parts = [()]
         for part in parts:
             await self._call(
-                partial(self._metadata, part, parcel.deleted),
+                partial(self._metadata, part),
                 UpdateMetadataResponse,
                 control_requests.UPDATE_METADATA_FROM,
             )

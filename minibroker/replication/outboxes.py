@@ -1,8 +1,9 @@
 """The controller's outboxes: hears of every change of the image, and tells Apache Kafka's brokers.
 
-minibrokers follow the tree by themselves. Apache Kafka's brokers know only what the controller
-sends them. While this broker is the controller, each registered broker of Kafka has an outbox. A
-broker that registers anew gets a new one, with everything in it.
+minibrokers follow the tree by themselves; they are told what to delete, and say that it is done.
+Apache Kafka's brokers know only what the controller sends them. While this broker is the
+controller, each registered broker of Kafka has an outbox. A broker that registers anew gets a new
+one, with everything in it.
 
 Source: Kafka KafkaController (onControllerFailover, onBrokerStartup, onBrokerFailure),
 PartitionStateMachine, ReplicaStateMachine, TopicDeletionManager.
@@ -12,27 +13,49 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.cluster.image import NO_LEADER, PartitionImage
 from minibroker.ids import TopicPartition
 from minibroker.peers.client import PeerClient
 from minibroker.replication.control_requests import Address, Stop
 from minibroker.replication.outbox import Outbox
+from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Generator
     from typing import Any
 
     from minibroker.cluster.cluster import Cluster
-    from minibroker.cluster.image import BrokerInfo, PartitionImage, TopicImage
+    from minibroker.cluster.image import BrokerInfo, TopicImage
     from minibroker.config.broker import BrokerConfig
 
 logger = logging.getLogger(__name__)
 
-DELETION_WAIT_S: Final = 10.0
-"""How long a deletion waits for Kafka's brokers before it is put off."""
+NO_STATE: Final = PartitionImage(
+    leader=NO_LEADER,
+    leader_epoch=0,
+    replicas=[],
+    isr=[],
+    adding=[],
+    removing=[],
+    offline=[],
+    controller_epoch=0,
+    partition_epoch=-1,
+)
+"""A partition that the outboxes were not told of."""
+
+
+class _Told(NamedTuple):
+    """One broker."""
+
+    epoch: int
+    """The epoch of its registration."""
+    outbox: Outbox
+    hears_all: bool
+    """False for a minibroker, which is asked to delete topics, and follows the tree."""
+    beginning: Generator[None]
+    """Puts everything into the outbox that the broker has to know."""
 
 
 class Outboxes:
@@ -42,8 +65,8 @@ class Outboxes:
         "_cluster",
         "_config",
         "_known",
-        "_met",
         "_outboxes",
+        "_owned",
         "_peers",
         "_tasks",
     )
@@ -52,12 +75,12 @@ class Outboxes:
         self._cluster = cluster
         self._config = config
         self._peers: PeerClient | None = None
-        self._outboxes: dict[int, tuple[int, Outbox]] = {}
-        """Broker → epoch of its registration, outbox."""
-        self._known: dict[TopicPartition, PartitionImage] = {}
-        """The last state of each partition that the outboxes were told; empty without them."""
-        self._met: set[int] = set()
-        """Brokers of Kafka that were registered since this broker was elected."""
+        self._outboxes: dict[int, _Told] = {}
+        """By broker."""
+        self._known: dict[str, list[PartitionImage]] = {}
+        """Topic → the last states that the outboxes were told; empty while nobody hears all."""
+        self._owned: set[str] = set()
+        """Topics whose list in `_known` is a copy, which may be changed."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
@@ -65,6 +88,7 @@ class Outboxes:
         self._cluster.subscribe(self)
         self._cluster.when_brokers_change(self._follow_brokers)
         self._cluster.when_elected(self._on_election)
+        self._cluster.have_brokers_delete(self.delete)
 
     async def close(self) -> None:
         """Tell nobody any more."""
@@ -89,19 +113,24 @@ class Outboxes:
             for broker in self._cluster.image.brokers.values()
             if not broker.is_minibroker
         }
-        self._met |= wanted.keys()
-        for broker_id, (epoch, _) in list(self._outboxes.items()):
-            if broker_id not in wanted or wanted[broker_id].epoch != epoch:
+        brokers = self._cluster.image.brokers
+        for broker_id, told in list(self._outboxes.items()):
+            if broker_id not in brokers or brokers[broker_id].epoch != told.epoch:
                 self._end(broker_id)
-        for _, outbox in self._outboxes.values():
-            outbox.greet()
+        for told in self._hearing():
+            told.outbox.greet()
         for broker_id in wanted.keys() - self._outboxes.keys():
-            self._open(wanted[broker_id])
-        if not self._outboxes:
+            self._open(wanted[broker_id], hears_all=True)
+        if not any(self._hearing()):
             self._known.clear()
+            self._owned.clear()
 
-    def _open(self, broker: BrokerInfo) -> None:
-        """Make an outbox with everything that the broker has to know."""
+    def _hearing(self) -> list[_Told]:
+        """Return those who hear of every change."""
+        return [told for told in self._outboxes.values() if told.hears_all]
+
+    def _open(self, broker: BrokerInfo, *, hears_all: bool) -> _Told:
+        """Make an outbox. What the broker has to know is put into it in slices."""
         if self._peers is None:
             self._peers = PeerClient(
                 self._cluster,
@@ -118,26 +147,42 @@ class Outboxes:
             listener=self._config.inter_broker_listener_name,
             on_offline=self._replicas_failed,
         )
-        self._outboxes[broker.id] = broker.epoch, outbox
-        outbox.greet()
-        for topic in image.topics.values():
-            for index, partition in enumerate(topic.partitions):
-                name = TopicPartition(topic.name, index)
-                self._known[name] = partition
+        beginning = self._begin(broker.id, outbox)
+        told = self._outboxes[broker.id] = _Told(broker.epoch, outbox, hears_all, beginning)
+        if hears_all:
+            outbox.greet()
+            for topic in image.topics.values():
+                self._known.setdefault(topic.name, topic.partitions)
+            run_in_slices(beginning)
+        return told
+
+    def _begin(self, broker_id: int, outbox: Outbox) -> Generator[None]:
+        """Tell every partition that there was at the beginning, one a step."""
+        image = self._cluster.image
+        for topic_name in list(image.topics):
+            topic = image.topics.get(topic_name)
+            for index in range(len(topic.partitions) if topic is not None else 0):
+                topic = image.topics.get(topic_name)
+                if topic is None or index >= len(topic.partitions):
+                    break  # deleted meanwhile, or made again
+                partition = topic.partitions[index]
                 if partition.partition_epoch >= 0:
+                    name = TopicPartition(topic_name, index)
                     outbox.tell_metadata(name)
-                    if broker.id in partition.replicas:
+                    if broker_id in partition.replicas:
                         outbox.tell_role(name, is_new=False)
+                yield
 
     def _end(self, broker_id: int) -> None:
-        _, outbox = self._outboxes.pop(broker_id)
-        self._run(outbox.close())
+        told = self._outboxes.pop(broker_id)
+        told.beginning.close()
+        self._run(told.outbox.close())
 
     def _end_all(self) -> None:
         for broker_id in list(self._outboxes):
             self._end(broker_id)
         self._known.clear()
-        self._met.clear()
+        self._owned.clear()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -163,23 +208,34 @@ class Outboxes:
         self._tell_from(topic, old_count)
 
     def _tell_from(self, topic: TopicImage, start: int) -> None:
-        if self._outboxes:
+        if any(self._hearing()):
             for index in range(start, len(topic.partitions)):
                 self.on_leadership(topic, index)
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
         """Tell a partition's state: to all its metadata, to its replicas their roles."""
         state = topic.partitions[partition]
-        if not self._outboxes or state.partition_epoch < 0:
+        hearing = self._hearing()
+        if not hearing or state.partition_epoch < 0:
             return
         name = TopicPartition(topic.name, partition)
-        before = self._known.get(name)
-        if before is not None and before.partition_epoch < 0:
-            before = None
-        self._known[name] = state
-        for _, outbox in self._outboxes.values():
-            outbox.tell_metadata(name)
-            self._tell_replica(outbox, name, before, state)
+        before = self._replace_known(topic.name, partition, state)
+        for told in hearing:
+            told.outbox.tell_metadata(name)
+            self._tell_replica(told.outbox, name, before, state)
+
+    def _replace_known(
+        self, topic: str, index: int, state: PartitionImage
+    ) -> PartitionImage | None:
+        """Note the state of a partition; return the one before, None if there was none."""
+        known = self._known.setdefault(topic, [])
+        if topic not in self._owned:
+            known = self._known[topic] = list(known)
+            self._owned.add(topic)
+        while len(known) <= index:
+            known.append(NO_STATE)
+        before, known[index] = known[index], state
+        return before if before.partition_epoch >= 0 else None
 
     def _tell_replica(
         self,
@@ -201,34 +257,22 @@ class Outboxes:
             outbox.tell_role(name, is_new=not had)
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Forget it: its brokers were told before."""
-        for index in range(len(topic.partitions)):
-            self._known.pop(TopicPartition(topic.name, index), None)
+        """Forget it. What a broker has to delete, `delete` says."""
+        self._known.pop(topic.name, None)
+        self._owned.discard(topic.name)
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         """Do nothing: brokers read configurations from the tree."""
 
-    async def delete_topic(self, topic: TopicImage) -> None:
-        """Have Kafka's brokers delete their replicas; return when all have done it.
+    def delete(self, broker_id: int, topic: TopicImage) -> asyncio.Future[bool] | None:
+        """Have a broker delete its replicas of a topic; return the future of whether it did.
 
-        Raises KafkaError(REQUEST_TIMED_OUT) where one is away, or takes long: the topic stays
-        marked, and the deletion goes on when the brokers change, or when the late one answers.
+        The future is cancelled when the broker is gone. None where this broker is not registered.
         """
-        replicas = {broker for partition in topic.partitions for broker in partition.replicas}
-        away = sorted((replicas & self._met) - self._outboxes.keys())
-        if away:
-            raise KafkaError(
-                ErrorCode.REQUEST_TIMED_OUT,
-                f"topic {topic.name} is deleted when brokers {away} are back",
-            )
-        waiting = [outbox.delete(topic) for _, outbox in self._outboxes.values()]
-        if not waiting:
-            return
-        done, late = await asyncio.wait(waiting, timeout=DELETION_WAIT_S)
-        for future in late:
-            future.add_done_callback(lambda _: self._cluster.look_at_deletions())
-        if late or any(future.cancelled() or not future.result() for future in done):
-            raise KafkaError(
-                ErrorCode.REQUEST_TIMED_OUT,
-                f"not every broker has deleted its replicas of topic {topic.name} yet",
-            )
+        told = self._outboxes.get(broker_id)
+        if told is None:
+            broker = self._cluster.image.brokers.get(broker_id)
+            if broker is None:
+                return None
+            told = self._open(broker, hears_all=not broker.is_minibroker)
+        return told.outbox.delete(topic)

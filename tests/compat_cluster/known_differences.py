@@ -38,12 +38,7 @@ LINES: list[Difference] = [
     ),
 ]
 
-_DEAD = "a topic goes at once, and leaves the logs of brokers that are dead"
-
 NOT_YET: dict[str, str] = {
-    "a_topic_is_deleted_while_a_follower_is_dead": _DEAD,
-    "a_topic_is_deleted_while_its_leader_is_dead": _DEAD,
-    "a_topic_is_deleted_while_all_its_brokers_are_dead": _DEAD,
     "a_topic_is_created_on_a_dead_broker": "as Kafka 4, a broker that is not there is refused",
 }
 """Situations that only Kafka plays, with the reason."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +17,7 @@ from minibroker.cluster.controller import (
 )
 from minibroker.cluster.image import NO_LEADER, PartitionImage
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError, StorageError
+from minibroker.errors import KafkaError
 from minibroker.ids import TopicPartition, topic_id_to_text
 from tests.support.cluster import (
     Recorder,
@@ -27,11 +27,10 @@ from tests.support.cluster import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from minibroker.cluster.cluster import Cluster
-    from minibroker.cluster.image import TopicImage
-    from minibroker.cluster.tree import Operation, Tree
+    from minibroker.cluster.tree import Tree
 
 
 def partition(
@@ -193,169 +192,6 @@ async def test_topic_without_id_gets_one(new_tree: Callable[[], Tree]) -> None:
     assert value["version"] == 3
     assert len(value["topic_id"]) == 22
     await cluster.close()
-
-
-async def cluster_with_topic(tree: Tree, partitions: int = 1, **options: Any) -> Cluster:
-    """A started cluster of one broker with a topic `t`; `options` as `Cluster` takes them."""
-    cluster = new_cluster(tree, Recorder(), **options)
-    await cluster.start()
-    await cluster.create_topic("t", partitions, configs={"a": "b"})
-    return cluster
-
-
-async def nodes_of_topic(tree: Tree) -> list[bool]:
-    """Return whether the tree has the topic `t`, its config and its mark."""
-    names = ("/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t")
-    return [await tree.exists(name) is not None for name in names]
-
-
-async def test_deletion_that_broke_off_is_finished_at_start(new_tree: Callable[[], Tree]) -> None:
-    tree = new_tree()
-    first = await cluster_with_topic(tree)
-    await tree.create("/admin/delete_topics/t")
-    await first.close()
-    deleted = []
-
-    async def delete_logs(topic: TopicImage) -> None:
-        deleted.append(topic.name)
-
-    tree = new_tree()
-    second = new_cluster(tree, Recorder(), delete_logs=delete_logs)
-    await second.start()
-    assert second.image.topics == {}
-    assert deleted == ["t"]
-    assert await nodes_of_topic(tree) == [False, False, False]
-    await second.close()
-
-
-async def test_logs_go_before_the_topic_does_and_behind_a_durable_mark(
-    new_tree: Callable[[], Tree], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree = new_tree()
-    steps: list[object] = []
-
-    async def delete_logs(topic: TopicImage) -> None:
-        assert cluster.image.topics["t"] is topic
-        steps.append(await nodes_of_topic(tree))
-
-    cluster = await cluster_with_topic(tree, delete_logs=delete_logs)
-    flush = tree.flush
-
-    async def noted_flush() -> None:
-        assert await nodes_of_topic(tree) == [True, True, True]
-        steps.append("flush")
-        await flush()
-
-    monkeypatch.setattr(tree, "flush", noted_flush)
-    await cluster.delete_topic("t")
-    assert steps == ["flush", [True, True, True]]
-    assert await nodes_of_topic(tree) == [False, False, False]
-    await cluster.close()
-
-
-async def test_a_topic_whose_log_the_disk_keeps_stays_marked(
-    new_tree: Callable[[], Tree],
-) -> None:
-    refusals = [StorageError("refused")] * 2
-
-    async def delete_logs(_topic: TopicImage) -> None:
-        if refusals:
-            raise refusals.pop()
-
-    tree = new_tree()
-    first = await cluster_with_topic(tree, delete_logs=delete_logs)
-    with pytest.raises(StorageError, match="refused"):
-        await first.delete_topic("t")
-    assert await nodes_of_topic(tree) == [True, True, True]
-    assert "t" in first.image.topics
-    await first.close()
-    tree = new_tree()
-    second = new_cluster(tree, Recorder(), delete_logs=delete_logs)
-    await second.start()  # refused again: the broker starts all the same
-    assert "t" in second.image.topics
-    await second.delete_topic("t")
-    assert await nodes_of_topic(tree) == [False, False, False]
-    await second.close()
-
-
-async def test_a_wide_topic_whose_deletion_broke_off_in_the_tree(
-    new_tree: Callable[[], Tree], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It does not leave in one transaction; the mark is in the last one."""
-    tree = new_tree()
-    first = await cluster_with_topic(tree, 300)
-    multi, calls = tree.multi, []
-
-    async def once(operations: Sequence[Operation]) -> list[str | int]:
-        calls.append(len(operations))
-        if len(calls) > 1:
-            raise CoordinationError("gone")
-        return await multi(operations)
-
-    monkeypatch.setattr(tree, "multi", once)
-    with pytest.raises(CoordinationError):
-        await first.delete_topic("t")
-    monkeypatch.undo()
-    assert len(calls) == 2
-    assert await nodes_of_topic(tree) == [True, True, True]
-    await first.close()
-    tree = new_tree()
-    second = new_cluster(tree, Recorder())
-    await second.start()
-    assert second.image.topics == {}
-    assert await nodes_of_topic(tree) == [False, False, False]
-    await second.close()
-
-
-async def test_a_deposed_controller_deletes_no_topic(new_tree: Callable[[], Tree]) -> None:
-    tree = new_tree()
-    cluster = await cluster_with_topic(tree)
-    if tree.is_shared:
-        async with cluster._context.lock:  # before the news of it arrive
-            await tree.set("/controller_epoch", b"7")
-            with pytest.raises(KafkaError) as caught:
-                await cluster._controller.delete_topic("t")
-        assert caught.value.code is ErrorCode.NOT_CONTROLLER
-        assert await nodes_of_topic(tree) == [True, True, False]
-    await cluster.close()
-
-
-async def test_nodes_that_change_while_they_are_deleted(
-    new_tree: Callable[[], Tree], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another broker deletes some of them, and a partition gets a state."""
-    tree = new_tree()
-    cluster = await cluster_with_topic(tree, 2)
-    multi = tree.multi
-    state = "/brokers/topics/t/partitions/1/state"
-
-    async def after_another(operations: Sequence[Operation]) -> list[str | int]:
-        if any(operation.path == state for operation in operations):
-            monkeypatch.undo()
-            await tree.delete(state)
-            await tree.create("/brokers/topics/t/partitions/0/other")
-        return await multi(operations)
-
-    monkeypatch.setattr(tree, "multi", after_another)
-    await cluster.delete_topic("t")
-    assert await nodes_of_topic(tree) == [False, False, False]
-    await cluster.close()
-
-
-async def test_where_topics_are_not_deleted_the_marks_go(new_tree: Callable[[], Tree]) -> None:
-    tree = new_tree()
-    first = await cluster_with_topic(tree)
-    await first.close()
-    tree = new_tree()
-    await tree.open()
-    await tree.create("/admin/delete_topics/t")
-    await tree.close()
-    tree = new_tree()
-    second = new_cluster(tree, Recorder(), deletes_topics=False)
-    await second.start()
-    assert "t" in second.image.topics
-    assert await nodes_of_topic(tree) == [True, True, False]
-    await second.close()
 
 
 def test_the_preferred_leader_is_the_first_replica_if_it_is_in_sync() -> None:

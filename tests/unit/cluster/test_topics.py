@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import slices
-from minibroker.cluster.controller import DELETED_AT_ONCE
+from minibroker.cluster.deletions import DELETED_AT_ONCE
 from minibroker.cluster.image import TopicImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError

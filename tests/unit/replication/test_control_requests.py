@@ -20,6 +20,7 @@ from minibroker.replication.control_requests import (
     UPDATE_METADATA_FROM,
     Address,
     Stop,
+    deletion,
     leader_and_isr,
     stop_replica,
     update_metadata,
@@ -101,11 +102,12 @@ def test_metadata(image: MetadataImage, version: int) -> None:
 
 
 def test_metadata_of_a_topic_that_goes(image: MetadataImage) -> None:
-    request = update_metadata(image, ADDRESS, [], deleted=image.topics["t"])
-    states = request.topic_states[0].partition_states
-    assert [(state.leader, state.leader_epoch) for state in states] == [
-        (DURING_DELETE, DURING_DELETE)
-    ] * 2
+    for indexes in ([0, 1], [1]):
+        request = deletion(image, ADDRESS, image.topics["t"], indexes)
+        states = request.topic_states[0].partition_states
+        assert [(state.partition_index, state.leader, state.leader_epoch) for state in states] == [
+            (index, DURING_DELETE, DURING_DELETE) for index in indexes
+        ]
 
 
 @pytest.mark.parametrize("version", range(STOP_REPLICA_FROM, 5))

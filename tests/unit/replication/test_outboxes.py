@@ -6,24 +6,32 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from minibroker import slices
 from minibroker.cluster import paths
 from minibroker.cluster.codecs import encode_broker
 from minibroker.cluster.image import BrokerInfo, Endpoint
 from minibroker.cluster.shared import SharedTree
 from minibroker.config.broker import BrokerConfig
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
 from minibroker.ids import TopicPartition
 from minibroker.replication import outboxes
 from minibroker.replication.outboxes import Outboxes
-from tests.support.cluster import Recorder, new_cluster
+from tests.support.cluster import Recorder, add_broker, new_cluster
 from tests.support.in_process import ManualClock
+from tests.support.turns import Turns
 from tests.support.waiting import eventually
-from tests.unit.replication.peers_of_kafka import METADATA, ROLES, STOPS, RecordedPeers
+from tests.unit.replication.peers_of_kafka import (
+    METADATA,
+    ROLES,
+    STOPS,
+    RecordedPeers,
+    partitions_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from minibroker.cluster.image import TopicImage
 
 KAFKA = 7
 
@@ -39,9 +47,8 @@ class Controlled:
         self.outboxes.begin()
         self.deleted: list[str] = []
 
-    async def _delete_logs(self, topic: object) -> None:
-        await self.outboxes.delete_topic(topic)  # type: ignore[arg-type]
-        self.deleted.append(topic.name)  # type: ignore[attr-defined]
+    async def _delete_logs(self, topic: TopicImage) -> None:
+        self.deleted.append(topic.name)
 
     @property
     def peers(self) -> RecordedPeers:
@@ -167,14 +174,64 @@ async def test_a_deletion_waits_for_a_broker_that_is_away(controlled: Controlled
     await controlled.add_kafka()
     await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA]})
     await controlled.remove_kafka()
-    with pytest.raises(KafkaError) as refused:
-        await controlled.cluster.delete_topic("t")
-    assert refused.value.code is ErrorCode.REQUEST_TIMED_OUT
-    assert controlled.deleted == []
-    assert await controlled.tree.exists("/admin/delete_topics/t") is not None
-    await controlled.add_kafka()
-    await eventually(lambda: "t" not in controlled.cluster.image.topics)
+    await controlled.cluster.delete_topic("t")
     assert controlled.deleted == ["t"]
+    assert await controlled.tree.exists("/admin/delete_topics/t") is not None
+    controlled.peers.sent.clear()
+    await controlled.add_kafka()
+    await eventually(lambda: len(controlled.peers.sent) == 3)
+    assert controlled.peers.take() == [
+        (METADATA, []),
+        (METADATA, [("t", 0)]),
+        (STOPS, [("t", 0)]),
+    ]
+
+
+async def test_a_minibroker_hears_of_deletions_alone(controlled: Controlled) -> None:
+    await add_broker(controlled.cluster, controlled.tree, 3)
+    await controlled.cluster.create_topic("t", assignment={0: [0, 3]})
+    assert controlled.outboxes._peers is None
+    await controlled.cluster.delete_topic("t")
+    assert controlled.peers.take() == [(METADATA, [("t", 0)]), (STOPS, [("t", 0)])]
+    await controlled.cluster.create_topic("t", assignment={0: [0, 3]})
+    assert controlled.peers.take() == []
+    assert controlled.outboxes._known == {}
+    await controlled.remove_kafka(3)
+    assert controlled.outboxes._outboxes == {}
+
+
+async def test_others_have_their_turn_while_a_broker_that_comes_is_told_everything(
+    controlled: Controlled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With slices of no length, everybody else has a turn after each partition. What changes
+    meanwhile is told, too.
+    """
+    count = 120
+    await controlled.cluster.create_topic("t", count)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    await controlled.add_kafka()
+    await controlled.cluster.reassignments.alter("t", count - 1, [KAFKA, 0])
+    told: set[int] = set()
+
+    def is_told() -> bool:
+        for _, request in controlled.peers.sent:
+            told.update(index for _, index in partitions_of(request))
+        return len(told) == count
+
+    def new_roles() -> set[tuple[str, int]]:
+        return {
+            (topic.topic_name, state.partition_index)
+            for _, request in controlled.peers.sent
+            if request.API_KEY == ROLES
+            for topic in request.topic_states
+            for state in topic.partition_states
+            if state.is_new
+        }
+
+    await eventually(is_told)
+    assert turns.stop() >= count
+    await eventually(lambda: new_roles() == {("t", count - 1)})
 
 
 async def test_only_the_controller_tells(controlled: Controlled) -> None:
