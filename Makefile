@@ -90,7 +90,7 @@ SCHEDULES ?= 2000
 simulation: $(VENV)/.test ## three brokers on simulated time: 2,000 schedules of faults, 30 minutes (SCHEDULES=N)
 	MINIBROKER_SCHEDULES=$(SCHEDULES) $(BIN)/python -m pytest tests/simulation -n 2 $(ARGS)
 
-fire: $(VENV)/.test java ## exactly once while a broker alone, or one of three, and clients are killed 50 times, 20 minutes
+fire: $(VENV)/.test java ## exactly once while a broker alone, one of three, one Kafka among them, or its power fails 50 times, 50 minutes
 	MINIBROKER_FIRE_KILLS=50 MINIBROKER_FIRE_CLUSTER_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
 
 pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, 15 minutes
@@ -103,7 +103,7 @@ move: $(VENV)/.test java ## three minibrokers become Apache Kafka 3.9 and minibr
 	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py $(ARGS)
 
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
-nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, an hour and three quarters
+nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, two hours and a quarter
 	$(MAKE) --keep-going crash simulation fire pipeline-fire situations move fuzz
 
 dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an empty environment

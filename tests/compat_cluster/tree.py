@@ -17,10 +17,10 @@ class ClusterTree:
     """A session of the tests' own on the chroot of one cluster; its methods take any thread."""
 
     def __init__(self, connect: str) -> None:
-        self._address, _, chroot = connect.partition("/")
+        self._address, _, self.chroot = connect.partition("/")
         with_root = KazooClient(hosts=self._address)
         with_root.start()
-        with_root.ensure_path(f"/{chroot}")
+        with_root.ensure_path(f"/{self.chroot}")
         with_root.stop()
         with_root.close()
         self._client = KazooClient(hosts=connect)
@@ -67,6 +67,12 @@ class ClusterTree:
             f"/brokers/topics/{topic}/partitions/{partition}/state"
         )
         return state
+
+    def state_version(self, topic: str, partition: int) -> int:
+        """Return how often the state of a partition was written since the first time."""
+        stat = self._client.exists(f"/brokers/topics/{topic}/partitions/{partition}/state")
+        assert stat is not None, f"{topic}-{partition} has no state"
+        return int(stat.version)
 
     @property
     def controller(self) -> int | None:

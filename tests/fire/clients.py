@@ -6,6 +6,7 @@ on whatever happens to a broker.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ JARS = {"java-3.9": java.KAFKA_39, "java-4.4": java.KAFKA_44}
 """Clients in Java: the first has the first protocol of transactions, the second the second."""
 
 LIBRDKAFKA = "librdkafka"
+STACKS_S = 2.0
 
 
 def command_of(library: str, arguments: list[str]) -> list[str]:
@@ -31,7 +33,8 @@ def command_of(library: str, arguments: list[str]) -> list[str]:
     if library == LIBRDKAFKA:
         return [sys.executable, "-m", "tests.fire.librdkafka_client", *arguments]
     classes = java.compiled("Fire", java.KAFKA_39)
-    return java.java_command(JARS[library], "Fire", *arguments, classes=classes)
+    options = ["-XX:+DisplayVMOutputToStderr"]  # stacks, too
+    return java.java_command(JARS[library], "Fire", *arguments, classes=classes, options=options)
 
 
 class Client:
@@ -64,6 +67,10 @@ class Client:
                 self.committed += line.startswith("commit ")
                 self.is_ready = self.is_ready or line == "ready\n"
                 self._progress.notify_all()
+
+    def tell_stacks(self) -> None:
+        """Have the process write where its threads stand, into its log."""
+        self._process.send_signal(signal.SIGQUIT)
 
     def kill(self) -> None:
         """Kill the process with -9."""
@@ -142,13 +149,26 @@ class Clients:
         """Wait until `condition`, asked at each line of a client, holds."""
         with self.progress:
             met = self.progress.wait_for(condition, WAIT_S)
+        if not met:
+            self._tell_stacks()
         errors = {name: c.history.errors[-1:] for name, c in self.running.items()}
         assert met, f"waited {WAIT_S} s for {what}; the clients' last errors: {errors}"
+
+    def _tell_stacks(self) -> None:
+        for client in self.running.values():
+            client.tell_stacks()
+        threading.Event().wait(STACKS_S)  # no line of theirs says that they have done it
 
     def wait_for_transactions(self, count: int, what: str) -> None:
         """Wait until `count` more transactions are committed."""
         goal = self.committed() + count
         self.wait(what, lambda: self.committed() >= goal)
+
+    def have_transactions(self, count: int, seconds: float) -> None:
+        """Wait until `count` more transactions are committed, but no longer than `seconds`."""
+        goal = self.committed() + count
+        with self.progress:
+            self.progress.wait_for(lambda: self.committed() >= goal, seconds)
 
     def wait_for_each(self, what: str) -> None:
         """Wait until each client that runs has committed once more."""

@@ -64,7 +64,8 @@ def _numbers(word: str) -> tuple[int, ...]:
 def check_writers(writers: list[History], read: Read) -> list[str]:
     """Return the faults of the topic that `writers` wrote."""
     wrong = _check_topic("input", read)
-    there = {value for partition in read for _, value in partition}
+    in_partition = [{value for _, value in partition} for partition in read]
+    there = set().union(*in_partition)
     known: set[int] = set()
     for writer in writers:
         for transaction in writer.transactions.values():
@@ -80,7 +81,7 @@ def check_writers(writers: list[History], read: Read) -> list[str]:
             wrong += [
                 f"misplaced: {value} is not in partition {partition}"
                 for partition, value in transaction.values
-                if value in found and value not in {read_value for _, read_value in read[partition]}
+                if value in found and value not in in_partition[partition]
             ]
     if there - known:
         wrong.append(f"aborted read: {sorted(there - known)} belong to no ended transaction")

@@ -2,11 +2,18 @@
 
 write BOOTSTRAP TOPIC PARTITIONS NAME FIRST, send with the same, or
 move BOOTSTRAP INPUT OUTPUT GROUP NAME.
+
+librdkafka's `send_offsets_to_transaction` does not keep its time limit: it may wait forever for a
+group coordinator that has left the cluster (confluentinc/librdkafka, issues 5456 and 5511). So a
+mover does what an operator does with a process that does nothing any more: it starts again.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import random
+import signal
 import sys
 import threading
 import zlib
@@ -21,6 +28,10 @@ WAIT_S = 15.0
 COMMIT_S = 30.0
 RECORDS = 50
 """Records that a mover carries in one transaction."""
+STUCK_S = 60.0
+"""A call with a limit of WAIT_S that takes so long does not come back."""
+FIRST_NUMBER = "FIRE_FIRST_NUMBER"
+"""The variable with the number that a client counts its transactions from."""
 IN_HAND = 10
 """Records that a sender sends before it waits for their acknowledgements."""
 
@@ -37,7 +48,7 @@ class Client:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         self._stopping = threading.Event()
-        self._number = 0
+        self._number = int(os.environ.get(FIRST_NUMBER, "0"))
         self._is_ready = False
         threading.Thread(target=self._wait_for_stop, daemon=True).start()
 
@@ -165,6 +176,16 @@ class Client:
             finally:
                 consumer.close()
 
+    def _start_again(self) -> None:
+        """Become a new process, which goes on with the same name."""
+        faulthandler.dump_traceback(all_threads=True)
+        say("error librdkafka is stuck, the client starts again")
+        if self._stopping.is_set():
+            say("stopped")
+            os._exit(0)
+        os.environ[FIRST_NUMBER] = str(self._number)
+        os.execv(sys.executable, [sys.executable, "-m", __spec__.name, *sys.argv[1:]])
+
     def _read(self, consumer: Consumer, records: list[Message]) -> None:
         """Add up to RECORDS records to `records`, none after a tenth of a second without one."""
         message = consumer.poll(0.1)
@@ -219,7 +240,12 @@ class Client:
         say(polled)
         offsets = [TopicPartition(*at, offset) for at, offset in following.items()]
         metadata = consumer.consumer_group_metadata()
-        producer.send_offsets_to_transaction(offsets, metadata, WAIT_S)
+        watch = threading.Timer(STUCK_S, self._start_again)
+        watch.start()
+        try:
+            producer.send_offsets_to_transaction(offsets, metadata, WAIT_S)
+        finally:
+            watch.cancel()
         if not self._end(producer, sent, is_commit):
             for at, offset in first.items():
                 consumer.seek(TopicPartition(*at, offset))
@@ -227,6 +253,8 @@ class Client:
 
 def main(role: str, bootstrap: str, *arguments: str) -> None:
     """Play one role until "stop"."""
+    # The test asks a client that does nothing any more where it stands.
+    faulthandler.register(signal.SIGQUIT, all_threads=True)
     client = Client(bootstrap)
     {"write": client.write, "send": client.send, "move": client.move}[role](*arguments)
     say("stopped")
