@@ -292,6 +292,7 @@ class Broker:
         self._server = Server(self.services, loop)
         self.logs.open()
         try:
+            self._check_logins()
             for listener in self.config.listeners:
                 await self._listen(listener)
             endpoints = self._endpoints()
@@ -344,6 +345,21 @@ class Broker:
             self._acl_store = AclStore(self.cluster.tree, self.clock, authorizer.put)
             await self._acl_store.start()
             authorizer.begin(self._acl_store.update)
+
+    def _check_logins(self) -> None:
+        """Raise ConfigError where this broker could not log in at others."""
+        config = self.config
+        if self._tree is None and config.zookeeper_connect is None:
+            return
+        between = {config.inter_broker_listener_name, config.controller_listener_name}
+        if any(
+            listener.name in between and listener.security_protocol.uses_sasl
+            for listener in config.listeners
+        ):
+            from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
+
+            for name in sorted(between):
+                login_of(config, name)
 
     def _begin_outboxes(self) -> None:
         """Prepare for being the controller of other brokers. Those of Apache Kafka need a

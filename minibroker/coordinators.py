@@ -99,8 +99,9 @@ class Coordinators:
                 TransactionCoordinator,
             )
 
-            self._peers = PeerClient(
+            self._peers = PeerClient.of(
                 self._cluster,
+                self._config,
                 listener=self._config.inter_broker_listener_name,
                 timeout_ms=self._config.request_timeout_ms,
             )

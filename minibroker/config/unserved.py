@@ -29,7 +29,6 @@ _SECURITY_KEYS: Final = frozenset(
     {
         "connections.max.reauth.ms",
         "principal.builder.class",
-        "security.inter.broker.protocol",
         "security.providers",
         "zookeeper.clientCnxnSocket",
         "zookeeper.set.acl",
@@ -39,6 +38,7 @@ _SERVED: Final = frozenset(
     {
         "connections.max.reauth.ms",
         "sasl.enabled.mechanisms",
+        "sasl.mechanism.inter.broker.protocol",
         "sasl.server.max.receive.size",
     }
 )

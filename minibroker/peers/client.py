@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import Endpoint
+    from minibroker.config.broker import BrokerConfig
+    from minibroker.security.sasl.client import PeerLogin
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ class _Peer:
 class PeerClient:
     """Belongs to the loop's thread; `close` ends every connection."""
 
-    __slots__ = ("_cluster", "_is_closed", "_listener", "_peers", "_sleep", "_timeout_s")
+    __slots__ = ("_cluster", "_is_closed", "_listener", "_login", "_peers", "_sleep", "_timeout_s")
 
     def __init__(
         self,
@@ -66,17 +68,35 @@ class PeerClient:
         *,
         listener: str,
         timeout_ms: int,
+        login: PeerLogin | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Take `listener`, the name of the one that brokers use among each other, and `timeout_ms`
-        of one request, with all that it waits for (`request.timeout.ms`).
+        of one request, with all that it waits for (`request.timeout.ms`). `login`: this broker's at
+        that listener, None where it asks for none.
         """
         self._cluster = cluster
         self._listener = listener
+        self._login = login
         self._timeout_s = timeout_ms / 1000
         self._sleep = sleep
         self._is_closed = False
         self._peers: dict[int, _Peer] = {}
+
+    @classmethod
+    def of(
+        cls, cluster: Cluster, config: BrokerConfig, *, listener: str, timeout_ms: int
+    ) -> PeerClient:
+        """Return a client that logs in as the settings of the listener say. Raises ConfigError."""
+        login = None
+        if any(
+            known.name == listener and known.security_protocol.uses_sasl
+            for known in config.listeners
+        ):
+            from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
+
+            login = login_of(config, listener)
+        return cls(cluster, listener=listener, timeout_ms=timeout_ms, login=login)
 
     async def call(self, broker_id: int, request: Any, response: Any, *, oldest: int = 0) -> Any:
         """Send a request in the newest version that both brokers know; return its answer.
@@ -155,9 +175,13 @@ class PeerClient:
             peer = self._peers[broker_id] = _Peer()
         connection = peer.connection
         if connection is not None:
-            if connection.is_open and connection.endpoint == endpoint:
+            is_right = connection.is_open and connection.endpoint == endpoint
+            if is_right and not connection.is_retired:
                 return connection
-            connection.close()
+            if is_right:
+                connection.retire()
+            else:
+                connection.close()
             peer.connection = None
         if peer.opening is None:
             peer.opening = asyncio.get_running_loop().create_task(self._open(peer, endpoint))
@@ -190,7 +214,7 @@ class PeerClient:
             if pause_s > 0:
                 await self._sleep(pause_s)
             async with asyncio.timeout(self._timeout_s):
-                peer.connection = await PeerConnection.open(endpoint)
+                peer.connection = await PeerConnection.open(endpoint, self._login)
         except Exception as error:
             peer.failures += 1
             # Who waits is told; the log hears of it once.

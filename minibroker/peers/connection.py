@@ -1,13 +1,17 @@
 """One connection to another broker: opened, versions agreed on, requests and answers in order.
 
-    open ─► ApiVersions ─► call, call, … ─► closed (by us, by the peer, by a request's time-out)
+    open ─► ApiVersions ─► login ─► call, call, … ─► closed (by us, by the peer, by a time-out)
 
 A request has a correlation id; answers come in the order of the requests, as every broker promises.
 A malformed answer, one out of turn or one too large ends the connection, because the bytes behind
 it cannot be understood. So does a request that is not answered in time. All requests that wait then
 get ConnectionError.
 
-Source: Kafka NetworkClient, InFlightRequests, NodeApiVersions.
+Where the peer's listener asks for SASL, this broker logs in before its first request. A session
+that ends soon is left: `PeerClient` opens another connection, and this one closes behind its last
+answer. Kafka authenticates again on the same connection; the peer sees no difference in between.
+
+Source: Kafka NetworkClient, InFlightRequests, NodeApiVersions, SaslClientAuthenticator.
 """
 
 from __future__ import annotations
@@ -22,15 +26,23 @@ from minibroker.errors import KafkaError, ProtocolError
 from minibroker.protocol.api_keys import API_VERSIONS
 from minibroker.protocol.header import response_header_version, write_request_header
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from minibroker.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minibroker.protocol.primitives import Reader, Writer
 
 if TYPE_CHECKING:
     from minibroker.cluster.image import Endpoint
+    from minibroker.security.sasl.client import PeerLogin
 
 ANSWER_BYTES_MAX: Final = 16 << 20
 IN_FLIGHT_MAX: Final = 5
 """Requests without their answer; the rest wait. A client's max.in.flight.requests.per.connection.
 """
+SESSION_PART: Final = 0.85
+"""The part of a session after which another connection takes over, as Kafka's clients renew it."""
 CLIENT_ID: Final = "minibroker"
 _SIZE: Final = Struct(">i")
 _HEADER: Final = Struct(">i")
@@ -57,6 +69,7 @@ class PeerConnection:
         "_last_id",
         "_outgoing",
         "_reading",
+        "_retires_at_s",
         "_slots",
         "_versions",
     )
@@ -78,15 +91,21 @@ class PeerConnection:
         self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._versions: dict[int, tuple[int, int]] = {}
         """API key → the peer's lowest and highest version; filled by `open`."""
+        self._retires_at_s: float | None = None
+        """When another connection has to take over, on the loop's clock; None: never."""
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
-    async def open(cls, endpoint: Endpoint) -> PeerConnection:
-        """Connect and agree on versions. Raises OSError, ProtocolError."""
+    async def open(cls, endpoint: Endpoint, login: PeerLogin | None = None) -> PeerConnection:
+        """Connect, agree on versions and log in. Raises OSError (ConnectionError where
+        the peer does not take the login), ProtocolError.
+        """
         incoming, outgoing = await asyncio.open_connection(endpoint.host, endpoint.port)
         connection = cls(endpoint, incoming, outgoing)
         try:
             await connection._agree_on_versions()
+            if login is not None:
+                await connection._log_in(login)
         except BaseException:
             connection.close()
             raise
@@ -101,6 +120,12 @@ class PeerConnection:
     def is_open(self) -> bool:
         """Return whether requests can be sent."""
         return self._failure is None
+
+    @property
+    def is_retired(self) -> bool:
+        """Return whether its session ends soon, so that no more requests are to be sent."""
+        at_s = self._retires_at_s
+        return at_s is not None and asyncio.get_running_loop().time() >= at_s
 
     def version_for(self, request: Any, oldest: int, newest: int | None = None) -> int:
         """Return the newest version of the request (an object or its class) that both sides know,
@@ -144,6 +169,12 @@ class PeerConnection:
             self._outgoing.write(_SIZE.pack(len(body)) + body)
             return await answer
 
+    def retire(self) -> None:
+        """End the connection as soon as the requests on their way are answered."""
+        self._retires_at_s = 0.0
+        if not self._in_flight:
+            self.close(ConnectionError("its session ends"))
+
     def close(self, why: Exception | None = None) -> None:
         """End the connection; requests that wait for an answer get ConnectionError."""
         if self._failure is not None:
@@ -180,6 +211,28 @@ class PeerConnection:
             raise ProtocolError(f"{self}: ApiVersions is answered with error {found.error_code}")
         self._versions = {key.api_key: (key.min_version, key.max_version) for key in found.api_keys}
 
+    async def _log_in(self, login: PeerLogin) -> None:
+        """Prove the identity of this broker. Raises OSError, ProtocolError."""
+        handshake = SaslHandshakeRequest(mechanism=login.mechanism)
+        version = self.version_for(handshake, 1)
+        answer = await self.call(handshake, SaslHandshakeResponse, version)
+        if answer.error_code:
+            raise ConnectionError(
+                f"{self}: logins by {', '.join(answer.mechanisms)} are taken, not {login.mechanism}"
+            )
+        exchange = login.begin()
+        token = exchange.begin()
+        while not exchange.is_complete:
+            request = SaslAuthenticateRequest(auth_bytes=token)
+            found = await self.call(request, SaslAuthenticateResponse, self.version_for(request, 0))
+            if found.error_code:
+                raise ConnectionError(f"{self}: {found.error_message}")
+            # SCRAM hashes the password some thousand times.
+            token = await asyncio.to_thread(exchange.respond, found.auth_bytes)
+        if found.session_lifetime_ms > 0:
+            lasts_s = found.session_lifetime_ms / 1000 * SESSION_PART
+            self._retires_at_s = asyncio.get_running_loop().time() + lasts_s
+
     async def _read(self) -> None:
         """Take answers until the connection ends."""
         try:
@@ -213,6 +266,8 @@ class PeerConnection:
             raise
         if not request.answer.done():
             request.answer.set_result(message)
+        if self._retires_at_s == 0.0:
+            self.retire()
 
 
 class _ApiVersionsAnswer:

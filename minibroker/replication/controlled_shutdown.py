@@ -99,8 +99,9 @@ class ControlledShutdown:
         controller = cluster.image.controller_id
         if controller == NO_CONTROLLER:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "there is no controller")
-        peers = PeerClient(
+        peers = PeerClient.of(
             cluster,
+            self._config,
             listener=self._config.inter_broker_listener_name,
             timeout_ms=self._config.controller_socket_timeout_ms,
         )

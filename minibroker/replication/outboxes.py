@@ -132,8 +132,9 @@ class Outboxes:
     def _open(self, broker: BrokerInfo, *, hears_all: bool) -> _Told:
         """Make an outbox. What the broker has to know is put into it in slices."""
         if self._peers is None:
-            self._peers = PeerClient(
+            self._peers = PeerClient.of(
                 self._cluster,
+                self._config,
                 listener=self._config.controller_listener_name,
                 timeout_ms=self._config.request_timeout_ms,
             )

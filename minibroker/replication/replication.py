@@ -122,8 +122,9 @@ class Replication:
             from minibroker.replication.isr_requests import IsrRequests  # noqa: PLC0415
 
             # Its own connection: a fetch that waits must not hold other requests.
-            self._controller_peers = PeerClient(
+            self._controller_peers = PeerClient.of(
                 self._cluster,
+                self._config,
                 listener=self._config.controller_listener_name,
                 timeout_ms=self._config.controller_socket_timeout_ms,
             )
@@ -135,8 +136,9 @@ class Replication:
         if fetcher is None:
             if self._peers is None:
                 # Its own connections: a fetch that waits must not hold other requests.
-                self._peers = PeerClient(
+                self._peers = PeerClient.of(
                     self._cluster,
+                    self._config,
                     listener=self._config.inter_broker_listener_name,
                     timeout_ms=self._config.replica_socket_timeout_ms,
                 )

@@ -32,6 +32,8 @@ HARMLESS = {
     "connection.failed.authentication.delay.ms": "has effect",
     "connections.max.reauth.ms": "has effect",
     "sasl.enabled.mechanisms": "has effect",
+    "sasl.mechanism.inter.broker.protocol": "has effect",
+    "security.inter.broker.protocol": "has effect",
     "sasl.server.max.receive.size": "has effect",
     "listener.security.protocol.map": "served protocols only, checked for each listener",
     "group.consumer.migration.policy": "has effect",
@@ -60,14 +62,12 @@ def test_the_list_has_the_keys_of_kafka() -> None:
     """A word that no longer matches would make the next test pass for nothing."""
     assert len(SECURITY_KEYS) > 100
     assert {
-        "sasl.mechanism.inter.broker.protocol",
         "ssl.client.auth",
         "zookeeper.set.acl",
         "zookeeper.ssl.client.enable",
         "delegation.token.master.key",
         "password.encoder.secret",
         "principal.builder.class",
-        "security.inter.broker.protocol",
         "create.topic.policy.class.name",
         "client.quota.callback.class",
         "sasl.oauthbearer.jwt.validator.class",

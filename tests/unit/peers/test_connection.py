@@ -15,6 +15,7 @@ from minibroker.peers.connection import ANSWER_BYTES_MAX, IN_FLIGHT_MAX, PeerCon
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minibroker.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from minibroker.protocol.primitives import Writer
+from minibroker.security.sasl.client import PeerLogin
 from tests.support.in_process import InProcessBroker
 from tests.support.peer_clients import ScriptedBroker
 
@@ -183,3 +184,46 @@ async def test_a_malformed_answer_opens_no_connection(answer: bytes) -> None:
     async with RawAnswers(answer) as broker:
         with pytest.raises((OSError, ProtocolError)):
             await PeerConnection.open(Endpoint("PLAINTEXT", *broker.address))
+
+
+SASL = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "inter.broker.listener.name": "SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": 'a.B required user_a="secret";',
+    "connection.failed.authentication.delay.ms": "0",
+    "connections.max.reauth.ms": "60000",
+}
+
+
+async def test_a_login_comes_before_the_first_request(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path, SASL) as running:
+        endpoint = Endpoint("SASL_PLAINTEXT", *running.address)
+        connection = await PeerConnection.open(endpoint, PeerLogin("PLAIN", "a", "secret"))
+        assert (await ask(connection)).brokers
+        assert not connection.is_retired
+        connection._retires_at_s = asyncio.get_running_loop().time()
+        assert connection.is_retired
+        asked = asyncio.ensure_future(ask(connection))
+        await asyncio.sleep(0)
+        connection.retire()
+        assert (await asked).brokers
+        assert not connection.is_open
+        await connection.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("login", "reason"),
+    [
+        (PeerLogin("PLAIN", "a", "wr0ng"), "Invalid username or password"),
+        (PeerLogin("SCRAM-SHA-256", "a", "wr0ng"), "logins by PLAIN are taken, not SCRAM-SHA-256"),
+    ],
+)
+async def test_a_login_that_is_not_taken_is_a_connection_error(
+    tmp_path: Path, login: PeerLogin, reason: str
+) -> None:
+    async with InProcessBroker(tmp_path, SASL) as running:
+        endpoint = Endpoint("SASL_PLAINTEXT", *running.address)
+        with pytest.raises(ConnectionError, match=reason) as refused:
+            await PeerConnection.open(endpoint, login)
+        assert "wr0ng" not in str(refused.value)

@@ -30,6 +30,11 @@ class RecordedPeers:
         self.held: asyncio.Event | None = None
         """Calls wait for it."""
 
+    @classmethod
+    def of(cls, *_: object, listener: str, **__: object) -> RecordedPeers:
+        """Do `PeerClient.of`."""
+        return cls(listener=listener)
+
     async def call(self, broker_id: int, request: Any, _response: Any, *, oldest: int = 0) -> Any:
         assert oldest <= request.VERSIONS[1]
         self.sent.append((broker_id, request))

@@ -1,0 +1,75 @@
+"""Three brokers whose only listener asks for SASL: they log in at each other."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+
+from minibroker.errors import ConfigError
+from minibroker.testing import Cluster
+from tests.support.waiting import wait_until
+
+LINE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SETTINGS = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "security.inter.broker.protocol": "SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "replica.fetch.wait.max.ms": "50",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        f'{LINE} username="admin" password="admin-secret" user_admin="admin-secret";'
+    ),
+}
+
+
+def produce_to_all(cluster: Cluster) -> None:
+    """Produce a record that every broker has to have."""
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "admin",
+            "sasl.password": "admin-secret",
+            "acks": "all",
+        }
+    )
+    errors: list[object] = []
+    producer.produce("t", b"x", on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(60) == 0
+    assert errors == [None]
+
+
+def test_followers_log_in_at_their_leader() -> None:
+    with Cluster(3, config=SETTINGS, topics=["t"]) as cluster:
+        wait_until(lambda: cluster.in_sync("t") == [0, 1, 2], "all replicas are in sync")
+        produce_to_all(cluster)
+
+
+def test_followers_go_on_when_their_sessions_end() -> None:
+    """A session of a second is left after 850 ms, so that no request finds it ended."""
+    settings = {**SETTINGS, "connections.max.reauth.ms": "1000"}
+    with Cluster(3, config=settings, topics=["t"]) as cluster:
+        seen: list[object] = []
+
+        def has_had_two_connections() -> bool:
+            found = peers._peers and peers._peers._peers.get(leader)
+            connection = found and found.connection
+            if connection and not any(connection is known for known in seen):
+                seen.append(connection)
+            return len(seen) > 1
+
+        leader = cluster.leader("t")
+        peers = cluster.node((leader + 1) % 3).app.replication
+        wait_until(has_had_two_connections, "another connection takes over")
+        produce_to_all(cluster)
+        assert cluster.in_sync("t") == [0, 1, 2]
+
+
+def test_a_broker_without_a_login_for_the_others_does_not_start() -> None:
+    settings = {**SETTINGS, "sasl.mechanism.inter.broker.protocol": "GSSAPI"}
+    with (
+        pytest.raises(ConfigError, match="protocol=GSSAPI"),
+        Cluster(2, config=settings),
+    ):
+        pass
