@@ -359,19 +359,23 @@ class Cluster:
         *,
         assignment: Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str] | None = None,
-        timeout_s: float = 30.0,
+        timeout_s: float | None = 30.0,
     ) -> TopicImage:
         """Create a topic; return its image once all partitions have a leader.
 
         Args:
             assignment: partition index → broker ids; the two counts are then ignored.
             configs: checked by the caller.
-            timeout_s: how long another broker, when that is the controller, may take.
+            timeout_s: how long leaders are waited for; None: not at all.
 
         Raises KafkaError as `plan_topic`, and REQUEST_TIMED_OUT.
         """
         replicas = self._topics.plan(name, partition_count, replication_factor, assignment)
         return await self._topics.create(name, replicas, configs or {}, timeout_s)
+
+    async def wait_for_leaders(self, name: str, timeout_s: float) -> None:
+        """Do `Topics.wait_for_leaders`."""
+        await self._topics.wait_for_leaders(name, timeout_s)
 
     def begin_topics(self, wanted: Mapping[str, NewTopic]) -> None:
         """Have topics created that clients named, and return at once; on any broker.

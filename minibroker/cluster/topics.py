@@ -21,7 +21,7 @@ from minibroker.cluster.creation_limits import (
     check_records,
     records_of_topic,
 )
-from minibroker.cluster.image import TopicImage
+from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.cluster.partition_states import STATES_PER_STEP, state_operations, with_states
 from minibroker.cluster.tree import Create, NodeExists, Set, ensure_node
 from minibroker.error_codes import ErrorCode
@@ -119,6 +119,9 @@ class Topics:
     ) -> list[list[int]]:
         """Do all checks of a creation that need no configs; return the replicas of each partition.
 
+        An assignment may name brokers that are not there, as with Kafka 3.9. A broker that stands
+        alone refuses them, as Kafka 4 does: no other one can come.
+
         Raises KafkaError: TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
         INVALID_TOPIC_EXCEPTION, INVALID_REPLICA_ASSIGNMENT, POLICY_VIOLATION.
         """
@@ -134,9 +137,10 @@ class Topics:
         check_topic_name(name)
         self._check_collision(name)
         replicas = check_assignment(assignment)
-        unknown = {
-            broker_id for broker_ids in replicas for broker_id in broker_ids
-        } - image.brokers.keys()
+        wanted = {broker_id for broker_ids in replicas for broker_id in broker_ids}
+        unknown = wanted - image.brokers.keys()
+        if self._context.tree.is_shared:  # a broker that is not there may come
+            unknown = {broker_id for broker_id in unknown if broker_id < 0}
         if unknown:
             listed = ", ".join(map(str, sorted(unknown)))
             raise KafkaError(
@@ -165,9 +169,9 @@ class Topics:
         name: str,
         replicas: list[list[int]],
         configs: Mapping[str, str],
-        timeout_s: float,
+        timeout_s: float | None,
     ) -> TopicImage:
-        """Write a planned topic.
+        """Write a planned topic, and wait for its leaders; None: do not wait.
 
         Raises KafkaError: TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT, POLICY_VIOLATION.
         """
@@ -175,8 +179,8 @@ class Topics:
             topic = await self._create(name, replicas, configs)
             if self._election.is_controller:
                 await self._controller.settle([name])
-        if not self._election.is_controller:
-            await self._wait(name, timeout_s, gone=False)
+        if timeout_s is not None:
+            await self.wait_for_leaders(name, timeout_s)
         return self._context.updater.image.topics.get(name, topic)
 
     async def create_many(self, wanted: Mapping[str, NewTopic]) -> dict[str, MinibrokerError]:
@@ -344,7 +348,7 @@ class Topics:
             else:
                 self._context.updater.apply_topic(added)
         if not self._election.is_controller:
-            await self._wait(name, timeout_s, gone=False)
+            await self.wait_for_leaders(name, timeout_s)
         return self._context.updater.image.topics.get(name, added)
 
     # Deleting
@@ -368,16 +372,25 @@ class Topics:
         if deletion is not None:
             await deletion.settled(timeout_s)
         else:
-            await self._wait(name, timeout_s, gone=True)
+            await self._wait(name, lambda topic: topic is None, timeout_s)
 
-    async def _wait(self, name: str, timeout_s: float, *, gone: bool) -> None:
-        """Wait until the controller, another broker, has done its part."""
+    async def wait_for_leaders(self, name: str, timeout_s: float) -> None:
+        """Wait until each partition of a topic has a leader. Raises KafkaError REQUEST_TIMED_OUT.
+
+        Source: Kafka DelayedCreatePartitions.
+        """
 
         def holds(topic: TopicImage | None) -> bool:
-            if gone or topic is None:
-                return gone and topic is None
-            return all(partition.partition_epoch >= 0 for partition in topic.partitions)
+            return topic is not None and all(
+                partition.leader != NO_LEADER for partition in topic.partitions
+            )
 
+        await self._wait(name, holds, timeout_s)
+
+    async def _wait(
+        self, name: str, holds: Callable[[TopicImage | None], bool], timeout_s: float
+    ) -> None:
+        """Wait until the controller, or another broker, has done its part."""
         try:
             await self._context.updater.wait_for_topic(name, holds, timeout_s)
         except TimeoutError as error:

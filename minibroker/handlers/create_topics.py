@@ -1,6 +1,8 @@
 """CreateTopics: key 19, versions 0-7.
 
-Behaviour: each topic gets its own result. A created topic has its leaders before the answer leaves.
+Behaviour: each topic gets its own result. A created topic has its leaders before the answer leaves;
+after `timeout_ms` without them it is REQUEST_TIMED_OUT, and the topic stays. So it is where all
+brokers of an assignment are dead (Kafka 4 refuses those, and so does a broker that stands alone).
 From version 5 on the answer holds its configuration. A request that would create more than
 `cluster/creation_limits` allows is refused as a whole in every version. Kafka 4.4 does so; Kafka
 3.9 creates as many as it can and stops answering.
@@ -11,6 +13,7 @@ THROTTLING_QUOTA_EXCEEDED; 7 topic id.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -52,6 +55,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     if context.services.cluster.is_controller:
         named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
         _check_size(context.services, named_once)
+    until = asyncio.get_running_loop().time() + request.timeout_ms / 1000
     turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatableTopicResult(name=topic.name, error_message=None)
@@ -63,8 +67,28 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
         response.topics.append(result)
         if turn.is_over:
             await turn.pause()
+    if not request.validate_only:
+        await _wait_for_leaders(context, response, until)
     response.throttle_time_ms = mutations.throttle_time_ms
     return response
+
+
+async def _wait_for_leaders(
+    context: RequestContext, response: CreateTopicsResponse, until: float
+) -> None:
+    """Wait for the leaders of all topics together; replace the results of those without one.
+
+    `until` is a time of the loop.
+    """
+    loop = asyncio.get_running_loop()
+    for place, result in enumerate(response.topics):
+        if result.error_code:
+            continue
+        try:
+            left_s = max(0.0, until - loop.time())
+            await context.services.cluster.wait_for_leaders(result.name, left_s)
+        except KafkaError as error:
+            response.topics[place] = _failed(result.name, int(error.code), None)
 
 
 def _check_size(services: Services, topics: list[CreatableTopic]) -> None:
@@ -136,7 +160,12 @@ async def _create(
     if not request.validate_only:
         mutations.record(len(replicas))
         created = await cluster.create_topic(
-            name, partition_count, replication_factor, assignment=assignment, configs=configs
+            name,
+            partition_count,
+            replication_factor,
+            assignment=assignment,
+            configs=configs,
+            timeout_s=None,
         )
         if request.timeout_ms <= 0:
             # Kafka starts the creation and does not wait for it.

@@ -38,9 +38,7 @@ LINES: list[Difference] = [
     ),
 ]
 
-NOT_YET: dict[str, str] = {
-    "a_topic_is_created_on_a_dead_broker": "as Kafka 4, a broker that is not there is refused",
-}
+NOT_YET: dict[str, str] = {}
 """Situations that only Kafka plays, with the reason."""
 
 

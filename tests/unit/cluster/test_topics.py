@@ -184,14 +184,37 @@ async def test_bad_assignments_are_refused(
     assert cluster.image.topics == {}
 
 
-async def test_assignment_to_unknown_brokers_is_refused(cluster: Cluster) -> None:
+async def test_a_broker_that_stands_alone_refuses_an_assignment_to_others(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    unknown = [-7, -6] if cluster_tree.is_shared else [5, 6]
     with pytest.raises(KafkaError) as caught:
-        await cluster.create_topic("t", assignment={0: [0, 6], 1: [5, 6]})
+        await cluster.create_topic("t", assignment={0: [0, unknown[1]], 1: unknown})
     assert code_of(caught) == (
         ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-        "Unknown broker(s) in replica assignment: 5, 6.",
+        f"Unknown broker(s) in replica assignment: {unknown[0]}, {unknown[1]}.",
     )
     assert cluster.image.topics == {}
+
+
+async def test_replicas_may_be_assigned_to_brokers_that_are_not_there_yet(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    if not cluster_tree.is_shared:
+        return
+    topic = await cluster.create_topic("t", assignment={0: [6, 0]})
+    assert (topic.partitions[0].leader, topic.partitions[0].isr) == (0, [0])
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("other", assignment={0: [6]}, timeout_s=0.01)
+    assert caught.value.code is ErrorCode.REQUEST_TIMED_OUT
+    (partition,) = cluster.image.topics["other"].partitions
+    assert (partition.leader, partition.partition_epoch) == (-1, -1)
+    await add_broker(cluster, cluster_tree, 6)
+    async with cluster._context.lock:
+        await cluster._controller.settle()
+    await cluster.wait_for_leaders("other", 0)
+    (partition,) = cluster.image.topics["other"].partitions
+    assert (partition.leader, partition.isr) == (6, [6])
 
 
 async def test_a_topic_gets_as_many_replicas_as_it_asks_for(
