@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import StorageError
+from minibroker.partitions.role import OfflineReason, go_offline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,6 +89,8 @@ class LogDeletion:
                 partition.wake()
                 if partition.replicas is not None:
                     partition.replicas.refuse_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                # An answer of its leader may be on its way: nothing is written to files that go.
+                partition.take_role(go_offline(partition.role, OfflineReason.DELETED))
             self._take_out(index)
             yield
         for path in list(self._tasks):

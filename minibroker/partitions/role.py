@@ -40,6 +40,7 @@ class OfflineReason(Enum):
     NOT_OPENED = "not opened"
     LOG_FAILED = "its log cannot be made or opened"
     DIRECTORY_FAILED = "its log directory failed"
+    DELETED = "its log is deleted; nobody finds the partition any more"
 
 
 class Leader(NamedTuple):

@@ -201,3 +201,14 @@ def test_a_disk_that_refuses_is_told(world: World, led: Partition, follower: Par
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert len(refused) == 1
     assert (follower.log_end_offset, follower.high_watermark) == (1, 1)
+
+
+async def test_an_answer_that_comes_behind_the_deletion_writes_nothing(
+    world: World, led: Partition, follower: Partition
+) -> None:
+    lead(world, b"a")
+    await world.manager.delete_replicas("t", [follower.index])
+    with pytest.raises(KafkaError) as caught:
+        replicate(world, led, follower)
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert not world.manager.lost
