@@ -252,6 +252,10 @@ class FetchSession:
             return
         known.update(asked)
         known.unwatch()
+        if self.follower_id != CONSUMER:
+            # It may have dropped the last answer, because its role or its log changed meanwhile.
+            # Where no record comes any more, nothing else would tell it the high watermark.
+            known.high_watermark = -1
         self.news[key] = known
 
     def forget(self, key: PartitionKey) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.partitions.fetch_session import (
+    CONSUMER,
     EPOCH_MAX,
     EVICTION_MS,
     FINAL_EPOCH,
@@ -76,6 +77,7 @@ def ask(
     forget: tuple[PartitionKey, ...] = (),
     ids: bool = False,
     isolation_level: int = 0,
+    follower_id: int = CONSUMER,
 ) -> FetchContext:
     return cache.context(
         session_id,
@@ -84,6 +86,7 @@ def ask(
         forget,
         uses_topic_ids=ids,
         isolation_level=isolation_level,
+        follower_id=follower_id,
     )
 
 
@@ -93,9 +96,11 @@ def answer(context: FetchContext, **results: PartitionResult) -> list[PartitionK
     return [key for (key, _), is_sent in zip(read, context.select(read), strict=True) if is_sent]
 
 
-def begin(cache: FetchSessionCache, *keys: PartitionKey, ids: bool = False) -> int:
+def begin(
+    cache: FetchSessionCache, *keys: PartitionKey, ids: bool = False, follower_id: int = CONSUMER
+) -> int:
     """A session whose client was told everything once."""
-    context = ask(cache, 0, INITIAL_EPOCH, *keys, ids=ids)
+    context = ask(cache, 0, INITIAL_EPOCH, *keys, ids=ids, follower_id=follower_id)
     assert answer(context) == list(keys)
     return context.session_id()
 
@@ -215,6 +220,17 @@ def test_only_what_changed_is_sent(cache: FetchSessionCache) -> None:
 def test_a_diverging_epoch_is_sent(cache: FetchSessionCache) -> None:
     session_id = begin(cache, KEYS[0], KEYS[1])
     assert answer(ask(cache, session_id, 1), p1=result(diverges=True)) == [KEYS[1]]
+
+
+def test_a_partition_that_a_follower_names_is_sent_though_nothing_changed(
+    cache: FetchSessionCache,
+) -> None:
+    """A follower drops an answer when its role or its log changed meanwhile."""
+    session_id = begin(cache, KEYS[0], KEYS[1], follower_id=2)
+    assert answer(ask(cache, session_id, 1, KEYS[0], offset=5)) == [KEYS[0]]
+    assert answer(ask(cache, session_id, 2)) == []
+    of_consumer = begin(cache, KEYS[0])
+    assert answer(ask(cache, of_consumer, 1, KEYS[0], offset=5)) == []
 
 
 def test_an_error_is_sent_each_time_and_so_is_its_end(cache: FetchSessionCache) -> None:
