@@ -98,14 +98,16 @@ class ControllerRequests:
     def check_controller_epoch(self, controller_id: int, controller_epoch: int) -> None:
         """Refuse a request of a controller that was deposed, and remember the epoch of another one.
 
+        The tree tells of a new controller, too: a minibroker sends no requests to minibrokers.
         Raises KafkaError STALE_CONTROLLER_EPOCH.
         """
-        if controller_epoch < self.epoch:
+        newest = max(self.epoch, self._context.updater.image.controller_epoch)
+        if controller_epoch < newest:
             self._context.log.warning(
                 "a request of controller %d with epoch %d is refused: there was one with epoch %d",
                 controller_id,
                 controller_epoch,
-                self.epoch,
+                newest,
             )
             raise KafkaError(ErrorCode.STALE_CONTROLLER_EPOCH)
         self.epoch = controller_epoch

@@ -232,3 +232,12 @@ async def test_the_age_counts_from_the_last_update(
     assert cluster.requests.metadata_age_ms() == 700
     await update(cluster, {})
     assert cluster.requests.metadata_age_ms() == 0
+
+
+async def test_a_controller_that_the_tree_deposed_is_refused(cluster: Cluster) -> None:
+    """A minibroker that is elected sends no request to minibrokers."""
+    cluster.image.controller_epoch = EPOCH + 1
+    with pytest.raises(KafkaError) as caught:
+        await update(cluster, {0: sent(0, 9, 9)})
+    assert caught.value.code == ErrorCode.STALE_CONTROLLER_EPOCH
+    assert partition_of(cluster).leader_epoch == 0
