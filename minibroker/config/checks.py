@@ -12,7 +12,6 @@ from minibroker.errors import ConfigError
 if TYPE_CHECKING:
     from minibroker.config.values import BrokerValues
 
-SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 SERVED_ASSIGNORS: Final = ("uniform", "range")
 """Assignors of consumer groups; Kafka 3.9 names their classes, such as `….UniformAssignor`."""
 SERVED_SELECTORS: Final = ("org.apache.kafka.common.replica.RackAwareReplicaSelector",)
@@ -130,12 +129,6 @@ def _check_listeners(config: BrokerValues) -> None:
             raise ConfigError(
                 f"clients cannot connect to {listener}: set advertised.listeners="
                 f"{listener.name}://HOST:{listener.port} with a HOST that they can reach"
-            )
-    for listener in config.listeners:
-        if listener.security_protocol not in SERVED_PROTOCOLS:
-            raise ConfigError(
-                f"listener {listener} asks for {listener.security_protocol}; "
-                f"served are {', '.join(SERVED_PROTOCOLS)}"
             )
     _check_inter_broker(config, advertised)
     _check_control_plane(config, advertised)

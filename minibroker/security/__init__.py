@@ -1,1 +1,1 @@
-"""Identities of clients: how they are proved, and who they are."""
+"""Identities of clients: how they are proved, and who they are; TLS of listeners."""

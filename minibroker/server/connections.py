@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from minibroker.server.request_memory import RequestMemory
 from minibroker.server.turns import DataTurns
+from minibroker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from minibroker.config.broker import BrokerConfig, Listener
+    from minibroker.errors import StorageError
     from minibroker.handlers.context import Services
     from minibroker.server.dispatch import Dispatcher
 
@@ -26,7 +28,9 @@ logger = logging.getLogger(__name__)
 
 
 class ClientConnection(Protocol):
-    """One open connection: a `transport.ClientTransport`."""
+    """One open connection: a `transport.ClientTransport`, or a `tls_transport.TlsTransport` in its
+    handshake.
+    """
 
     host: str
     address: str
@@ -63,6 +67,7 @@ class Connections:
         "_tasks_queued",
         "_tasks_running",
         "dispatcher",
+        "handshakes",
         "loop",
         "memory",
         "request_bytes_max",
@@ -80,6 +85,9 @@ class Connections:
         self.loop = loop
         self.request_bytes_max = config.socket_request_max_bytes
         self.memory = RequestMemory(config.queued_max_request_bytes, loop.call_soon)
+        self.handshakes = Worker(_no_storage, "minibroker-handshakes")
+        """For steps of TLS handshakes; its thread begins with the first."""
+        self.handshakes.begin(loop)
         self.turns = DataTurns(loop.call_soon)
         self._open: set[ClientConnection] = set()
         self._connections_per_host: Counter[str] = Counter()
@@ -261,6 +269,10 @@ class Connections:
         except TimeoutError:
             return False
         return True
+
+
+def _no_storage(error: StorageError) -> None:
+    """Do nothing: no step of a handshake touches a log directory."""
 
 
 def _by_address(overrides: dict[str, int]) -> dict[str, int]:

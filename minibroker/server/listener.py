@@ -16,8 +16,10 @@ from minibroker.server.transport import ClientTransport
 
 if TYPE_CHECKING:
     from minibroker.config.broker import Listener
+    from minibroker.security.listener_tls import ListenerTls
     from minibroker.security.sasl.mechanisms import Mechanisms
     from minibroker.server.connections import Connections
+    from minibroker.server.tls_transport import TlsTransport
     from minibroker.timers import Timer
 
 logger = logging.getLogger(__name__)
@@ -38,10 +40,11 @@ class ListeningSocket:
         "_refused",
         "_socket",
         "_task",
+        "_tls",
     )
 
     def __init__(self, connections: Connections, listener: Listener) -> None:
-        """Raises ConfigError for settings with which no client could get in."""
+        """Raises ConfigError for settings of SASL and TLS with which no client could get in."""
         self._connections = connections
         self._listener = listener
         self._mechanisms: Mechanisms | None = None
@@ -53,6 +56,14 @@ class ListeningSocket:
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
+        self._tls: ListenerTls | None = None
+        """None for a listener without TLS. Constant."""
+        if listener.security_protocol.uses_tls:
+            from minibroker.security.listener_tls import (  # noqa: PLC0415  3 ms, seldom used
+                ListenerTls,
+            )
+
+            self._tls = ListenerTls(listener, connections.services.config)
         self._refused: dict[socket.socket, Timer] = {}
         """Connections over the rate of their address, until they are closed."""
 
@@ -168,6 +179,15 @@ class ListeningSocket:
         finally:
             loop.remove_reader(bound)
 
+    def _new_connection(self, host: str, port: int) -> ClientTransport | TlsTransport:
+        """Return the protocol of a socket that was accepted."""
+        client = ClientTransport(self._connections, self._listener, host, port, self._mechanisms)
+        if self._tls is None:
+            return client
+        from minibroker.server.tls_transport import TlsTransport  # noqa: PLC0415  as ListenerTls
+
+        return TlsTransport(self._connections, self._tls, client)
+
     async def _accept(self) -> None:
         assert self._socket is not None
         connections, loop = self._connections, self._connections.loop
@@ -189,7 +209,7 @@ class ListeningSocket:
             host, port = address[0], address[1]
             if not await self._admit(client, host):
                 continue
-            connection = ClientTransport(connections, self._listener, host, port, self._mechanisms)
+            connection = self._new_connection(host, port)
             self._is_connecting = True
             try:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -40,7 +40,7 @@ class Server:
     async def listen(self, listener: Listener) -> tuple[str, int]:
         """Bind one listener; return the bound host and port.
 
-        Raises OSError (port in use, no permission).
+        Raises OSError (port in use, no permission), ConfigError (settings of TLS).
         """
         listening = ListeningSocket(self.connections, listener)
         address = listening.bind()

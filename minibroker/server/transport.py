@@ -15,7 +15,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.handlers.context import RequestContext
+from minibroker.handlers.context import ANONYMOUS, RequestContext
 from minibroker.server.connection import Connection, ConnectionState, Event
 from minibroker.server.outgoing import TURN_BYTES, Outgoing
 
@@ -59,6 +59,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         "is_control",
         "last_active_s",
         "listener",
+        "principal",
     )
 
     def __init__(
@@ -81,6 +82,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         self.listener = listener
         self.host = host
         self.address = f"{host}:{port}"
+        self.principal = ANONYMOUS
+        """The principal by certificate; set before `connection_made`."""
         self._transport: asyncio.Transport
         self._context: RequestContext
         self.connection = Connection(connections.request_bytes_max, connections.memory, self._go_on)
@@ -114,9 +117,10 @@ class ClientTransport(asyncio.BufferedProtocol):
             client_address=self.address,
             close_connection=self._close_with,
             note_controller=self._go_first,
+            principal=self.principal,
         )
         if self._mechanisms is None:
-            # Nobody has to prove anything on a PLAINTEXT listener: the context says ANONYMOUS.
+            # Nothing is left to prove: nobody has to, or the handshake of TLS did.
             self.connection.apply(Event.AUTHENTICATED)
         else:
             self._gate = self._new_gate(self._mechanisms)

@@ -26,6 +26,7 @@ from minibroker.records.record import Record
 from minibroker.storage.files import REAL_FILES
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
@@ -117,9 +118,12 @@ class InProcessBroker:
     def address(self) -> tuple[str, int]:
         return self.broker.address
 
-    async def connect(self, client_id: str | None = "raw") -> RawClient:
+    async def connect(
+        self, client_id: str | None = "raw", *, tls: ssl.SSLContext | None = None
+    ) -> RawClient:
         """Return a new connection, which the broker has accepted."""
-        reader, writer = await asyncio.open_connection(*self.address)
+        name = None if tls is None else "localhost"
+        reader, writer = await asyncio.open_connection(*self.address, ssl=tls, server_hostname=name)
         return RawClient(reader, writer, client_id)
 
     async def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:

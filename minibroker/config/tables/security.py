@@ -1,7 +1,6 @@
 """Keys of TLS, SASL, principals, delegation tokens and stored passwords.
 
-Rows as `definition.ConfigKey` reads them. None is served yet (`unserved`), so all are read-only
-here; in Kafka most of `ssl.*` and `sasl.*` change at run time, per broker.
+Rows as `definition.ConfigKey` reads them. `unserved` names those that are not served yet.
 Source: Kafka 3.9, SslConfigs, SaslConfigs, BrokerSecurityConfigs, DelegationTokenManagerConfigs.
 """
 

@@ -35,7 +35,6 @@ from minibroker.errors import ConfigError
             {"listeners": "PLAINTEXT://a:1", "advertised.listeners": "SSL://a:1"},
             "advertised.listeners has SSL; expected names out of listeners: PLAINTEXT",
         ),
-        ({"listeners": "SSL://a:1"}, "asks for SSL; served are PLAINTEXT"),
         (
             {"listeners": "EXT://a:1", "listener.security.protocol.map": "EXT:PLAINTEXT"},
             "set inter.broker.listener.name=EXT",

@@ -1,0 +1,339 @@
+"""TLS between a socket and the transport of a client: the asyncio side of an `ssl.SSLObject`.
+
+    socket ◄─encrypted─► TlsTransport ◄─plain─► ClientTransport
+
+First station of a request on a listener with TLS. To the client's transport this is the socket: it
+connects when the handshake is done, so nothing of the client is read as a request before.
+
+The steps of a handshake run on a worker: the private key's work takes up to some milliseconds. A
+handshake has `HANDSHAKE_TIMEOUT_MS` and `HANDSHAKE_BYTES_MAX`. A failed one sends the alert that
+tells the client the reason, and is one log line.
+
+The loops have TLS of their own. They drop the alert, wait for the peer at the end, run the
+handshake on the loop, and do not bound its bytes; see DECISIONS.md.
+
+Source: Kafka SslTransportLayer, Selector; Python ssl.SSLObject.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from contextlib import suppress
+from enum import IntEnum, auto
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.server.tls_failures import explain_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minibroker.security.listener_tls import ListenerTls
+    from minibroker.server.connections import Connections
+    from minibroker.server.transport import ClientTransport
+    from minibroker.timers import Timer
+
+    Buffer = bytes | bytearray | memoryview
+
+logger = logging.getLogger(__name__)
+
+HANDSHAKE_TIMEOUT_MS: Final = 30_000
+HANDSHAKE_BYTES_MAX: Final = 256 * 1024
+"""Bytes of the client: its certificates may have 100 KiB (OpenSSL)."""
+
+
+class TlsState(IntEnum):
+    """The state of a connection with TLS."""
+
+    HANDSHAKE = auto()
+    OPEN = auto()
+    CLOSED = auto()
+
+
+class TlsTransport(asyncio.BufferedProtocol):
+    """One connection with TLS. The loop owns it; during a step of the handshake a worker has the
+    TLS object, and the socket is not read.
+    """
+
+    __slots__ = (
+        "_client",
+        "_connections",
+        "_handshake_bytes",
+        "_incoming",
+        "_is_connected",
+        "_is_reading",
+        "_outgoing",
+        "_socket",
+        "_state",
+        "_timer",
+        "_tls",
+        "_tls_object",
+        "address",
+        "host",
+        "is_control",
+        "last_active_s",
+    )
+
+    def __init__(self, connections: Connections, tls: ListenerTls, client: ClientTransport) -> None:
+        self._connections = connections
+        """Constant, as are the next seven, and `_socket`."""
+        self._tls = tls
+        self._client = client
+        self.host = client.host
+        self.address = client.address
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls_object: Any = tls.context.wrap_bio(
+            self._incoming, self._outgoing, server_side=True
+        )
+        self._socket: Any
+        """The socket's transport."""
+        self._state = TlsState.HANDSHAKE
+        self._is_connected = False
+        """True from the end of the handshake on: the client's transport hears of the end."""
+        self._handshake_bytes = 0
+        """Bytes that came before the end of the handshake."""
+        self._is_reading = True
+        """False while the client's transport wants no bytes."""
+        self._timer: Timer | None = None
+        """Ends a handshake that takes too long."""
+        self.last_active_s = 0.0
+        """Asked of each `ClientConnection`; a handshake has a time limit of its own."""
+        self.is_control = False
+
+    # The socket's transport calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._socket = transport
+        self._connections.add(self)
+        self._timer = self._connections.services.timers.after(
+            HANDSHAKE_TIMEOUT_MS, self._handshake_timed_out
+        )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._note_departure()
+        if self._is_connected:
+            self._client.connection_lost(exc)
+        else:
+            self._connections.remove(self)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more: close, as for a client without TLS."""
+        self._note_departure()
+        return False
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._tls.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._state is TlsState.CLOSED:
+            return
+        self._incoming.write(self._tls.read_buffer[:nbytes])
+        if self._state is TlsState.OPEN:
+            self._deliver()
+            return
+        self._handshake_bytes += nbytes
+        if self._handshake_bytes > HANDSHAKE_BYTES_MAX:
+            self._fail(f"the client sent more than {HANDSHAKE_BYTES_MAX} bytes before its end")
+        else:
+            self._begin_step()
+
+    def pause_writing(self) -> None:
+        if self._state is TlsState.OPEN:
+            self._client.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._state is TlsState.OPEN:
+            self._client.resume_writing()
+
+    # The handshake.
+
+    def _begin_step(self) -> None:
+        """Have the worker go on with the handshake, as far as the bytes reach."""
+        self._socket.pause_reading()
+        self._connections.handshakes.run_then(self._tls_object.do_handshake, self._end_step)
+
+    def _end_step(self, failure: Exception | None) -> None:
+        if self._state is TlsState.CLOSED:
+            return
+        self._flush()
+        if failure is None:
+            self._open()
+        elif isinstance(failure, ssl.SSLWantReadError):
+            self._socket.resume_reading()
+        else:
+            self._fail(explain_failure(failure))
+
+    def _open(self) -> None:
+        """Connect the client's transport: the handshake is done."""
+        try:
+            if not self._client.listener.security_protocol.uses_sasl:
+                self._client.principal = self._tls.principal_of(self._tls_object)
+        except ValueError as error:
+            self._fail(str(error))
+            return
+        self._cancel_timer()
+        self._state = TlsState.OPEN
+        self._is_connected = True
+        # It has what a client needs of a transport.
+        self._client.connection_made(self)  # type: ignore[arg-type]
+        self._connections.remove(self)
+        if self._is_reading:
+            self._socket.resume_reading()
+        self._deliver()
+
+    def _handshake_timed_out(self) -> None:
+        self._timer = None
+        self._fail(
+            f"it is not done after {HANDSHAKE_TIMEOUT_MS // 1000} s; a client without TLS may wait"
+            " for the broker: set security.protocol in its configuration"
+        )
+
+    def _note_departure(self) -> None:
+        """Note that the peer is gone. In a handshake that is a failure, unless it sent nothing: so
+        do checks whether the port is open.
+        """
+        if self._state is TlsState.HANDSHAKE and self._handshake_bytes:
+            self._fail(
+                "the client closed the connection; often it does not trust the broker's"
+                " certificate, or finds another host name in it"
+            )
+        self._cancel_timer()
+        self._state = TlsState.CLOSED
+
+    def _fail(self, reason: str) -> None:
+        """End the handshake; an alert that tells the client the reason leaves before the end."""
+        logger.warning(
+            "TLS handshake with %s on listener %s failed: %s",
+            self.address,
+            self._client.listener.name,
+            reason,
+        )
+        self._cancel_timer()
+        self._state = TlsState.CLOSED
+        self._socket.close()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # Bytes of requests and answers.
+
+    def _deliver(self) -> None:
+        """Hand on what can be decrypted, as much at once as the client's buffer takes."""
+        client = self._client
+        while self._state is TlsState.OPEN and self._is_reading:
+            room = client.get_buffer(-1)
+            filled = self._decrypt(room)
+            if filled:
+                client.buffer_updated(filled)
+            if filled < len(room):
+                break
+        self._flush()
+
+    def _decrypt(self, room: memoryview) -> int:
+        """Return how many bytes were decrypted into `room`. Where the peer ends the connection, or
+        sends what is no TLS, the state is CLOSED then.
+        """
+        tls_object, incoming = self._tls_object, self._incoming
+        filled, size = 0, len(room)
+        try:
+            with suppress(ssl.SSLWantReadError):  # the rest of a record is on its way
+                # The exception costs as much as a small record: ask first.
+                while filled < size and (incoming.pending or tls_object.pending()):
+                    count = tls_object.read(size - filled, room[filled:])
+                    if not count:
+                        self.close()  # the peer said that it sends no more
+                        break
+                    filled += count
+        except ssl.SSLZeroReturnError:
+            self.close()
+        except ssl.SSLError as error:
+            logger.warning("closing connection of %s: %s", self.address, explain_failure(error))
+            self.close()
+        return filled
+
+    def _flush(self) -> None:
+        """Send what OpenSSL has for the peer."""
+        if self._outgoing.pending and not self._socket.is_closing():
+            self._socket.write(self._outgoing.read())
+
+    # The client's transport calls these, as those of a socket's transport.
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        """Set the bytes from which on the client's transport is to pause."""
+        self._socket.set_write_buffer_limits(high=high)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many encrypted bytes the socket has not taken."""
+        return int(self._socket.get_write_buffer_size())
+
+    def is_reading(self) -> bool:
+        """Return whether the client's transport wants bytes."""
+        return self._is_reading
+
+    def pause_reading(self) -> None:
+        """Hand on no bytes, and leave the socket alone."""
+        self._is_reading = False
+        if not self._socket.is_closing():
+            self._socket.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Hand on bytes again: those that are here, then those of the socket."""
+        self._is_reading = True
+        if self._socket.is_closing():
+            return
+        self._socket.resume_reading()
+        if self._incoming.pending or self._tls_object.pending():
+            self._connections.loop.call_soon(self._deliver)
+
+    def write(self, data: Buffer) -> None:
+        """Encrypt and send."""
+        if self._state is TlsState.OPEN and len(data):
+            self._tls_object.write(data)
+            self._flush()
+
+    def writelines(self, buffers: Iterable[Buffer]) -> None:
+        """Encrypt and send; joined, because each write makes a record of its own."""
+        self.write(b"".join(buffers))
+
+    def is_closing(self) -> bool:
+        """Return whether nothing is sent any more."""
+        return self._state is not TlsState.OPEN or bool(self._socket.is_closing())
+
+    def close(self) -> None:
+        """Say that nothing more is sent, and close behind it. As in Kafka nobody waits for the
+        peer to say so, too.
+        """
+        if self._state is TlsState.OPEN:
+            self._state = TlsState.CLOSED
+            with suppress(ssl.SSLError):  # the peer has not said it yet
+                self._tls_object.unwrap()
+            self._flush()
+        self._socket.close()
+
+    # As a connection of `Connections`, until the handshake is done.
+
+    @property
+    def is_idle(self) -> bool:
+        """Return False: the handshake's own time limit ends it."""
+        return False
+
+    def is_taking(self) -> bool:
+        """Return False: there are no answers yet."""
+        return False
+
+    def start_queued(self) -> None:
+        """Do nothing: no request waits here."""
+
+    def stop(self) -> None:
+        """Close at once: the broker stops."""
+        self.abort()
+
+    def abort(self) -> None:
+        """Close at once; the peer gets nothing more."""
+        self._cancel_timer()
+        self._state = TlsState.CLOSED
+        self._socket.abort()

@@ -1,0 +1,101 @@
+"""Certificates for tests of TLS: a CA, a broker for localhost, clients. Made once per process."""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache
+from pathlib import Path
+
+import trustme
+
+STORES = Path(__file__).parents[1] / "golden" / "stores"
+
+
+def authority(number: int = 0) -> trustme.CA:
+    """Return a CA; each number is another one."""
+    return _authority(number)
+
+
+def broker_certificate(number: int = 0) -> trustme.LeafCert:
+    """Return the certificate of a broker on localhost, by the CA of this number."""
+    return _issued("broker", number, "localhost", "127.0.0.1")
+
+
+def client_certificate(name: str = "alice", number: int = 0) -> trustme.LeafCert:
+    """Return a client's certificate: `CN=name,OU=Users,O=Acme`."""
+    return _issued(name, number, f"{name}@example.org")
+
+
+@cache
+def _authority(number: int) -> trustme.CA:
+    return trustme.CA(organization_name=f"CA {number}")
+
+
+@cache
+def _issued(name: str, number: int, *identities: str) -> trustme.LeafCert:
+    return _authority(number).issue_cert(
+        *identities,
+        common_name=name,
+        organization_name="Acme",
+        organization_unit_name="Users",
+    )
+
+
+def pem_of(certificate: trustme.LeafCert) -> str:
+    """Return key and certificates in one text."""
+    return certificate.private_key_and_cert_chain_pem.bytes().decode()
+
+
+def authority_pem(number: int = 0) -> str:
+    """Return the certificate of a CA."""
+    return authority(number).cert_pem.bytes().decode()
+
+
+def certificate_of(certificate: trustme.LeafCert) -> bytes:
+    """Return the certificate as DER."""
+    return ssl.PEM_cert_to_DER_cert(certificate.cert_chain_pems[0].bytes().decode())
+
+
+def tls_settings(number: int = 0, **more: str) -> dict[str, str]:
+    """Return settings of a broker with a listener SSL, certificates in the settings; `more`:
+    `ssl_client_auth=…` stands for `ssl.client.auth`.
+    """
+    return {
+        "listeners": "SSL://127.0.0.1:0",
+        "inter.broker.listener.name": "SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": broker_certificate(number).private_key_pem.bytes().decode(),
+        "ssl.keystore.certificate.chain": pem_of(broker_certificate(number)),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority_pem(number),
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+
+
+def client_tls(number: int = 0, *, certificate: trustme.LeafCert | None = None) -> ssl.SSLContext:
+    """Return the context of a client that trusts a CA; it sends its certificate, if it has one."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority(number).configure_trust(context)
+    if certificate is not None:
+        certificate.configure_cert(context)
+    return context
+
+
+def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
+    """Return the server's side after a handshake in memory. Raises ssl.SSLError."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = [
+        client.wrap_bio(to_client, to_server, server_hostname="localhost"),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    waiting = set(sides)
+    for _ in range(4):
+        for side in sides:
+            if side in waiting:
+                try:
+                    side.do_handshake()
+                except ssl.SSLWantReadError:
+                    continue
+                waiting.discard(side)
+    assert not waiting
+    return sides[1]

@@ -1,0 +1,238 @@
+"""TLS of a connection, as a peer sees it: handshakes that end well or badly, bytes, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.protocol.messages.metadata import MetadataRequest
+from minibroker.server import tls_transport
+from minibroker.server.tls_transport import HANDSHAKE_TIMEOUT_MS, TlsTransport
+from tests.support.certificates import client_certificate, client_tls, tls_settings
+from tests.support.in_process import InProcessBroker, ManualClock, request_frame
+from tests.support.record_requests import fetch_from, produce_values
+from tests.support.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from tests.support.in_process import RawClient
+
+    Serve = Callable[..., Awaitable[InProcessBroker]]
+
+METADATA = MetadataRequest(topics=[])
+
+
+async def connect_plain(running: InProcessBroker) -> RawClient:
+    """Return a connection whose handshake the broker waits for."""
+    client = await running.connect()
+    await eventually(lambda: any(isinstance(c, TlsTransport) for c in running.server.connections))
+    return client
+
+
+def failures(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_requests_are_answered_through_tls(serve: Serve, version: ssl.TLSVersion) -> None:
+    running = await serve(**tls_settings())
+    tls = client_tls()
+    tls.minimum_version = tls.maximum_version = version
+    async with await running.connect(tls=tls) as client:
+        for _ in range(3):
+            answer = await client.call(METADATA, 9)
+            assert (answer.brokers[0].host, answer.brokers[0].port) == running.address
+    await eventually(lambda: len(running.server.connections) == 0)
+
+
+@pytest.mark.parametrize("step", [1, 5000])
+async def test_requests_are_answered_however_their_bytes_arrive(serve: Serve, step: int) -> None:
+    running = await serve(**tls_settings())
+    sent = b"".join(request_frame(METADATA, 9, number) for number in range(1, 40))
+    async with await running.connect(tls=client_tls()) as client:
+        for start in range(0, len(sent), step):
+            client.writer.write(sent[start : start + step])
+        for number in range(1, 40):
+            client.expect(3, 9, number)
+            await client.receive()
+
+
+async def test_records_of_megabytes_are_written_and_read(serve: Serve) -> None:
+    running = await serve(**tls_settings(), **{"message.max.bytes": "8000000"})
+    await running.create_topic("large")
+    value = bytes(range(256)) * 12_000
+    async with await running.connect(tls=client_tls()) as client:
+        answer = await client.call(produce_values("large", value), 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+        read = await client.call(fetch_from("large"), 11)
+        assert value in bytes(read.responses[0].partitions[0].records)
+
+
+async def test_a_client_has_the_principal_of_its_certificate(serve: Serve) -> None:
+    running = await serve(**tls_settings(ssl_client_auth="required"))
+    tls = client_tls(certificate=client_certificate())
+    async with await running.connect(tls=tls) as client:
+        await client.call(METADATA, 9)
+        (connection,) = running.server.connections
+        assert connection._context.principal == "User:CN=alice,OU=Users,O=Acme"  # type: ignore[attr-defined]
+
+
+async def test_a_handshake_holds_nobody_up(serve: Serve) -> None:
+    running = await serve(**tls_settings())
+    async with await connect_plain(running), await running.connect(tls=client_tls()) as client:
+        await client.call(METADATA, 9)
+
+
+async def test_a_client_without_tls_is_one_log_line(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve(**tls_settings())
+    async with await running.connect() as client:
+        client.writer.write(request_frame(METADATA, 9))
+        host, port = client.writer.get_extra_info("sockname")
+        await client.reader.read()  # the alert, then the end
+    (line,) = failures(caplog)
+    assert line.startswith(f"TLS handshake with {host}:{port} on listener SSL failed: ")
+    assert "set security.protocol to SSL" in line
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_client_learns_that_its_certificate_is_missing(
+    serve: Serve, caplog: pytest.LogCaptureFixture, version: ssl.TLSVersion
+) -> None:
+    """An alert tells it, before the end of the connection."""
+    running = await serve(**tls_settings(ssl_client_auth="required"))
+    tls = client_tls()
+    tls.maximum_version = version
+    with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
+        async with await running.connect(tls=tls) as client:
+            await client.reader.read()
+    (line,) = failures(caplog)
+    assert "ssl.client.auth=required" in line
+
+
+async def test_a_client_that_does_not_trust_the_broker_is_one_log_line(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve(**tls_settings())
+    with pytest.raises(ssl.SSLCertVerificationError):
+        await running.connect(tls=client_tls(number=1))
+    await eventually(lambda: len(failures(caplog)) == 1)
+    assert "does not trust the broker's certificate" in failures(caplog)[0]
+
+
+async def test_a_name_that_no_rule_matches_ends_the_connection(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve(
+        **tls_settings(ssl_client_auth="required", ssl_principal_mapping_rules="RULE:x/y/")
+    )
+    tls = client_tls(certificate=client_certificate())
+    async with await running.connect(tls=tls) as client:
+        assert await client.is_closed_by_broker()
+    assert "ssl.principal.mapping.rules" in failures(caplog)[0]
+
+
+async def test_a_handshake_has_a_time_limit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock()
+    async with InProcessBroker(tmp_path, tls_settings(), clock=clock) as running:
+        async with await connect_plain(running) as client:
+            clock.advance(HANDSHAKE_TIMEOUT_MS)
+            assert await client.is_closed_by_broker()
+        assert "not done after 30 s" in failures(caplog)[0]
+        async with await running.connect(tls=client_tls()) as client:
+            await client.call(METADATA, 9)
+            clock.advance(HANDSHAKE_TIMEOUT_MS)
+            await client.call(METADATA, 9)
+
+
+async def test_a_handshake_has_a_limit_of_bytes(
+    serve: Serve, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls_transport, "HANDSHAKE_BYTES_MAX", 100)
+    running = await serve(**tls_settings())
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        await running.connect(tls=client_tls())
+    assert "more than 100 bytes" in failures(caplog)[0]
+
+
+async def test_a_look_at_the_port_is_no_failure(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve(**tls_settings())
+    client = await connect_plain(running)
+    await client.close()
+    await eventually(lambda: len(running.server.connections) == 0)
+    assert failures(caplog) == []
+
+
+async def test_a_client_that_leaves_in_the_handshake_is_one_log_line(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve(**tls_settings())
+    async with await connect_plain(running) as client:
+        client.writer.write(b"\x16\x03\x01")
+        await client.writer.drain()
+    await eventually(lambda: len(running.server.connections) == 0)
+    assert "the client closed the connection" in failures(caplog)[0]
+
+
+async def test_a_handshake_counts_as_a_connection(serve: Serve) -> None:
+    running = await serve(**tls_settings(), **{"max.connections.per.ip": "1"})
+    async with await connect_plain(running), await running.connect() as refused:
+        assert await refused.is_closed_by_broker()
+    await eventually(lambda: len(running.server.connections) == 0)
+    async with await running.connect(tls=client_tls()) as client:
+        await client.call(METADATA, 9)
+
+
+async def test_the_broker_stops_while_a_handshake_waits(serve: Serve) -> None:
+    running = await serve(**tls_settings())
+    async with await connect_plain(running) as client:
+        await running.stop()
+        assert await client.is_closed_by_broker()
+
+
+async def test_the_end_is_told_in_both_directions(serve: Serve) -> None:
+    running = await serve(**tls_settings())
+    async with await running.connect(tls=client_tls()) as client:
+        await client.call(METADATA, 9)
+        await running.stop()
+        assert await client.reader.read() == b""
+        # Without the broker's word asyncio would raise or stay silent; the object knows.
+        tls_object = client.writer.get_extra_info("ssl_object")
+        assert tls_object is not None
+
+
+async def test_bytes_that_are_no_tls_end_an_open_connection(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve(**tls_settings())
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls_object = client_tls().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    async with await running.connect() as client:
+        while True:
+            try:
+                tls_object.do_handshake()
+            except ssl.SSLWantReadError:
+                client.writer.write(outgoing.read())
+                incoming.write(await client.reader.read(65536))
+                continue
+            client.writer.write(outgoing.read())
+            break
+        tls_object.write(request_frame(METADATA, 9))
+        record = bytearray(outgoing.read())
+        record[-1] ^= 1
+        client.writer.write(record)
+        async with asyncio.timeout(180):
+            await client.reader.read()
+    (line,) = failures(caplog)
+    assert line.startswith("closing connection of ")
