@@ -99,8 +99,9 @@ pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline'
 situations: $(VENV)/.test java ## every situation of three brokers on three Kafkas and on mixed clusters too, 15 minutes
 	MINIBROKER_KAFKA_CLUSTER=1 $(BIN)/python -m pytest tests/compat_cluster $(ARGS)
 
-move: $(VENV)/.test java ## three minibrokers become Apache Kafka 3.9 and minibroker again under load, 5 minutes
-	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py $(ARGS)
+move: $(VENV)/.test java ## three minibrokers become Kafka 3.9 and come back under load; older protocols, 15 minutes
+	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py \
+	  tests/compat_cluster/test_older_protocols.py $(ARGS)
 
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
 nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, two hours and a quarter

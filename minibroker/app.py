@@ -217,6 +217,7 @@ class Broker:
             deletes_topics=config.delete_topic_enable,
             delete_logs=self._delete_logs,
             allows_unclean=lambda topic: self.dynamic.topic(topic).unclean_leader_election_enable,
+            marks_recovery=config.inter_broker_protocol.marks_recovery,
             balance=balance if config.auto_leader_rebalance_enable else None,
             timers=self.timers,
         )

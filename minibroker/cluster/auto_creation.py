@@ -1,7 +1,7 @@
 """Topics that clients name and that do not exist yet: they are created after the answer.
 
 A broker that is not the controller only writes a topic; its leaders come from the controller, when
-that hears of it. Nobody waits for this. The client hears at once that there is no such topic, and
+that hears of it. Nobody waits for this. The client hears at once that there is no leader, and
 asks again. Kafka does the same: its broker sends CreateTopics to the controller meanwhile.
 
 Source: Kafka AutoTopicCreationManager.

@@ -78,7 +78,7 @@ class Cluster:
             leader replicas are in force.
         deletes_topics: `delete.topic.enable`.
         delete_logs: see `Deletions`.
-        allows_unclean: see `Controller`.
+        allows_unclean, marks_recovery: see `Controller`.
         balance: how leaders return to preferred replicas, on `timers`; None: only when asked.
         log: where the cluster's changes are reported.
 
@@ -105,6 +105,7 @@ class Cluster:
         deletes_topics: bool = True,
         delete_logs: DeleteLogs | None = None,
         allows_unclean: AllowsUnclean | None = None,
+        marks_recovery: bool = True,
         balance: BalanceRule | None = None,
         timers: Timers | None = None,
         log: logging.Logger | None = None,
@@ -117,19 +118,22 @@ class Cluster:
         self._registration_timeout_s = registration_timeout_s
         self._min_insync_replicas = min_insync_replicas
         self._updater = ImageUpdater(self.image)
-        context = ClusterContext(
+        context = self._context = ClusterContext(
             broker_id=broker_id,
             tree=tree,
             updater=self._updater,
             clock=clock,
             log=log or logging.getLogger(__name__),
         )
-        self._context = context
         self._registration = Registration(context, tuple(endpoints), rack)
         self._election = Election(context)
         self._states = PartitionStates(context, self._election)
         self._controller = Controller(
-            context, self._election, self._states, allows_unclean=allows_unclean
+            context,
+            self._election,
+            self._states,
+            allows_unclean=allows_unclean,
+            marks_recovery=marks_recovery,
         )
         self._deletions = Deletions(
             context,
@@ -146,16 +150,7 @@ class Cluster:
         self._auto_creation = AutoCreation(context, self._topics)
         self._producer_ids = ProducerIds(tree, broker_id)
         self.features = Features(context, release=kafka_release, initial=feature_levels)
-        self._follower = TreeFollower(
-            context,
-            self._election,
-            self._controller,
-            self._configs,
-            self._registration,
-            deletions=self._deletions,
-            features=self.features,
-            finish_moves=self.reassignments.finish,
-        )
+        self._follower = self._make_follower()
         self.requests = ControllerRequests(context, self._follower, self._registration)
         """Requests of another broker that is the controller."""
         self._is_open = False
@@ -167,6 +162,18 @@ class Cluster:
             return None
         return LeaderBalancer(
             self._context, self._election, self._controller, timers=timers, rule=balance
+        )
+
+    def _make_follower(self) -> TreeFollower:
+        return TreeFollower(
+            self._context,
+            self._election,
+            self._controller,
+            self._configs,
+            self._registration,
+            deletions=self._deletions,
+            features=self.features,
+            finish_moves=self.reassignments.finish,
         )
 
     # Life

@@ -64,13 +64,14 @@ def next_state(
     *,
     allows_unclean: bool = False,
     leaving: Collection[int] = (),
+    marks_recovery: bool = True,
 ) -> PartitionState | None:
     """Return the state this partition must get with the replicas that are online; None: as it is.
 
     A new partition has all of them in sync. Later a replica that goes leaves the ISR, unless it is
     the last one in it: then there is no leader, and the ISR stays so that it may lead again. With
     `allows_unclean` a replica that is not in sync leads instead. Brokers of `leaving` are online,
-    but are not elected.
+    but are not elected. `marks_recovery`: see `unclean_state`.
     """
     online = partition.online
     eligible = _eligible(partition, leaving)
@@ -81,7 +82,9 @@ def next_state(
     online_isr = [broker_id for broker_id in isr if broker_id in online] or isr[-1:]
     if leader not in online or leader not in online_isr:
         if allows_unclean and eligible:
-            return unclean_state(partition, controller_epoch, leaving)
+            return unclean_state(
+                partition, controller_epoch, leaving, marks_recovery=marks_recovery
+            )
         leader = next((broker_id for broker_id in eligible if broker_id in isr), NO_LEADER)
     if leader == partition.leader and len(online_isr) == len(isr):
         return None
@@ -151,11 +154,16 @@ def may_lead(partition: PartitionImage, broker_id: int, leaving: Collection[int]
 
 
 def unclean_state(
-    partition: PartitionImage, controller_epoch: int, leaving: Collection[int] = ()
+    partition: PartitionImage,
+    controller_epoch: int,
+    leaving: Collection[int] = (),
+    *,
+    marks_recovery: bool = True,
 ) -> PartitionState:
     """Return the state with any online replica as leader, one that is in sync if there is one.
 
     Otherwise it is the first one, and it is recovering: records that only others have are lost.
+    Without `marks_recovery` the state does not say so: older brokers could not read it.
     Raises KafkaError when there is a leader, or no replica is online.
     """
     eligible = _eligible(partition, leaving)
@@ -171,11 +179,15 @@ def unclean_state(
             isr = [other for other in partition.isr if other in partition.online]
             return changed_state(partition, broker_id, isr, controller_epoch)
     epoch = partition.leader_epoch + 1
-    return PartitionState(eligible[0], epoch, eligible[:1], controller_epoch, RECOVERING)
+    recovery = RECOVERING if marks_recovery else 0
+    return PartitionState(eligible[0], epoch, eligible[:1], controller_epoch, recovery)
 
 
 class Controller:
-    """Writes in the controller's name. Call it under the cluster's lock, while being controller."""
+    """Writes in the controller's name. Call it under the cluster's lock, while being controller.
+
+    `marks_recovery`: states say that a leader was elected uncleanly.
+    """
 
     def __init__(
         self,
@@ -184,11 +196,13 @@ class Controller:
         states: PartitionStates,
         *,
         allows_unclean: AllowsUnclean | None = None,
+        marks_recovery: bool = True,
     ) -> None:
         self._context = context
         self._election = election
         self._states = states
         self._allows_unclean = allows_unclean or _never
+        self._marks_recovery = marks_recovery
         # Changed under the cluster's lock, and when this broker is elected or deposed.
         self._leaving: dict[int, int] = {}
         """Broker that shuts down → epoch of the registration that it will end."""
@@ -231,7 +245,11 @@ class Controller:
         allows_unclean = self._allows_unclean(name)
         leaving = self.leaving
         return lambda partition: next_state(
-            partition, self._election.epoch, allows_unclean=allows_unclean, leaving=leaving
+            partition,
+            self._election.epoch,
+            allows_unclean=allows_unclean,
+            leaving=leaving,
+            marks_recovery=self._marks_recovery,
         )
 
     async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
@@ -244,11 +262,15 @@ class Controller:
         topic = image.topics.get(name)
         if topic is None or not 0 <= index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-        rule = unclean_state if unclean else preferred_state
         leaving = self.leaving
-        await self._states.change(
-            topic, lambda partition: rule(partition, self._election.epoch, leaving), [index]
-        )
+
+        def rule(partition: PartitionImage) -> PartitionState:
+            epoch = self._election.epoch
+            if unclean:
+                return unclean_state(partition, epoch, leaving, marks_recovery=self._marks_recovery)
+            return preferred_state(partition, epoch, leaving)
+
+        await self._states.change(topic, rule, [index])
 
     async def elect_preferred(self, topic: TopicImage, indexes: Iterable[int]) -> bool:
         """Give these partitions their preferred leader where it may lead; return whether one

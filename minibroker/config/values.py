@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.config.authorizers import AUTHORIZER_KEYS, parse_authorizer
 from minibroker.config.broker_keys import BROKER_KEYS, FEATURE_KEYS
 from minibroker.config.definition import parse_value
+from minibroker.config.inter_broker import InterBrokerProtocol
 from minibroker.config.listeners import parse_listeners, parse_protocol_map
 from minibroker.config.settings import LISTENER_PREFIX, ConfigValues
 from minibroker.config.unserved import check_served, without_effect
@@ -59,7 +60,7 @@ class BrokerValues(ConfigValues):
         "group_max_size",
         "group_min_session_timeout_ms",
         "inter_broker_listener_name",
-        "inter_broker_protocol_version",
+        "inter_broker_protocol",
         "leader_imbalance_check_interval_ms",
         "leader_imbalance_per_broker_percentage",
         "listeners",
@@ -285,7 +286,9 @@ class BrokerValues(ConfigValues):
             "controlled.shutdown.retry.backoff.ms"
         )
         self.controller_socket_timeout_ms = self.integer("controller.socket.timeout.ms")
-        self.inter_broker_protocol_version = str(self.text("inter.broker.protocol.version"))
+        self.inter_broker_protocol = InterBrokerProtocol.parse(
+            str(self.text("inter.broker.protocol.version"))
+        )
         self.replica_lag_time_max_ms = self.integer("replica.lag.time.max.ms")
         self.replica_selector_class = self.text("replica.selector.class")
         self.replica_socket_timeout_ms = self.integer("replica.socket.timeout.ms")

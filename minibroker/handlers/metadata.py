@@ -11,7 +11,7 @@ Differs from Kafka: on the controller, a topic that this request creates has its
 answer leaves. Kafka creates it in the background and answers LEADER_NOT_AVAILABLE (3.9) or
 UNKNOWN_TOPIC_OR_PARTITION (4.x), and the client asks again after its back-off. So here the first
 test run is as quick as the second. A broker that is not the controller answers at once with
-UNKNOWN_TOPIC_OR_PARTITION, like both Kafkas.
+LEADER_NOT_AVAILABLE, like 3.9, also for a topic that it has not heard of yet.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ async def _create_and_respond(
 
 async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorCode]:
     """Create topics with these names; return the error codes of those that could not be created.
-    A broker that is not the controller only begins the creation, and returns no codes. If these are
-    more than one request may create, none is created and each is UNKNOWN_TOPIC_OR_PARTITION. So
-    does Kafka 4.4, which sends one CreateTopics request for all of them.
+    A broker that is not the controller only begins the creation, and returns LEADER_NOT_AVAILABLE.
+    If these are more than one request may create, none is created and each is
+    UNKNOWN_TOPIC_OR_PARTITION. So does Kafka 4.4, which sends one CreateTopics request for all of
+    them.
     """
     cluster = context.services.cluster
     config = context.services.config
@@ -120,7 +121,7 @@ async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorC
     if not cluster.is_controller:
         mutations.record(sum(topic.partition_count for topic in topics.values()))
         cluster.begin_topics(topics)
-        return {}
+        return dict.fromkeys(topics, ErrorCode.LEADER_NOT_AVAILABLE)
     turn = TimeSlice()
     for name, topic in topics.items():
         try:

@@ -98,15 +98,25 @@ class PeerClient:
             login = login_of(config, listener)
         return cls(cluster, listener=listener, timeout_ms=timeout_ms, login=login)
 
-    async def call(self, broker_id: int, request: Any, response: Any, *, oldest: int = 0) -> Any:
+    async def call(
+        self,
+        broker_id: int,
+        request: Any,
+        response: Any,
+        *,
+        oldest: int = 0,
+        newest: int | None = None,
+    ) -> Any:
         """Send a request in the newest version that both brokers know; return its answer.
 
-        `response`: the class that reads the answer. `oldest`: the lowest version that will do.
+        `response`: the class that reads the answer. `oldest`, `newest`: the versions that will do.
 
         Raises OSError (TimeoutError and ConnectionError among them), ProtocolError, and
         KafkaError(UNSUPPORTED_VERSION) where the broker has no version that will do.
         """
-        return await self.call_built(broker_id, request, lambda _: request, response, oldest=oldest)
+        return await self.call_built(
+            broker_id, request, lambda _: request, response, oldest=oldest, newest=newest
+        )
 
     async def call_built(
         self,

@@ -43,7 +43,8 @@ DURING_DELETE: Final = -2
 LEADER_AND_ISR_FROM: Final = 5
 UPDATE_METADATA_FROM: Final = 7
 STOP_REPLICA_FROM: Final = 3
-"""The versions of inter-broker protocol 2.8, the oldest that is sent."""
+"""The versions of inter-broker protocol 2.8, the oldest that is sent. The newest are those of the
+cluster's protocol (`config/inter_broker.py`)."""
 _PLAINTEXT: Final = 0
 _SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
@@ -66,11 +67,17 @@ class Stop(NamedTuple):
 
 
 def leader_and_isr(
-    image: MetadataImage, address: Address, roles: Mapping[TopicPartition, bool], listener: str
+    image: MetadataImage,
+    address: Address,
+    roles: Mapping[TopicPartition, bool],
+    listener: str,
+    *,
+    marks_recovery: bool = True,
 ) -> LeaderAndIsrRequest | None:
     """Return the roles that partitions have now; None where none of them is there any more.
 
     `roles`: partition → whether the broker's replica is new. `listener`: the one between brokers.
+    `marks_recovery`: False for versions that cannot say that a leader is recovering.
     """
     topics: list[LeaderAndIsrTopicState] = []
     leaders: set[int] = set()
@@ -90,7 +97,7 @@ def leader_and_isr(
                     adding_replicas=partition.adding,
                     removing_replicas=partition.removing,
                     is_new=roles[name],
-                    leader_recovery_state=partition.leader_recovery_state,
+                    leader_recovery_state=partition.leader_recovery_state * marks_recovery,
                 )
             )
         topics.append(

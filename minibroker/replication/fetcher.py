@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError, ProtocolError
-from minibroker.ids import TopicPartition
+from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.partitions.role import Follower
 from minibroker.protocol.messages.fetch import (
     FetchRequest,
@@ -52,8 +52,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-OLDEST_FETCH: Final = 15
+OLDEST_FETCH: Final = 12
+"""The first version in which the leader says where the logs part. It names topics, not their ids.
+"""
+WITH_BROKER_EPOCH: Final = 15
 """The first version that names the follower's broker epoch (KIP-903)."""
+OLDEST_LIST_OFFSETS: Final = 4
+"""The first version with the leader epoch that the follower knows."""
 TOLD_MAX: Final = 32
 """Partitions that one request names, where the leader remembers them: less than 1 ms of work."""
 LATEST: Final = -1
@@ -266,8 +271,13 @@ class Fetcher:
         request = self._request(told)
         asked = session.asked
         try:
+            newest = self._config.inter_broker_protocol.fetch
             answer = await self._peers.call(
-                self._leader, request, FetchResponse, oldest=OLDEST_FETCH
+                self._leader,
+                request,
+                FetchResponse,
+                oldest=WITH_BROKER_EPOCH if newest >= WITH_BROKER_EPOCH else OLDEST_FETCH,
+                newest=newest,
             )
             if answer.error_code in SESSION_ERRORS:
                 logger.info("broker %d ends the session: %d", self._leader, answer.error_code)
@@ -286,11 +296,14 @@ class Fetcher:
         image = self._image()
         turn = TimeSlice()
         for topic in answer.responses:
-            known = image.topic_by_id.get(topic.topic_id)
-            if known is None:
-                continue
+            topic_name = topic.topic
+            if topic.topic_id != ZERO_TOPIC_ID:
+                known = image.topic_by_id.get(topic.topic_id)
+                if known is None:
+                    continue
+                topic_name = known.name
             for data in topic.partitions:
-                name = TopicPartition(known.name, data.partition_index)
+                name = TopicPartition(topic_name, data.partition_index)
                 if name in asked:
                     self._changed[name] = None
                     await self._take(name, asked[name], data)
@@ -301,26 +314,24 @@ class Fetcher:
         """Return the request that names `told`, and takes back what is asked for no more."""
         config = self._config
         session = self._session
-        own = self._image().brokers.get(config.broker_id)
         topics: dict[bytes, FetchTopic] = {}
         for name, asked in told.items():
             if session.asked.get(name) is not asked:  # removed meanwhile
                 continue
             topic = topics.get(asked.topic_id)
             if topic is None:
-                topic = topics[asked.topic_id] = FetchTopic(topic_id=asked.topic_id)
+                topic = topics[asked.topic_id] = FetchTopic(
+                    topic=name.topic, topic_id=asked.topic_id
+                )
             topic.partitions.append(
                 asked.to_message(name.partition, config.replica_fetch_max_bytes)
             )
         forgotten: dict[bytes, ForgottenTopic] = {}
-        for topic_id, index in session.take_forgotten():
+        for topic_id, name in session.take_forgotten():
             if topic_id not in forgotten:
-                forgotten[topic_id] = ForgottenTopic(topic_id=topic_id)
-            forgotten[topic_id].partitions.append(index)
-        return FetchRequest(
-            replica_state=ReplicaState(
-                replica_id=config.broker_id, replica_epoch=own.epoch if own is not None else -1
-            ),
+                forgotten[topic_id] = ForgottenTopic(topic=name.topic, topic_id=topic_id)
+            forgotten[topic_id].partitions.append(name.partition)
+        request = FetchRequest(
             max_wait_ms=0 if self._changed else config.replica_fetch_wait_max_ms,
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
@@ -329,6 +340,13 @@ class Fetcher:
             topics=list(topics.values()),
             forgotten_topics_data=list(forgotten.values()),
         )
+        if config.inter_broker_protocol.fetch < WITH_BROKER_EPOCH:
+            request.replica_id = config.broker_id
+        else:
+            own = self._image().brokers.get(config.broker_id)
+            epoch = own.epoch if own is not None else -1
+            request.replica_state = ReplicaState(replica_id=config.broker_id, replica_epoch=epoch)
+        return request
 
     # One partition's part of an answer.
 
@@ -408,7 +426,13 @@ class Fetcher:
             replica_id=self._config.broker_id,
             topics=[ListOffsetsTopic(name=name.topic, partitions=[part])],
         )
-        answer = await self._peers.call(self._leader, request, ListOffsetsResponse, oldest=4)
+        answer = await self._peers.call(
+            self._leader,
+            request,
+            ListOffsetsResponse,
+            oldest=OLDEST_LIST_OFFSETS,
+            newest=self._config.inter_broker_protocol.list_offsets,
+        )
         found = answer.topics[0].partitions[0]
         if found.error_code:
             raise KafkaError(ErrorCode(found.error_code))

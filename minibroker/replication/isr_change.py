@@ -1,4 +1,4 @@
-"""A change of an ISR that a leader wants, and the releases that ask the controller for it. Pure."""
+"""A change of an ISR that a leader wants, as the controller is asked for it. Pure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,7 @@ if TYPE_CHECKING:
 
     from minibroker.ids import TopicId, TopicPartition
 
-SINCE: Final = (2, 7, 2)
-"""The first inter-broker protocol with AlterPartition: 2.7-IV2."""
 NO_BROKER_EPOCH: Final = -1
-
-
-def asks_controller(inter_broker_protocol: str) -> bool:
-    """Return whether leaders of this `inter.broker.protocol.version` send AlterPartition; before,
-    they wrote the tree.
-    """
-    release, _, internal = inter_broker_protocol.partition("-IV")
-    major, minor = map(int, release.split(".")[:2])
-    return (major, minor, int(internal) if internal else SINCE[2]) >= SINCE
 
 
 class WantedIsr(NamedTuple):

@@ -43,8 +43,8 @@ class LeaderSession:
         self.epoch = INITIAL_EPOCH
         self.asked: dict[TopicPartition, Asked] = {}
         """The partitions as the leader knows them, once the request under way is there."""
-        self.forgotten: dict[tuple[bytes, int], None] = {}
-        """Topic id and partition of what the next request takes back, in this order."""
+        self.forgotten: dict[tuple[bytes, TopicPartition], None] = {}
+        """Topic id and name of what the next request takes back, in this order."""
         self.has_room = True
         """False: the leader's last answer to a full request gave no session."""
 
@@ -66,17 +66,17 @@ class LeaderSession:
         if before is not None and before.topic_id != asked.topic_id:
             self.forget(name)
         self.asked[name] = asked
-        self.forgotten.pop((asked.topic_id, name.partition), None)
+        self.forgotten.pop((asked.topic_id, name), None)
         return True
 
     def forget(self, name: TopicPartition) -> None:
         """Ask for a partition no more; do nothing where it was not asked for."""
         asked = self.asked.pop(name, None)
         if asked is not None:
-            self.forgotten[asked.topic_id, name.partition] = None
+            self.forgotten[asked.topic_id, name] = None
 
-    def take_forgotten(self) -> list[tuple[bytes, int]]:
-        """Return topic id and partition of what the request that leaves now takes back; a full one
+    def take_forgotten(self) -> list[tuple[bytes, TopicPartition]]:
+        """Return topic id and name of what the request that leaves now takes back; a full one
         begins with nothing.
         """
         forgotten, self.forgotten = self.forgotten, {}

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 
     from minibroker.cluster.image import MetadataImage, TopicImage
+    from minibroker.config.inter_broker import InterBrokerProtocol
     from minibroker.peers.client import PeerClient
     from minibroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
     from minibroker.protocol.messages.stop_replica import StopReplicaRequest
@@ -74,6 +75,7 @@ class Outbox:
         "_on_offline",
         "_parcels",
         "_peers",
+        "_protocol",
         "_sleep",
         "_task",
         "_wake",
@@ -89,11 +91,13 @@ class Outbox:
         image: Callable[[], MetadataImage],
         leaving: Callable[[], Collection[int]],
         listener: str,
+        protocol: InterBrokerProtocol,
         on_offline: Callable[[int, list[TopicPartition]], None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`leaving`: returns the brokers that shut down. `listener`: name of the one between
-        brokers. `on_offline`: (broker, replicas of it whose log directory failed).
+        brokers. `protocol`: no newer requests are sent. `on_offline`: (broker, replicas of it whose
+        log directory failed).
         """
         # Constant after construction.
         self.broker_id = broker_id
@@ -102,6 +106,7 @@ class Outbox:
         self._image = image
         self._leaving = leaving
         self._listener = listener
+        self._protocol = protocol
         self._on_offline = on_offline
         self._sleep = sleep
         self._parcels: list[_Parcel] = []
@@ -209,6 +214,7 @@ class Outbox:
                 partial(self._deletion, topic, part),
                 UpdateMetadataResponse,
                 control_requests.UPDATE_METADATA_FROM,
+                self._protocol.update_metadata,
             )
         is_done = True
         for part in parts:
@@ -233,6 +239,7 @@ class Outbox:
             partial(_same, request),
             StopReplicaResponse,
             control_requests.STOP_REPLICA_FROM,
+            self._protocol.stop_replica,
         )
         return answer is not None and not any(error.error_code for error in answer.partition_errors)
 
@@ -242,12 +249,19 @@ class Outbox:
                 partial(self._roles, part),
                 LeaderAndIsrResponse,
                 control_requests.LEADER_AND_ISR_FROM,
+                self._protocol.leader_and_isr,
             )
             if answer is not None:
                 self._note_offline(answer)
 
     def _roles(self, part: Mapping[TopicPartition, bool]) -> LeaderAndIsrRequest | None:
-        return control_requests.leader_and_isr(self._image(), self._address, part, self._listener)
+        return control_requests.leader_and_isr(
+            self._image(),
+            self._address,
+            part,
+            self._listener,
+            marks_recovery=self._protocol.marks_recovery,
+        )
 
     def _metadata(self, part: Iterable[TopicPartition]) -> UpdateMetadataRequest:
         return control_requests.update_metadata(
@@ -275,17 +289,21 @@ class Outbox:
                 partial(self._metadata, part),
                 UpdateMetadataResponse,
                 control_requests.UPDATE_METADATA_FROM,
+                self._protocol.update_metadata,
             )
 
-    async def _call(self, make: Callable[[], Any], response: Any, oldest: int) -> Any:
+    async def _call(self, make: Callable[[], Any], response: Any, oldest: int, newest: int) -> Any:
         """Send until the broker answers; return the answer.
 
-        `make` returns the request, None for nothing to send. None is returned then, and for an
-        answer with an error: the broker knows another controller, or was started again.
+        `oldest`, `newest`: versions. `make` returns the request, None for nothing to send. None is
+        returned then, and for an answer with an error: the broker knows another controller, or was
+        started again.
         """
         while (request := make()) is not None:
             try:
-                answer = await self._peers.call(self.broker_id, request, response, oldest=oldest)
+                answer = await self._peers.call(
+                    self.broker_id, request, response, oldest=oldest, newest=newest
+                )
             except (OSError, ProtocolError) as error:
                 logger.info("broker %d is told later: %s", self.broker_id, error)
                 await self._sleep(RETRY_DELAY_S)

@@ -146,6 +146,7 @@ class Outboxes:
             image=lambda: self._cluster.image,
             leaving=lambda: self._cluster.leaving,
             listener=self._config.inter_broker_listener_name,
+            protocol=self._config.inter_broker_protocol,
             on_offline=self._replicas_failed,
         )
         beginning = self._begin(broker.id, outbox)

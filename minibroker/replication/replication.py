@@ -16,7 +16,6 @@ from minibroker.partitions.role import Follower, Leader
 from minibroker.peers.client import PeerClient
 from minibroker.replication.fetcher import Fetcher
 from minibroker.replication.isr import IsrKeeper
-from minibroker.replication.isr_change import asks_controller
 
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
@@ -115,7 +114,7 @@ class Replication:
         controller = image.brokers.get(image.controller_id)
         if controller is None or controller.is_minibroker:
             return None
-        if not asks_controller(self._config.inter_broker_protocol_version):
+        if not self._config.inter_broker_protocol.asks_controller:
             return None
         if self._isr_requests is None:
             # Most brokers never need it.

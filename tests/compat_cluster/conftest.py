@@ -1,5 +1,5 @@
-"""Leaves out the mixed clusters, except where `make situations` compares, and the moves, except in
-`make move`.
+"""Leaves out the mixed clusters, except where `make situations` compares, and the moves and older
+protocols, except in `make move`.
 """
 
 from __future__ import annotations
@@ -12,4 +12,4 @@ IS_COMPARED = recorded.PLAYS_ALL_ON_KAFKA and not recorded.IS_RECORDING
 IS_MOVED = os.environ.get("MINIBROKER_MOVES") == "1"
 
 collect_ignore = [] if IS_COMPARED else ["test_mixed.py"]
-collect_ignore += [] if IS_MOVED else ["test_move.py"]
+collect_ignore += [] if IS_MOVED else ["test_move.py", "test_older_protocols.py"]

@@ -175,23 +175,23 @@ class ThreeBrokers:
             broker.kill()
 
 
-def kafka(n: int, directory: Path, connect: str) -> KafkaPeer:
+def kafka(n: int, directory: Path, connect: str, **settings: str) -> KafkaPeer:
     """Return Apache Kafka 3.9.1 as broker n, not started."""
     return KafkaPeer(
         "3.9.1",
         directory / f"kafka-{n}",
         zookeeper=connect,
-        settings={**SETTINGS, "broker.id": str(n)},
+        settings={**SETTINGS, "broker.id": str(n), **settings},
     )
 
 
-def minibroker(n: int, directory: Path, connect: str) -> Minibroker:
+def minibroker(n: int, directory: Path, connect: str, **settings: str) -> Minibroker:
     """Return a process of minibroker as broker n, not started."""
     return Minibroker(
         directory / f"minibroker-{n}",
         directory / f"minibroker-{n}.log",
         zookeeper=connect,
-        settings={**SETTINGS, "broker.id": str(n)},
+        settings={**SETTINGS, "broker.id": str(n), **settings},
     )
 
 
@@ -207,9 +207,14 @@ def three_minibrokers(directory: Path, connect: str, tree: ClusterTree) -> Three
 
 
 def mixed_brokers(
-    kafkas: frozenset[int], directory: Path, connect: str, tree: ClusterTree
+    kafkas: frozenset[int], directory: Path, connect: str, tree: ClusterTree, **settings: str
 ) -> ThreeBrokers:
-    """Return three brokers, not started: those with the ids in `kafkas` are Apache Kafka 3.9.1."""
+    """Return three brokers, not started: those with the ids in `kafkas` are Apache Kafka 3.9.1.
+
+    `settings`: of all of them.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    brokers = [(kafka if n in kafkas else minibroker)(n, directory, connect) for n in IDS]
+    brokers = [
+        (kafka if n in kafkas else minibroker)(n, directory, connect, **settings) for n in IDS
+    ]
     return ThreeBrokers(f"Kafkas {sorted(kafkas)}", tree, brokers)

@@ -14,6 +14,7 @@ UNIT = ROOT / "tests" / "unit"
 TESTED_ELSEWHERE = {
     "minibroker/testing/group_views.py": "test_broker: members of both protocols",
     "minibroker/testing/real_kafka.py": "tests/integration/test_real_kafka_option.py",
+    "minibroker/replication/isr_change.py": "test_isr_requests: what is asked for",
     "minibroker/server/call.py": "test_interceptor: an interceptor gets it",
     "minibroker/config/entries.py": "test_describe: what they are made of",
     "minibroker/security/key_material.py": "test_stores: what they are made of",

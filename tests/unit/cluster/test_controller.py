@@ -221,6 +221,14 @@ def test_an_unclean_election_takes_a_live_replica_and_prefers_one_in_sync() -> N
         assert refused.value.code == code
 
 
+def test_an_unclean_leader_is_not_marked_where_older_brokers_could_not_read_it() -> None:
+    """`inter.broker.protocol.version` is below 3.2."""
+    before = partition(NO_LEADER, [2], {1})
+    after = PartitionState(1, 5, [1], 7)
+    assert unclean_state(before, 7, marks_recovery=False) == after
+    assert next_state(before, 7, allows_unclean=True, marks_recovery=False) == after
+
+
 async def test_elections_are_written_and_told(
     cluster: Cluster, cluster_tree: Tree, heard: Recorder
 ) -> None:

@@ -23,6 +23,8 @@ class RecordedPeers:
         self.listener = listener
         self.sent: list[tuple[int, Any]] = []
         """(broker, request), the oldest first."""
+        self.newest: list[tuple[int, int]] = []
+        """(API key, newest version that will do) of each request."""
         self.errors: list[Exception] = []
         """Raised by the next calls, one each."""
         self.answers: list[Any] = []
@@ -35,9 +37,12 @@ class RecordedPeers:
         """Do `PeerClient.of`."""
         return cls(listener=listener)
 
-    async def call(self, broker_id: int, request: Any, _response: Any, *, oldest: int = 0) -> Any:
-        assert oldest <= request.VERSIONS[1]
+    async def call(
+        self, broker_id: int, request: Any, _response: Any, *, oldest: int, newest: int
+    ) -> Any:
+        assert request.VERSIONS[0] <= oldest <= newest <= request.VERSIONS[1]
         self.sent.append((broker_id, request))
+        self.newest.append((request.API_KEY, newest))
         if self.held is not None:
             await self.held.wait()
         if self.errors:

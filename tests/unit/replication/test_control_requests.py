@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.cluster.codecs import RECOVERING
 from minibroker.cluster.image import (
     BrokerInfo,
     Endpoint,
@@ -76,6 +77,18 @@ def test_roles(image: MetadataImage, version: int) -> None:
     assert (state.isr, state.replicas, state.adding_replicas) == ([1, 2], [1, 2, 3], [3])
     (leader,) = read.live_leaders
     assert (leader.broker_id, leader.host_name, leader.port) == (1, "host", 9091)
+
+
+def test_a_recovering_leader_is_named_only_where_the_protocol_can(image: MetadataImage) -> None:
+    image.topics["t"].partitions[0].leader_recovery_state = RECOVERING
+    for marks_recovery, oldest in ((True, 6), (False, LEADER_AND_ISR_FROM)):
+        request = leader_and_isr(
+            image, ADDRESS, {T0: False}, "PLAINTEXT", marks_recovery=marks_recovery
+        )
+        assert request is not None
+        request.write(Writer(), oldest)
+        (topic,) = request.topic_states
+        assert topic.partition_states[0].leader_recovery_state == int(marks_recovery)
 
 
 def test_nothing_is_said_of_partitions_that_are_gone(image: MetadataImage) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from minibroker.config.inter_broker import InterBrokerProtocol
 from minibroker.error_codes import ErrorCode
 from minibroker.ids import TopicPartition
 from minibroker.protocol.messages.fetch import FetchRequest
@@ -144,6 +145,24 @@ async def test_a_partition_that_leaves_during_a_failed_request_does_not_rest(pai
     assert fetcher._resting == {}
 
 
+async def test_a_follower_of_an_old_protocol_names_topics_and_goes_on(pair: Pair) -> None:
+    """Fetch 12, as between brokers of Kafka 2.8: no topic ids, no broker epochs."""
+    pair.by_id[1].broker.config.inter_broker_protocol = InterBrokerProtocol(2, 8)
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    wire = Wire(pair)
+    append(pair, b"b")
+    await until_equal(pair)
+    assert {request.replica_id for request in wire.requests} == {1}
+    assert {(more["oldest"], more["newest"]) for more in wire.versions} == {(12, 12)}
+    assert {topic.topic for answer in wire.answers for topic in answer.responses} == {"t"}
+    await pair.by_id[0].broker.cluster.delete_topic("t")
+    await eventually(lambda: pair.replica(1) is None)
+    wire.fetcher._wake.set()
+    await eventually(lambda: wire.fetcher.is_idle)
+
+
 # The session with the leader.
 
 
@@ -154,6 +173,8 @@ class Wire:
         (self.fetcher,) = pair.by_id[1].broker.replication._fetchers.values()
         self.requests: list[FetchRequest] = []
         self.answers: list[FetchResponse] = []
+        self.versions: list[dict[str, Any]] = []
+        """The bounds of the version of each request."""
         self._peers = self.fetcher._peers
         self.fetcher._peers = self  # type: ignore[assignment]
 
@@ -161,6 +182,7 @@ class Wire:
         is_fetch = isinstance(request, FetchRequest)
         if is_fetch:
             self.requests.append(request)
+            self.versions.append(more)
         answer = await self._peers.call(broker_id, request, response, **more)
         if is_fetch:
             self.answers.append(answer)

@@ -44,7 +44,7 @@ def test_only_what_changed_is_named(session: LeaderSession) -> None:
 def test_a_partition_that_is_not_wanted_any_more_is_taken_back_once(session: LeaderSession) -> None:
     session.forget(ONE)
     session.forget(TWO)  # nobody asked for it
-    assert session.take_forgotten() == [(ID, 1)]
+    assert session.take_forgotten() == [(ID, ONE)]
     assert session.take_forgotten() == []
     assert session.asked == {}
 
@@ -59,7 +59,7 @@ def test_a_partition_that_is_wanted_again_is_named_and_not_taken_back(
 
 def test_a_topic_that_was_made_anew_replaces_the_old_one(session: LeaderSession) -> None:
     assert session.tell(ONE, asked(topic_id=OTHER_ID))
-    assert session.take_forgotten() == [(ID, 1)]
+    assert session.take_forgotten() == [(ID, ONE)]
     assert session.asked[ONE].topic_id == OTHER_ID
 
 
@@ -78,7 +78,7 @@ def test_a_partition_dropped_during_the_full_request_is_taken_back_by_the_next()
     session.forget(ONE)
     session.on_answer(7)
     assert session.has_a_request
-    assert session.take_forgotten() == [(ID, 1)]
+    assert session.take_forgotten() == [(ID, ONE)]
 
 
 def test_an_unknown_session_is_begun_anew(session: LeaderSession) -> None:

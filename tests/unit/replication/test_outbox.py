@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
+from minibroker.config.inter_broker import InterBrokerProtocol
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import TopicId, TopicPartition
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 BROKER = 2
+NEWEST = InterBrokerProtocol(3, 9)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 TOPIC_ID = TopicId(b"i" * 16)
 
@@ -47,7 +49,7 @@ def partition(leader_epoch: int = 0) -> PartitionImage:
 class Sending:
     """An outbox to broker 2, its peers, and the image that it reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, protocol: InterBrokerProtocol = NEWEST) -> None:
         self.image = MetadataImage()
         self.set_topic(2)
         self.peers = RecordedPeers()
@@ -60,6 +62,7 @@ class Sending:
             image=lambda: self.image,
             leaving=set,
             listener="PLAINTEXT",
+            protocol=protocol,
             on_offline=lambda broker_id, names: self.offline.append((broker_id, names)),
             sleep=self._sleep,
         )
@@ -94,6 +97,16 @@ async def test_roles_go_before_metadata_and_stops_go_last(sending: Sending) -> N
         (METADATA, [("t", 0)]),
         (STOPS, [("t", 1)]),
     ]
+
+
+async def test_nothing_is_newer_than_the_inter_broker_protocol() -> None:
+    sending = Sending(InterBrokerProtocol(3, 2))
+    sending.outbox.stop(T1, Stop(4, deletes=False))
+    sending.outbox.tell_metadata(T0)
+    sending.outbox.tell_role(T0, is_new=True)
+    await sending.until_sent(3)
+    assert sending.peers.newest == [(ROLES, 6), (METADATA, 7), (STOPS, 3)]
+    await sending.outbox.close()
 
 
 async def test_a_broker_that_came_hears_of_the_brokers_first(sending: Sending) -> None:

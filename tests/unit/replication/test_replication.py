@@ -8,6 +8,7 @@ import pytest
 
 from minibroker.cluster.codecs import RECOVERING
 from minibroker.cluster.image import NO_LEADER
+from minibroker.config.inter_broker import InterBrokerProtocol
 from tests.support.in_process import InProcessBroker
 from tests.support.waiting import eventually
 from tests.unit.replication.records import append, until_equal
@@ -113,5 +114,5 @@ async def test_only_a_controller_of_kafka_is_asked_for_the_isr(pair: Pair) -> No
     image.brokers = {**image.brokers, 0: image.brokers[0]._replace(is_minibroker=False)}
     assert running.replication._requests() is not None
     assert running.replication._requests() is running.replication._requests()
-    running.config.inter_broker_protocol_version = "2.6"
+    running.config.inter_broker_protocol = InterBrokerProtocol(2, 6)
     assert running.replication._requests() is None
