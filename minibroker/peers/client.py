@@ -19,6 +19,7 @@ from minibroker.peers.connection import PeerConnection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from ssl import SSLContext
 
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import Endpoint
@@ -60,7 +61,16 @@ class _Peer:
 class PeerClient:
     """Belongs to the loop's thread; `close` ends every connection."""
 
-    __slots__ = ("_cluster", "_is_closed", "_listener", "_login", "_peers", "_sleep", "_timeout_s")
+    __slots__ = (
+        "_cluster",
+        "_is_closed",
+        "_listener",
+        "_login",
+        "_peers",
+        "_sleep",
+        "_timeout_s",
+        "_tls",
+    )
 
     def __init__(
         self,
@@ -69,15 +79,17 @@ class PeerClient:
         listener: str,
         timeout_ms: int,
         login: PeerLogin | None = None,
+        tls: SSLContext | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Take `listener`, the name of the one that brokers use among each other, and `timeout_ms`
         of one request, with all that it waits for (`request.timeout.ms`). `login`: this broker's at
-        that listener, None where it asks for none.
+        that listener, None where it asks for none. `tls`: for a listener with TLS.
         """
         self._cluster = cluster
         self._listener = listener
         self._login = login
+        self._tls = tls
         self._timeout_s = timeout_ms / 1000
         self._sleep = sleep
         self._is_closed = False
@@ -87,16 +99,23 @@ class PeerClient:
     def of(
         cls, cluster: Cluster, config: BrokerConfig, *, listener: str, timeout_ms: int
     ) -> PeerClient:
-        """Return a client that logs in as the settings of the listener say. Raises ConfigError."""
-        login = None
-        if any(
-            known.name == listener and known.security_protocol.uses_sasl
-            for known in config.listeners
-        ):
+        """Return a client with the TLS and the login that the settings of the listener ask for.
+
+        Raises ConfigError.
+        """
+        login = tls = None
+        protocols = [
+            known.security_protocol for known in config.listeners if known.name == listener
+        ]
+        if any(protocol.uses_tls for protocol in protocols):
+            from minibroker.security.peer_tls import context_of  # noqa: PLC0415  seldom needed
+
+            tls = context_of(config, listener)
+        if any(protocol.uses_sasl for protocol in protocols):
             from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
 
             login = login_of(config, listener)
-        return cls(cluster, listener=listener, timeout_ms=timeout_ms, login=login)
+        return cls(cluster, listener=listener, timeout_ms=timeout_ms, login=login, tls=tls)
 
     async def call(
         self,
@@ -224,7 +243,7 @@ class PeerClient:
             if pause_s > 0:
                 await self._sleep(pause_s)
             async with asyncio.timeout(self._timeout_s):
-                peer.connection = await PeerConnection.open(endpoint, self._login)
+                peer.connection = await PeerConnection.open(endpoint, self._login, self._tls)
         except Exception as error:
             peer.failures += 1
             # Who waits is told; the log hears of it once.

@@ -34,6 +34,8 @@ from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest, Sa
 from minibroker.protocol.primitives import Reader, Writer
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from minibroker.cluster.image import Endpoint
     from minibroker.security.sasl.client import PeerLogin
 
@@ -96,11 +98,15 @@ class PeerConnection:
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
-    async def open(cls, endpoint: Endpoint, login: PeerLogin | None = None) -> PeerConnection:
-        """Connect, agree on versions and log in. Raises OSError (ConnectionError where
-        the peer does not take the login), ProtocolError.
+    async def open(
+        cls, endpoint: Endpoint, login: PeerLogin | None = None, tls: SSLContext | None = None
+    ) -> PeerConnection:
+        """Connect, with TLS if there is a context, agree on versions and log in.
+
+        Raises OSError (ConnectionError where the peer does not take the login, SSLError where its
+        certificate is not accepted), ProtocolError.
         """
-        incoming, outgoing = await asyncio.open_connection(endpoint.host, endpoint.port)
+        incoming, outgoing = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
         connection = cls(endpoint, incoming, outgoing)
         try:
             await connection._agree_on_versions()

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import trustme
 
+from minibroker.config.listeners import Listener, SecurityProtocol
+
+SSL_LISTENER = Listener("SSL", "127.0.0.1", 0, SecurityProtocol.SSL)
 STORES = Path(__file__).parents[1] / "golden" / "stores"
 
 
