@@ -195,7 +195,7 @@ class Scene:
         def is_gone() -> bool:
             nodes = [f"/brokers/topics/{topic}", f"/admin/delete_topics/{topic}"]
             left[:] = [path for path in nodes if self.tree.exists(path)]
-            left.extend(f"broker {n}" for n in self.brokers.running if self._knows(n, topic))
+            left.extend(f"broker {n}" for n in self.brokers.running if self.knows(n, topic))
             return not left
 
         try:
@@ -203,7 +203,8 @@ class Scene:
         except AssertionError as error:
             raise AssertionError(f"{error}; it is still at {left}") from error
 
-    def _knows(self, n: int, topic: str) -> bool:
+    def knows(self, n: int, topic: str) -> bool:
+        """Return whether a broker tells clients of the topic."""
         answer = self.quietly(
             n, "metadata", METADATA, topics=[{"name": topic}], allow_auto_topic_creation=False
         )
@@ -396,6 +397,16 @@ class Scene:
         found: Answer = answer["responses"][0]["partitions"][0]
         found["records"] = describe(found["records"])
         return found
+
+    def until_committed(self, topic: str, end: int, *, at: int) -> None:
+        """Wait until a follower knows that all records before `end` are committed.
+
+        Where it leads alone, below `min.insync.replicas`, it will not learn that any more.
+        """
+        self.wait(
+            lambda: bool(self.fetch(topic, at=at)["high_watermark"] == end),
+            f"broker {at} has the high watermark {end} of {topic}",
+        )
 
     def fetched(self, label: str, topic: str, *, at: int, **options: Any) -> None:
         """Record a Fetch answer."""

@@ -64,6 +64,7 @@ def the_only_replica_is_killed(on: Scene) -> Steps:
 def min_insync_two_of_two_replicas(on: Scene) -> Steps:
     topic = on.topic([1, 2], min_insync_replicas="2")
     on.produce("before", topic, "a", at=1)
+    on.until_committed(topic, 1, at=2)
     yield
     on.until(topic, 2, [2])
     on.state("dead", topic)
@@ -118,6 +119,7 @@ def a_topic_is_deleted_while_a_follower_is_dead(on: Scene) -> Steps:
     on.note("the mark stays", on.tree.exists(f"/admin/delete_topics/{topic}"))
     on.note("the topic stays", on.tree.exists(f"/brokers/topics/{topic}"))
     on.note("the log of the dead replica stays", on.has_log(1, topic))
+    on.wait(lambda: not on.knows(2, topic), "broker 2 has forgotten the topic")
     on.metadata("marked", 2, topic)
     again = creation(topic, [2])
     on.ask("create it again", 0, "create_topics", 4, timeout_ms=60_000, topics=[again])

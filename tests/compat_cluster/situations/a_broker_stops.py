@@ -58,6 +58,7 @@ def the_only_replica_stops(on: Scene) -> Steps:
 def one_of_two_replicas_stops(on: Scene) -> Steps:
     topic = on.topic([1, 2], min_insync_replicas="2")
     on.produce("before", topic, "a", at=1)
+    on.until_committed(topic, 1, at=2)
     yield
     on.until(topic, 2, [2])
     on.state("stopped", topic)
