@@ -364,14 +364,17 @@ class Broker:
 
     def _begin_outboxes(self) -> None:
         """Prepare for being the controller of other brokers. Those of Apache Kafka need a
-        ZooKeeper. Brokers of one process are told only of deletions, so their outboxes are made by
-        the first one.
+        ZooKeeper. Brokers of one process are only asked for something, so their outboxes are made
+        when this happens first.
         """
         if self.config.zookeeper_connect is not None:
             self._make_outboxes()
         elif self._tree is not None:
             self.cluster.have_brokers_delete(
                 lambda broker_id, topic: self._make_outboxes().delete(broker_id, topic)
+            )
+            self.cluster.have_replicas_asked(
+                lambda broker_id: self._make_outboxes().ask_replicas(broker_id)
             )
 
     def _make_outboxes(self) -> Outboxes:

@@ -14,6 +14,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
+from minibroker.cluster.admin_nodes import AdminNodes
 from minibroker.cluster.auto_creation import AutoCreation
 from minibroker.cluster.codecs import encode_log_dir_event
 from minibroker.cluster.configs import Configs, with_changes
@@ -150,6 +151,7 @@ class Cluster:
         self._auto_creation = AutoCreation(context, self._topics)
         self._producer_ids = ProducerIds(tree, broker_id)
         self.features = Features(context, release=kafka_release, initial=feature_levels)
+        self._admin_nodes = self._make_admin_nodes()
         self._follower = self._make_follower()
         self.requests = ControllerRequests(context, self._follower, self._registration)
         """Requests of another broker that is the controller."""
@@ -164,6 +166,15 @@ class Cluster:
             self._context, self._election, self._controller, timers=timers, rule=balance
         )
 
+    def _make_admin_nodes(self) -> AdminNodes:
+        return AdminNodes(
+            self._context,
+            self._controller,
+            self._states,
+            reassignments=self.reassignments,
+            deletions=self._deletions,
+        )
+
     def _make_follower(self) -> TreeFollower:
         return TreeFollower(
             self._context,
@@ -172,6 +183,7 @@ class Cluster:
             self._configs,
             self._registration,
             deletions=self._deletions,
+            admin_nodes=self._admin_nodes,
             features=self.features,
             finish_moves=self.reassignments.finish,
         )
@@ -287,6 +299,12 @@ class Cluster:
     def have_brokers_delete(self, ask_broker: AskBroker) -> None:
         """Let the controller ask other brokers to delete their replicas; before the start."""
         self._deletions.ask_broker = ask_broker
+
+    def have_replicas_asked(self, ask_replicas: Callable[[int], None]) -> None:
+        """Let the controller ask a broker which of its replicas are in failed log directories;
+        before the start.
+        """
+        self._admin_nodes.ask_replicas = ask_replicas
 
     def is_queued_for_deletion(self, name: str) -> bool:
         """Return whether this broker is the controller, and the topic is to be deleted."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.cluster.image import BrokerInfo, Endpoint
 from minibroker.errors import CoordinationError
-from minibroker.ids import topic_id_from_text, topic_id_to_text
+from minibroker.ids import TopicPartition, topic_id_from_text, topic_id_to_text
 from minibroker.slices import collect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from minibroker.ids import TopicId, TopicPartition
+    from minibroker.ids import TopicId
 
 _MARK: Final = "minibroker"
 """Key of our own in a broker's registration: other brokers see who is not Kafka."""
@@ -320,6 +320,50 @@ def encode_log_dir_event(broker_id: int) -> bytes:
     1).
     """
     return _dump({"version": 1, "broker": broker_id, "event": 1})
+
+
+def decode_log_dir_event(path: str, data: bytes) -> int:
+    """Return the broker of a node under /log_dir_event_notification."""
+    value = _load(path, data)
+    try:
+        return int(value["broker"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+def decode_preferred_election(path: str, data: bytes) -> list[TopicPartition]:
+    """Return the partitions in /admin/preferred_replica_election."""
+    value = _load(path, data)
+    try:
+        return [
+            TopicPartition(str(listed["topic"]), int(listed["partition"]))
+            for listed in value["partitions"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+def decode_reassignment(path: str, data: bytes) -> dict[TopicPartition, list[int]]:
+    """Return partition → wanted replicas, from /admin/reassign_partitions."""
+    value = _load(path, data)
+    try:
+        return {
+            TopicPartition(str(move["topic"]), int(move["partition"])): [
+                int(broker_id) for broker_id in move["replicas"]
+            ]
+            for move in value["partitions"]
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+def encode_reassignment(moves: Mapping[TopicPartition, Sequence[int]]) -> bytes:
+    """Return /admin/reassign_partitions with these moves."""
+    listed = [
+        {"topic": name.topic, "partition": name.partition, "replicas": list(replicas)}
+        for name, replicas in moves.items()
+    ]
+    return _dump({"version": 1, "partitions": listed})
 
 
 def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:

@@ -22,6 +22,7 @@ from minibroker.cluster.codecs import (
     decode_config_change,
     decode_state,
     decode_topic,
+    encode_log_dir_event,
 )
 from minibroker.cluster.image import TopicImage
 from minibroker.cluster.tree import NoNode, SessionEvent, TreeError
@@ -32,6 +33,7 @@ from minibroker.slices import collect
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
+    from minibroker.cluster.admin_nodes import AdminNodes
     from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.configs import Configs
     from minibroker.cluster.context import ClusterContext
@@ -58,6 +60,9 @@ _TOPICS: Final = "topics"
 _CONFIG_CHANGES: Final = "config changes"
 _DELETIONS: Final = "deletions"
 _FEATURES: Final = "features"
+_REASSIGNMENT: Final = "the reassignment"
+_PREFERRED_ELECTION: Final = "the preferred election"
+_LOG_DIR_EVENTS: Final = "log directory events"
 _TOPIC_PREFIX: Final = "topic "
 _ORDER: Final = (
     _SESSION,
@@ -65,9 +70,13 @@ _ORDER: Final = (
     _CONTROLLER,
     _TOPICS,
     _CONFIG_CHANGES,
+    _REASSIGNMENT,
     _DELETIONS,
+    _PREFERRED_ELECTION,
+    _LOG_DIR_EVENTS,
     _FEATURES,
 )
+_ASKED_OF_CONTROLLER: Final = frozenset({_REASSIGNMENT, _PREFERRED_ELECTION, _LOG_DIR_EVENTS})
 
 
 class TreeFollower:
@@ -82,6 +91,7 @@ class TreeFollower:
         registration: Registration,
         *,
         deletions: Deletions,
+        admin_nodes: AdminNodes,
         features: Features,
         finish_moves: Callable[[str], Awaitable[None]],
     ) -> None:
@@ -89,6 +99,7 @@ class TreeFollower:
         # Constant after construction.
         self._context = context
         self._deletions = deletions
+        self._admin_nodes = admin_nodes
         self._features = features
         self._finish_moves = finish_moves
         self._election = election
@@ -132,12 +143,19 @@ class TreeFollower:
         if not tree.is_shared:
             return
         tree.on_session(self._on_session)
-        await tree.watch(paths.CONTROLLER, lambda: self._mark(_CONTROLLER))
-        await tree.watch(paths.FEATURE, lambda: self._mark(_FEATURES))
+        watched = {
+            paths.CONTROLLER: _CONTROLLER,
+            paths.FEATURE: _FEATURES,
+            paths.REASSIGN_PARTITIONS: _REASSIGNMENT,
+            paths.PREFERRED_ELECTION: _PREFERRED_ELECTION,
+        }
+        await tree.watch_many({path: partial(self._mark, thing) for path, thing in watched.items()})
         await tree.watch_children(paths.BROKER_IDS, lambda: self._mark(_BROKERS))
         await tree.watch_children(paths.TOPICS, lambda: self._mark(_TOPICS))
         await tree.watch_children(paths.CONFIG_CHANGES, lambda: self._mark(_CONFIG_CHANGES))
         await tree.watch_children(paths.ADMIN_DELETE_TOPICS, lambda: self._mark(_DELETIONS))
+        await tree.watch_children(paths.LOG_DIR_EVENTS, lambda: self._mark(_LOG_DIR_EVENTS))
+        self._election.listeners.append(self._on_election)
         self._dirty.update(_ORDER[1:])  # what changed between `load` and the watches
         self._wake.set()
         self._task = asyncio.get_running_loop().create_task(self._follow())
@@ -166,6 +184,12 @@ class TreeFollower:
     def _mark(self, thing: str) -> None:
         self._dirty.add(thing)
         self._wake.set()
+
+    def _on_election(self, is_controller: bool) -> None:
+        if is_controller:
+            self._admin_nodes.begin_term()
+            for thing in (_REASSIGNMENT, _DELETIONS, _PREFERRED_ELECTION, _LOG_DIR_EVENTS):
+                self._mark(thing)
 
     def _on_session(self, event: SessionEvent) -> None:
         self._context.log.warning("the session with the metadata tree is %s", event.value)
@@ -210,29 +234,54 @@ class TreeFollower:
 
     async def _refresh(self, things: list[str]) -> None:
         thing = things[0]
-        if thing == _SESSION:
-            await self._renew_session()
-        elif thing == _BROKERS:
+        if thing == _BROKERS:
             if await self._read_brokers():
                 self._settle_all = True
                 self._dirty.add(_DELETIONS)  # one may wait for a broker
         elif thing == _CONTROLLER:
-            if await self._election.run():
-                self._settle_all = True
-                self._dirty.add(_DELETIONS)
-        elif thing == _TOPICS:
-            await self._read_topics()
-        elif thing == _CONFIG_CHANGES:
-            await self._read_config_changes()
-        elif thing == _FEATURES:
-            await self._features.load()
-        elif thing == _DELETIONS:
-            await self._read_marks()
+            await self._look_at_controller()
+        elif thing in _ASKED_OF_CONTROLLER:
+            if self._election.is_controller:
+                await self._do_as_asked(thing)
+        elif thing in _ORDER:
+            readers = {
+                _SESSION: self._renew_session,
+                _TOPICS: self._read_topics,
+                _CONFIG_CHANGES: self._read_config_changes,
+                _DELETIONS: self._read_marks,
+                _FEATURES: self._features.load,
+            }
+            await readers[thing]()
         else:
             await self._read_many([thing.removeprefix(_TOPIC_PREFIX) for thing in things])
         if self._settle_all:
             await self._settle(list(self._context.updater.image.topics))
         self._settle_all = False
+
+    async def _look_at_controller(self) -> None:
+        """Become the controller if there is none. Tell a new one of a failed log directory: it does
+        not know what the one before knew.
+        """
+        context = self._context
+        image = context.updater.image
+        before = image.controller_epoch
+        if await self._election.run():
+            self._settle_all = True
+        elif image.controller_epoch != before and context.updater.has_failed_replicas(
+            context.broker_id
+        ):
+            await context.tree.create(
+                paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
+            )
+
+    async def _do_as_asked(self, thing: str) -> None:
+        """Look at a node by which others ask the controller for something."""
+        if thing == _REASSIGNMENT:
+            await self._admin_nodes.reassign()
+        elif thing == _PREFERRED_ELECTION:
+            await self._admin_nodes.elect_preferred()
+        else:
+            await self._admin_nodes.hear_log_dir_events()
 
     async def _settle(self, names: Iterable[str]) -> None:
         """Give the partitions of these topics the states they must have, and finish their moves, if
@@ -248,6 +297,8 @@ class TreeFollower:
                 await self._finish_moves(name)
             if self._deletions.is_queued(name):
                 self._dirty.add(_DELETIONS)  # it may have waited for the move
+        if self._admin_nodes.has_moves:
+            self._dirty.add(_REASSIGNMENT)  # one of them may be over
 
     async def _renew_session(self) -> None:
         """Make the nodes of an ended session again, then read everything."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.deletions import Deletions
     from minibroker.cluster.partition_states import PartitionStates
+    from minibroker.ids import TopicPartition
 
 
 class ReplicaAssignment(NamedTuple):
@@ -149,13 +150,8 @@ class Reassignments:
         """
         async with self._context.lock:
             image = self._context.updater.image
-            topic = image.topics.get(name)
-            partition = None
-            assignment = ReplicaAssignment([], [], [])
-            if topic is not None and 0 <= index < len(topic.partitions):
-                partition = topic.partitions[index]
-                assignment = current_assignment(partition)
-            elif is_kafka_4:
+            topic, assignment = self._find(name, index)
+            if topic is None and is_kafka_4:
                 raise no_such_partition()
             if target is None:
                 if not assignment.is_under_way:
@@ -164,7 +160,7 @@ class Reassignments:
                 target = assignment.origin
             else:
                 check_target(target, assignment, image.brokers)
-            if topic is None or partition is None or self._deletions.is_queued(name):
+            if topic is None or self._deletions.is_queued(name):
                 raise no_such_partition()
             if not may_change_count and len(target) != len(assignment.origin):
                 raise KafkaError(
@@ -178,6 +174,35 @@ class Reassignments:
             await self._states.retried(
                 topic, [index], lambda topic: self._write(topic, index, moving)
             )
+
+    async def begin(self, name: TopicPartition, target: Sequence[int]) -> None:
+        """Move a partition as an old tool asks for it: dead brokers are waited for. Call it as the
+        controller, under the cluster's lock.
+
+        Raises KafkaError: INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION, NOT_CONTROLLER.
+        """
+        topic, assignment = self._find(name.topic, name.partition)
+        if topic is None or self._deletions.is_queued(name.topic):
+            raise no_such_partition()
+        check_target(target, assignment, target)
+        moving = assignment.move_to(target)
+        await self._states.retried(
+            topic, [name.partition], lambda topic: self._write(topic, name.partition, moving)
+        )
+
+    def is_under_way(self, name: TopicPartition, target: Sequence[int]) -> bool:
+        """Return whether a partition moves to these brokers."""
+        _, assignment = self._find(name.topic, name.partition)
+        return assignment.is_under_way and assignment.target == list(target)
+
+    def _find(self, name: str, index: int) -> tuple[TopicImage | None, ReplicaAssignment]:
+        """Return topic and assignment of a partition; None, and an empty one, where there is no
+        such partition.
+        """
+        topic = self._context.updater.image.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            return None, ReplicaAssignment([], [], [])
+        return topic, current_assignment(topic.partitions[index])
 
     async def finish(self, name: str) -> None:
         """Finish the moves of a topic whose new replicas are in sync. Call it as the controller,

@@ -219,6 +219,14 @@ class ImageUpdater:
             if topic in self.image.topics:
                 self._refresh_offline(self.image.topics[topic])
 
+    def has_failed_replicas(self, broker_id: int) -> bool:
+        """Return whether a replica of this broker is in a failed log directory, as far as known."""
+        return any(
+            broker_id in failed
+            for of_topic in self.failed_replicas.values()
+            for failed in of_topic.values()
+        )
+
     def forget_failed_replicas(self, broker_ids: Collection[int]) -> None:
         """Take all replicas of these brokers for good: they are gone, or were started again.
 

@@ -23,7 +23,7 @@ from minibroker.replication.outbox import Outbox
 from minibroker.slices import run_in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Coroutine, Iterator
     from typing import Any
 
     from minibroker.cluster.cluster import Cluster
@@ -53,9 +53,7 @@ class _Told(NamedTuple):
     """The epoch of its registration."""
     outbox: Outbox
     hears_all: bool
-    """False for a minibroker, which is asked to delete topics, and follows the tree."""
-    beginning: Generator[None]
-    """Puts everything into the outbox that the broker has to know."""
+    """False for a minibroker, which is only asked, and follows the tree."""
 
 
 class Outboxes:
@@ -89,6 +87,7 @@ class Outboxes:
         self._cluster.when_brokers_change(self._follow_brokers)
         self._cluster.when_elected(self._on_election)
         self._cluster.have_brokers_delete(self.delete)
+        self._cluster.have_replicas_asked(self.ask_replicas)
 
     async def close(self) -> None:
         """Tell nobody any more."""
@@ -149,35 +148,39 @@ class Outboxes:
             protocol=self._config.inter_broker_protocol,
             on_offline=self._replicas_failed,
         )
-        beginning = self._begin(broker.id, outbox)
-        told = self._outboxes[broker.id] = _Told(broker.epoch, outbox, hears_all, beginning)
+        told = self._outboxes[broker.id] = _Told(broker.epoch, outbox, hears_all)
         if hears_all:
             outbox.greet()
             for topic in image.topics.values():
                 self._known.setdefault(topic.name, topic.partitions)
-            run_in_slices(beginning)
+            run_in_slices(self._fill(outbox, with_metadata=True))
         return told
 
-    def _begin(self, broker_id: int, outbox: Outbox) -> Generator[None]:
-        """Tell every partition that there was at the beginning, one a step."""
+    def _fill(self, outbox: Outbox, *, with_metadata: bool) -> Iterator[None]:
+        """Tell the state of every partition, and the broker's roles, one partition a step."""
+        broker_id = outbox.broker_id
+        for name, partition in self._partitions():
+            told = self._outboxes.get(broker_id)
+            if told is None or told.outbox is not outbox:
+                return  # the broker is gone
+            if with_metadata:
+                outbox.tell_metadata(name)
+            if broker_id in partition.replicas:
+                outbox.tell_role(name, is_new=False)
+            yield
+
+    def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionImage]]:
+        """Yield each partition with a state as it is now; the image may change in between."""
         image = self._cluster.image
         for topic_name in list(image.topics):
-            topic = image.topics.get(topic_name)
-            for index in range(len(topic.partitions) if topic is not None else 0):
-                topic = image.topics.get(topic_name)
-                if topic is None or index >= len(topic.partitions):
-                    break  # deleted meanwhile, or made again
-                partition = topic.partitions[index]
-                if partition.partition_epoch >= 0:
-                    name = TopicPartition(topic_name, index)
-                    outbox.tell_metadata(name)
-                    if broker_id in partition.replicas:
-                        outbox.tell_role(name, is_new=False)
-                yield
+            index = 0
+            while (topic := image.topics.get(topic_name)) and index < len(topic.partitions):
+                if topic.partitions[index].partition_epoch >= 0:
+                    yield TopicPartition(topic_name, index), topic.partitions[index]
+                index += 1
 
     def _end(self, broker_id: int) -> None:
         told = self._outboxes.pop(broker_id)
-        told.beginning.close()
         self._run(told.outbox.close())
 
     def _end_all(self) -> None:
@@ -271,10 +274,22 @@ class Outboxes:
 
         The future is cancelled when the broker is gone. None where this broker is not registered.
         """
+        told = self._told(broker_id)
+        return None if told is None else told.outbox.delete(topic)
+
+    def ask_replicas(self, broker_id: int) -> None:
+        """Tell a broker its roles: it answers which of its replicas are in failed log directories.
+
+        Source: Kafka KafkaController.onBrokerLogDirFailure.
+        """
+        told = self._told(broker_id)
+        if told is not None:
+            run_in_slices(self._fill(told.outbox, with_metadata=False))
+
+    def _told(self, broker_id: int) -> _Told | None:
+        """Return a broker with an outbox, None where it is not registered."""
         told = self._outboxes.get(broker_id)
-        if told is None:
-            broker = self._cluster.image.brokers.get(broker_id)
-            if broker is None:
-                return None
+        broker = self._cluster.image.brokers.get(broker_id)
+        if told is None and broker is not None:
             told = self._open(broker, hears_all=not broker.is_minibroker)
-        return told.outbox.delete(topic)
+        return told

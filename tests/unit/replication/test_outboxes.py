@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -29,9 +30,9 @@ from tests.unit.replication.peers_of_kafka import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from minibroker.cluster.image import TopicImage
+    from tests.unit.replication.conftest import Pair
 
 KAFKA = 7
 
@@ -240,3 +241,29 @@ async def test_only_the_controller_tells(controlled: Controlled) -> None:
     controlled.cluster._election.lose()
     assert controlled.outboxes._outboxes == {}
     assert controlled.outboxes._known == {}
+
+
+async def test_a_broker_that_was_away_deletes_the_logs_of_a_deleted_topic(pair: Pair) -> None:
+    await pair.create()
+    has_log = Path(pair.on(1).log.directory).exists
+    await pair.stop(1)
+    cluster = pair.by_id[0].broker.cluster
+    await cluster.delete_topic("t")
+    assert pair.replica(0) is None
+    assert await cluster.tree.exists("/admin/delete_topics/t")
+    assert has_log()
+    started = await pair.start(1)
+    await eventually(lambda: not has_log())
+    await eventually(lambda: "t" not in pair.by_id[0].broker.cluster.image.leaving)
+    assert await cluster.tree.exists("/admin/delete_topics/t") is None
+    assert started.broker.cluster.image.topics == {}
+
+
+async def test_another_replica_leads_when_a_log_directory_of_the_leader_fails(pair: Pair) -> None:
+    await pair.create(leader=1)
+    name = TopicPartition("t", 0)
+    pair.by_id[1].partitions.take_offline([name])
+    await pair.by_id[1].broker.cluster.replicas_failed([name])
+    image = pair.by_id[0].broker.cluster.image
+    await eventually(lambda: image.topics["t"].partitions[0].leader == 0)
+    assert image.topics["t"].partitions[0].offline == [1]
