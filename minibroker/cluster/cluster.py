@@ -31,6 +31,7 @@ from minibroker.cluster.partition_states import PartitionStates
 from minibroker.cluster.producer_ids import ProducerIds, take_block
 from minibroker.cluster.registration import Registration, create_parents, get_cluster_id
 from minibroker.cluster.requests import ControllerRequests
+from minibroker.cluster.restart import leave_last_run, let_others_lead
 from minibroker.cluster.topics import Topics
 from minibroker.cluster.tree import TreeError
 from minibroker.cluster.updates import ImageUpdater
@@ -228,7 +229,7 @@ class Cluster:
                 self.image.cluster_id = await get_cluster_id(self._tree, self._proposed_cluster_id)
                 if accept_cluster_id is not None:
                     accept_cluster_id(self.image.cluster_id)
-                await self._registration.register(self._registration_timeout_s)
+                await self._register(is_alone=when_registered is not None)
                 if when_registered is not None:
                     await when_registered()
                 await self._follower.load()
@@ -244,6 +245,19 @@ class Cluster:
         except BaseException:
             await self.close()
             raise
+
+    async def _register(self, *, is_alone: bool) -> None:
+        """Register; `is_alone`: no broker that runs remembers an earlier run of this one.
+
+        Raises CoordinationError.
+        """
+        if is_alone or not self._tree.is_shared:
+            await self._registration.register(self._registration_timeout_s)
+            return
+        await leave_last_run(self._context)
+        await self._registration.register(
+            self._registration_timeout_s, when_free=lambda: let_others_lead(self._context)
+        )
 
     async def close(self) -> None:
         """Leave the cluster: resign, unregister, end the session. Never raises for a lost tree."""

@@ -25,6 +25,8 @@ from minibroker.errors import CoordinationError
 from minibroker.ids import topic_id_to_text
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.image import Endpoint
     from minibroker.cluster.tree import Operation, Tree
@@ -74,8 +76,12 @@ class Registration:
         self._context = context
         self.info = BrokerInfo(context.broker_id, endpoints, rack, is_minibroker=True)
 
-    async def register(self, timeout_s: float) -> None:
+    async def register(
+        self, timeout_s: float, when_free: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         """Create the node; wait at most `timeout_s` for one that an old session left behind.
+
+        `when_free` is awaited before, when there is none; that takes no time of `timeout_s`.
 
         Raises CoordinationError when the id is taken, or the tree is out of reach.
         """
@@ -83,8 +89,13 @@ class Registration:
         path = paths.broker(self._context.broker_id)
         data = encode_broker(self.info, self._context.clock.now_ms())
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit:
                 while True:
+                    if when_free is not None and await tree.exists(path) is None:
+                        limit.reschedule(None)
+                        await when_free()
+                        when_free = None
+                        limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
                     try:
                         await tree.create(path, data, ephemeral=True)
                         break

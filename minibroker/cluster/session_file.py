@@ -3,7 +3,8 @@
 A broker that was killed leaves ephemeral nodes behind that stand until its session times out (18 s
 by default); a new session would have to wait for that. Taking the old session up again makes the
 nodes ours at once. The caller holds the lock of the data directory, so the session's former owner
-is dead. Removed by a clean stop; readable by the owner only.
+is dead; `restart` says what happens to the nodes. Removed by a clean stop; readable by the owner
+only.
 
 One line of text: `<session id, hexadecimal> <password, hexadecimal>`.
 """
