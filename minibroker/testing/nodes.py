@@ -121,6 +121,11 @@ class Nodes:
             lambda: len(self.metadata.image.brokers) == len(self.all), "all brokers are back"
         )
         first, *others = self.all
+        # The controller alone knows when every broker has deleted its replicas.
+        controller = self.metadata
+        for name in list(controller.image.topics):
+            await controller.delete_topic(name)
+        await self._until_all(lambda cluster: not cluster.image.topics, "all topics are deleted")
         await first.reset()
         for node in others:
             node.seen.clear()

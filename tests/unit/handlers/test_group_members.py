@@ -12,6 +12,7 @@ from minibroker.groups.classic.group import ClassicGroup
 from minibroker.groups.consumer.group import ConsumerGroup
 from minibroker.groups.consumer.member import Member
 from minibroker.groups.group import CLASSIC, CONSUMER
+from minibroker.handlers.context import RequestContext
 from minibroker.handlers.group_members import AnswerWaiter, client_host, manager_of
 
 
@@ -21,11 +22,14 @@ from minibroker.handlers.group_members import AnswerWaiter, client_host, manager
         ("127.0.0.1:5000", "/127.0.0.1"),
         ("::1:5000", "/0:0:0:0:0:0:0:1"),
         ("[::1]:5000", "/0:0:0:0:0:0:0:1"),
-        ("fe80::12ab%eth0:5000", "/fe80:0:0:0:0:0:0:12ab"),
+        ("fe80::12ab%eth0:5000", "/fe80:0:0:0:0:0:0:12ab%eth0"),
     ],
 )
 def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> None:
-    context: Any = SimpleNamespace(client_address=address)
+    unused: Any = None
+    context = RequestContext(
+        services=unused, listener=unused, client_address=address, close_connection=print
+    )
     assert client_host(context) == shown
 
 
