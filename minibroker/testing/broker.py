@@ -41,6 +41,8 @@ class Broker(InProcess, BrokerCalls):
             `"orders:3:cleanup.policy=compact"`, as on the command line.
         config: Kafka's settings for the broker.
         data_dir: directory of its data; None: in memory, until the broker stops.
+        security: `"SSL"`: the broker has a certificate, and clients use TLS with the settings of
+            `client_config`; None: whatever `config` says, PLAINTEXT without it.
     """
 
     NOUN = "broker"
@@ -51,8 +53,10 @@ class Broker(InProcess, BrokerCalls):
         topics: Iterable[str] = (),
         config: Mapping[str, str | int | bool] | None = None,
         data_dir: str | Path | None = None,
+        security: str | None = None,
     ) -> None:
         super().__init__(data_dir)
+        self._protocol = security
         self._topics = tuple(parse_topic(topic) for topic in topics)
         self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
         self._node: Node
@@ -72,7 +76,7 @@ class Broker(InProcess, BrokerCalls):
         named = {}
         if self._data_dir is not None or "log.dirs" not in self._settings:
             named["log.dirs"] = str(self._directory())
-        return {**TEST_DEFAULTS, **named, **self._settings}
+        return {**TEST_DEFAULTS, **self._secured(self._protocol), **named, **self._settings}
 
     @property
     def _running(self) -> Node:
@@ -86,6 +90,17 @@ class Broker(InProcess, BrokerCalls):
     ) -> list[Any]:
         """Do `broker_faults.OnNodes`; this broker has one node."""
         return [self._await(call(self._running))]
+
+    def client_config(self, client: str, *, user: str | None = None) -> dict[str, Any]:
+        """Return the settings of a client, ready to use; with `security="SSL"` those of TLS.
+
+        Args:
+            client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"` or `"spark"`.
+            user: the client shows a certificate of this user, and is `User:alice`.
+
+        Raises ValueError for another client, or for a user without `security=…`.
+        """
+        return self._client_config(client, self.bootstrap, user)
 
     def reset(self) -> None:
         """Make the broker as it was after the start; clients may stay connected.

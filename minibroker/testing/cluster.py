@@ -60,6 +60,7 @@ class Cluster(InProcess):
         config: Kafka's settings, the same for each broker.
         data_dir: directory of their data; None: in memory, until the cluster stops.
         racks: `broker.rack` of broker 0, 1, …; brokers behind the last one have none.
+        security: `"SSL"`, as for `Broker`; brokers use TLS among each other, too.
     """
 
     NOUN = "cluster"
@@ -72,10 +73,12 @@ class Cluster(InProcess):
         config: Mapping[str, str | int | bool] | None = None,
         data_dir: str | Path | None = None,
         racks: Sequence[str] = (),
+        security: str | None = None,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
         super().__init__(data_dir)
+        self._protocol = security
         # Constant after construction.
         self._count = brokers
         self._topics = tuple(parse_topic(topic) for topic in topics)
@@ -93,7 +96,10 @@ class Cluster(InProcess):
     async def _serving(self) -> AsyncIterator[None]:
         directory = self._directory()
         cluster = LocalCluster(directory, self._clock)
-        config = BrokerConfig({**CLUSTER_DEFAULTS, **self._settings, "log.dirs": str(directory)})
+        secured = self._secured(self._protocol)
+        config = BrokerConfig(
+            {**CLUSTER_DEFAULTS, **secured, **self._settings, "log.dirs": str(directory)}
+        )
         self._nodes = Nodes()
         for number, member in enumerate(configs_of(config, self._count)):
             in_rack = self._in_rack(number, member)
@@ -116,6 +122,17 @@ class Cluster(InProcess):
         """Return `HOST:PORT,HOST:PORT,…` for a client's bootstrap.servers."""
         self._check_running()
         return ",".join(f"{host}:{port}" for host, port in (n.address for n in self._nodes.all))
+
+    def client_config(self, client: str, *, user: str | None = None) -> dict[str, Any]:
+        """Return the settings of a client, ready to use; with `security="SSL"` those of TLS.
+
+        Args:
+            client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"` or `"spark"`.
+            user: the client shows a certificate of this user, and is `User:alice`.
+
+        Raises ValueError for another client, or for a user without `security=…`.
+        """
+        return self._client_config(client, self.bootstrap, user)
 
     @property
     def brokers(self) -> list[ClusterBroker]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from contextlib import AbstractAsyncContextManager
 
+    from minibroker.testing.security import Security
+
 START_TIMEOUT_S: Final = 30.0
 WAIT_TIMEOUT_S: Final = 10.0
 MEMORY: Final = Path("/dev/shm")
@@ -35,6 +37,9 @@ class InProcess(ABC):
         """`data_dir`: directory of the data, None: in memory, until it stops."""
         self._data_dir = None if data_dir is None else Path(data_dir)  # constant
         self._own_dir: str | None = None
+        self._security: Security | None = None
+        """Made at the start, with `security=…`."""
+        self._certificates: str | None = None
         self._thread = LoopThread(self._serving, on_end=self._remove_data)
 
     def __enter__(self) -> Self:
@@ -81,10 +86,36 @@ class InProcess(ABC):
         self._own_dir = tempfile.mkdtemp(prefix="minibroker-", dir=memory)
         return Path(self._own_dir)
 
+    def _secured(self, protocol: str | None) -> dict[str, str]:
+        """Return the settings of `security=…`. The certificates have a directory of their own
+        until it stops. Raises ConfigError.
+        """
+        if protocol is None:
+            return {}
+        from minibroker.testing.security import Security  # noqa: PLC0415  only who asks pays
+
+        self._certificates = tempfile.mkdtemp(prefix="minibroker-tls-")
+        self._security = Security(protocol, Path(self._certificates))
+        return self._security.broker_settings()
+
+    def _client_config(self, client: str, bootstrap: str, user: str | None) -> dict[str, Any]:
+        """Return the settings of a client that fit to `security=…`. Raises ValueError."""
+        security = self._security
+        if security is None:
+            from minibroker.testing.security import Security  # noqa: PLC0415  as above
+
+            if user is not None:
+                raise ValueError(f"user={user!r} needs a {self.NOUN} with security=…")
+            security = Security("PLAINTEXT", Path())
+        return security.client_settings(client, bootstrap, user=user)
+
     def _remove_data(self) -> None:
         if self._own_dir is not None:
             shutil.rmtree(self._own_dir, ignore_errors=True)
             self._own_dir = None
+        if self._certificates is not None:
+            shutil.rmtree(self._certificates, ignore_errors=True)
+            self._certificates = None
 
     # Calls onto the loop.
 

@@ -7,8 +7,9 @@
     kafka_module    a broker for the tests of one module; it keeps what they write
     kafka_session   a broker for the whole run; it keeps what the tests write
 
-    @pytest.mark.kafka(topics=["orders:3"], config={"message.max.bytes": 2000})
-        topics for `kafka`, `kafka_broker` and `kafka_cluster`, settings for the latter two
+    @pytest.mark.kafka(topics=["orders:3"], config={"message.max.bytes": 2000}, security="SSL")
+        topics for `kafka`, `kafka_broker` and `kafka_cluster`; settings and the security protocol
+        for the latter two
 
     [pytest]
     minibroker_topics =            topics of every broker but `kafka_broker`, as on the command line
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from minibroker.testing.cluster import Cluster
 
 MARKER: Final = (
-    "kafka(topics=[…], config={…}): topics of the fixtures `kafka` and `kafka_broker`, settings of"
-    " `kafka_broker`; on a module also those of `kafka_module`"
+    "kafka(topics=[…], config={…}, security=…): topics of the fixtures `kafka` and `kafka_broker`,"
+    " settings and security protocol of `kafka_broker`; on a module also those of `kafka_module`"
 )
 _TOPIC_NAME_MAX: Final = 200
 _numbers = itertools.count(1)
@@ -87,22 +88,28 @@ def _settings(config: pytest.Config) -> dict[str, str]:
 
 
 def _wishes(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
-    """Return what the marker says: `topics`, `config`. Raises UsageError."""
+    """Return what the marker says: `topics`, `config`, `security`. Raises UsageError."""
     marker = node.get_closest_marker("kafka")
     wishes: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
-    unknown = sorted(set(wishes) - {"topics", "config"})
+    unknown = sorted(set(wishes) - {"topics", "config", "security"})
     if unknown or (marker is not None and marker.args):
-        raise pytest.UsageError(f"@pytest.mark.kafka takes topics=… and config=…, not {unknown}")
+        raise pytest.UsageError(
+            f"@pytest.mark.kafka takes topics=…, config=… and security=…, not {unknown}"
+        )
     return wishes
 
 
 def _serving(
-    request: pytest.FixtureRequest, topics: Sequence[str] = (), config: dict[str, Any] | None = None
+    request: pytest.FixtureRequest,
+    topics: Sequence[str] = (),
+    config: dict[str, Any] | None = None,
+    security: str | None = None,
 ) -> Iterator[Broker]:
     """Run a broker as long as the fixture lives."""
     from minibroker.testing.broker import Broker  # noqa: PLC0415  only who uses it pays
 
-    with Broker(topics=topics, config={**_settings(request.config), **(config or {})}) as broker:
+    settings = {**_settings(request.config), **(config or {})}
+    with Broker(topics=topics, config=settings, security=security) as broker:
         _note(request, broker)
         yield broker
 
@@ -126,10 +133,10 @@ def _kafka_of_the_run(request: pytest.FixtureRequest) -> Iterator[Broker]:
 def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Yield the run's broker, without records, groups and settings of other tests."""
     wishes = {} if "kafka_broker" in request.fixturenames else _wishes(request.node)
-    if "config" in wishes and "kafka_module" not in request.fixturenames:
+    if wishes.keys() & {"config", "security"} and "kafka_module" not in request.fixturenames:
         raise pytest.UsageError(
-            "@pytest.mark.kafka(config=…) is for kafka_broker: `kafka` serves the whole run;"
-            " its settings are the ini option minibroker_config"
+            "@pytest.mark.kafka(config=…, security=…) is for kafka_broker: `kafka` serves the whole"
+            " run; its settings are the ini option minibroker_config"
         )
     topics = wishes.get("topics", ())
     real = _real_kafka(request.config)
@@ -151,7 +158,9 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     if request.config.getoption("kafka") is not None:
         pytest.skip("kafka_broker is a minibroker of the test's own; this run has --kafka")
     wishes = _wishes(request.node)
-    yield from _serving(request, wishes.get("topics", ()), wishes.get("config"))
+    yield from _serving(
+        request, wishes.get("topics", ()), wishes.get("config"), wishes.get("security")
+    )
 
 
 @pytest.fixture
@@ -163,7 +172,8 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
     wishes = _wishes(request.node)
     config = {**_settings(request.config), **(wishes.get("config") or {})}
-    with Cluster(3, topics=wishes.get("topics", ()), config=config) as cluster:
+    topics, security = wishes.get("topics", ()), wishes.get("security")
+    with Cluster(3, topics=topics, config=config, security=security) as cluster:
         _note(request, cluster)
         yield cluster
 
@@ -173,7 +183,7 @@ def kafka_module(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Yield a broker for the tests of one module; it keeps what they write."""
     wishes = _wishes(request.node)
     topics = (*request.config.getini("minibroker_topics"), *wishes.get("topics", ()))
-    yield from _lasting(request, topics, wishes.get("config"))
+    yield from _lasting(request, topics, wishes.get("config"), wishes.get("security"))
 
 
 @pytest.fixture(scope="session")
@@ -183,13 +193,16 @@ def kafka_session(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 def _lasting(
-    request: pytest.FixtureRequest, topics: Sequence[str], config: dict[str, Any] | None
+    request: pytest.FixtureRequest,
+    topics: Sequence[str],
+    config: dict[str, Any] | None,
+    security: str | None = None,
 ) -> Iterator[Broker]:
     real = _real_kafka(request.config)
     if real is None:
-        yield from _serving(request, topics, config)
+        yield from _serving(request, topics, config, security)
         return
-    if config:
+    if config or security is not None:
         pytest.skip("@pytest.mark.kafka(config=…) needs a minibroker; this run has --kafka")
     with real.with_topics(topics):
         yield real

@@ -117,7 +117,7 @@ def confluent_consume(address: str, topic: str, count: int) -> list[str]:
 
 def kafka_python_produce(address: str, topic: str, codec: str, prefix: str, count: int) -> None:
     """Produce with kafka-python, idempotent."""
-    producer = _kafka_python().KafkaProducer(
+    producer = kafka_python().KafkaProducer(
         bootstrap_servers=address,
         compression_type=None if codec == "none" else codec,
         acks="all",
@@ -138,7 +138,7 @@ def kafka_python_produce(address: str, topic: str, codec: str, prefix: str, coun
 
 def kafka_python_consume(address: str, topic: str, count: int) -> list[str]:
     """Consume with kafka-python, assigned partitions and no group."""
-    kafka = _kafka_python()
+    kafka = kafka_python()
     consumer = kafka.KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
     try:
         known = _partitions_once_known(lambda: list(consumer.partitions_for_topic(topic) or ()))
@@ -157,7 +157,7 @@ def kafka_python_consume(address: str, topic: str, count: int) -> list[str]:
         consumer.close()
 
 
-def _kafka_python() -> Any:
+def kafka_python() -> Any:
     """Return the library, without its warnings about its own schemas."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
