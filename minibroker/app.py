@@ -22,6 +22,7 @@ from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.image import Endpoint
 from minibroker.cluster.leader_balance import BalanceRule
 from minibroker.config.dynamic import DynamicConfig
+from minibroker.config.secured import USERS
 from minibroker.config_follower import ConfigFollower
 from minibroker.coordinators import Coordinators
 from minibroker.error_codes import ErrorCode
@@ -316,6 +317,7 @@ class Broker:
             self.dynamic.subscribe(self)
             if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
                 await self.cluster.advertise(self._endpoints())
+            await self.write_users()
             self.partitions.begin()
             self.housekeeping.begin()
             self.services.log_moves.resume()
@@ -361,6 +363,13 @@ class Broker:
 
             for name in sorted(between):
                 login_of(config, name)
+
+    async def write_users(self) -> None:
+        """Give the users of `minibroker.users` their SCRAM credentials. Raises ConfigError."""
+        if USERS in self.config.originals:
+            from minibroker.security.sasl import users  # noqa: PLC0415  seldom set
+
+            await users.write_credentials(self.cluster, users.users_of_config(self.config))
 
     def _begin_outboxes(self) -> None:
         """Prepare for being the controller of other brokers. Those of Apache Kafka need a

@@ -32,6 +32,7 @@ minibroker: a Kafka-compatible broker in one process
   minibroker serve [--listen HOST:PORT] [--data-dir DIR] [--memory] [--brokers N]
                    [--topic NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]]...
                    [--zookeeper HOST:PORT[,...][/chroot]] [--config FILE] [--set KEY=VALUE]...
+                   [--security PROTOCOL] [--user NAME:PASSWORD]...
                    [--ready-file FILE] [--control HOST:PORT] [--control-token TOKEN]
                    [--loop uvloop|asyncio] [--log-level LEVEL]
   minibroker dump-log [--print-data-log] [--deep-iteration] [--offsets-decoder]
@@ -59,6 +60,10 @@ minibroker serve: start the broker and serve until SIGTERM or SIGINT
                           keep the metadata in ZooKeeper, as Apache Kafka 3.9 does
   --config FILE           read settings from a file like Kafka's server.properties
   --set KEY=VALUE         set a Kafka setting; may be given more than once
+  --security PROTOCOL     let only known users in: SASL_PLAINTEXT, with --user (PLAINTEXT)
+  --user NAME:PASSWORD    a user that may log in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; may be
+                          given more than once. @FILE reads one NAME:PASSWORD from each line, which
+                          keeps passwords out of process lists
   --ready-file FILE       write "minibroker listening on HOST:PORT" to FILE when clients can connect
                           (with several brokers HOST:PORT,HOST:PORT,...)
   --control HOST:PORT     serve health, metrics, faults and the clock over HTTP (off); the second
@@ -103,8 +108,10 @@ class ServeArguments:
         "log_level",
         "loop",
         "ready_file",
+        "security",
         "settings",
         "topics",
+        "users",
     )
 
     def __init__(self) -> None:
@@ -115,6 +122,8 @@ class ServeArguments:
         self.control: tuple[str, int] | None = None
         self.control_token: str | None = None
         self.in_memory = False
+        self.security: str | None = None
+        self.users: dict[str, str] = {}
         self.brokers = 1
         self.loop = "uvloop"
         self.log_level = "info"
@@ -184,7 +193,29 @@ def parse_serve(words: Sequence[str]) -> ServeArguments:
         take(arguments, value if equals else _value_of(flag, remaining))
     if arguments.in_memory and any(key in ("log.dirs", "log.dir") for key, _ in arguments.settings):
         raise UsageError("--memory keeps nothing and --data-dir keeps everything: give one of them")
+    if arguments.security is not None or arguments.users:
+        _secure(arguments)
     return arguments
+
+
+def _secure(arguments: ServeArguments) -> None:
+    """Put the settings of `--security` and `--user` before those of other flags. Raises UsageError.
+
+    The address of `--listen` stays, with the security protocol as the listener's name.
+    """
+    from minibroker.config.secured import secured_settings  # noqa: PLC0415  seldom asked for
+
+    protocol = (arguments.security or "SASL_PLAINTEXT").upper()
+    try:
+        secured = secured_settings(protocol, arguments.users)
+    except ConfigError as error:
+        raise UsageError(f"--security and --user: {error}") from None
+    secured["listeners"] = f"{protocol}://127.0.0.1:9092"
+    given = [
+        (key, text.replace("PLAINTEXT://", f"{protocol}://") if key == "listeners" else text)
+        for key, text in arguments.settings
+    ]
+    arguments.settings = [*secured.items(), *given]
 
 
 def build(
@@ -298,6 +329,28 @@ def _take_control_token(arguments: ServeArguments, value: str) -> None:
     arguments.control_token = value
 
 
+def _take_security(arguments: ServeArguments, value: str) -> None:
+    arguments.security = value
+
+
+def _take_user(arguments: ServeArguments, value: str) -> None:
+    from minibroker.config.secured import parse_user  # noqa: PLC0415  seldom asked for
+
+    lines = [value]
+    if value.startswith("@"):
+        try:
+            with open(value[1:], encoding="utf-8") as file:  # noqa: PTH123  pathlib costs 3 ms here
+                lines = file.read().split()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--user {value}: {error}") from None
+    for line in lines:
+        try:
+            name, password = parse_user(line)
+        except ConfigError as error:
+            raise UsageError(f"--user: {error}") from None
+        arguments.users[name] = password
+
+
 def _take_brokers(arguments: ServeArguments, value: str) -> None:
     if not (value.isdecimal() and 1 <= int(value) <= BROKERS_MAX):
         raise UsageError(f"--brokers {value}: expected a number from 1 to {BROKERS_MAX}")
@@ -326,6 +379,8 @@ _FLAGS: Final[dict[str, Callable[[ServeArguments, str], None]]] = {
     "--ready-file": _take_ready_file,
     "--control": _take_control,
     "--control-token": _take_control_token,
+    "--security": _take_security,
+    "--user": _take_user,
     "--brokers": _take_brokers,
     "--loop": _take_loop,
     "--log-level": _take_log_level,

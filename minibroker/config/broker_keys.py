@@ -15,8 +15,9 @@ Our defaults differ from Kafka's only where one development node needs it:
 Ours, under a prefix of our own: `minibroker.advertised.kafka.version` (the release that ApiVersions
 pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet: the one that
 `kafka-storage format` is told), `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is
-cleaned) and `minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks
-little). Without it, as Kafka's StorageTool names them: `transaction.version`, `group.version` and
+cleaned), `minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks
+little) and `minibroker.users` (names and passwords for SASL). Without it, as Kafka's
+StorageTool names them: `transaction.version`, `group.version` and
 `eligible.leader.replicas.version`, levels of features in a new cluster.
 """
 
@@ -42,6 +43,7 @@ _OURS: Final[tuple[Row, ...]] = (
     ("minibroker.cluster.id", "string", None, "", "low", "read-only", True),
     ("minibroker.log.cleaner.idle.ms", "long", "1000", "0..", "low", "read-only", True),
     ("minibroker.log.sync.interval.ms", "long", "2000", "0..", "low", "read-only", True),
+    ("minibroker.users", "password", None, "", "medium", "read-only", True),
     ("transaction.version", "int", None, "0..2", "low", "read-only", True),
     ("group.version", "int", None, "0..1", "low", "read-only", True),
     ("eligible.leader.replicas.version", "int", None, "0..1", "low", "read-only", True),

@@ -42,7 +42,9 @@ class Broker(InProcess, BrokerCalls):
         config: Kafka's settings for the broker.
         data_dir: directory of its data; None: in memory, until the broker stops.
         security: `"SSL"`: the broker has a certificate, and clients use TLS with the settings of
-            `client_config`; None: whatever `config` says, PLAINTEXT without it.
+            `client_config`. `"SASL_PLAINTEXT"`, `"SASL_SSL"`: clients log in. None: whatever
+            `config` says, PLAINTEXT without it.
+        users: name → password of the users that may log in, by PLAIN and by SCRAM.
     """
 
     NOUN = "broker"
@@ -54,9 +56,11 @@ class Broker(InProcess, BrokerCalls):
         config: Mapping[str, str | int | bool] | None = None,
         data_dir: str | Path | None = None,
         security: str | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(data_dir)
         self._protocol = security
+        self._users = users
         self._topics = tuple(parse_topic(topic) for topic in topics)
         self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
         self._node: Node
@@ -76,7 +80,12 @@ class Broker(InProcess, BrokerCalls):
         named = {}
         if self._data_dir is not None or "log.dirs" not in self._settings:
             named["log.dirs"] = str(self._directory())
-        return {**TEST_DEFAULTS, **self._secured(self._protocol), **named, **self._settings}
+        return {
+            **TEST_DEFAULTS,
+            **self._secured(self._protocol, self._users),
+            **named,
+            **self._settings,
+        }
 
     @property
     def _running(self) -> Node:
@@ -91,16 +100,20 @@ class Broker(InProcess, BrokerCalls):
         """Do `broker_faults.OnNodes`; this broker has one node."""
         return [self._await(call(self._running))]
 
-    def client_config(self, client: str, *, user: str | None = None) -> dict[str, Any]:
-        """Return the settings of a client, ready to use; with `security="SSL"` those of TLS.
+    def client_config(
+        self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-256"
+    ) -> dict[str, Any]:
+        """Return the settings of a client, ready to use: of TLS, and of a login.
 
         Args:
             client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"` or `"spark"`.
-            user: the client shows a certificate of this user, and is `User:alice`.
+            user: the client is `User:alice`. With `users` it logs in, as the first one unless it
+                is given; else it shows a certificate.
+            mechanism: the one of SASL: `"PLAIN"`, `"SCRAM-SHA-256"` or `"SCRAM-SHA-512"`.
 
-        Raises ValueError for another client, or for a user without `security=…`.
+        Raises ValueError for another client, an unknown user, or a user without `security=…`.
         """
-        return self._client_config(client, self.bootstrap, user)
+        return self._client_config(client, self.bootstrap, user, mechanism)
 
     def reset(self) -> None:
         """Make the broker as it was after the start; clients may stay connected.

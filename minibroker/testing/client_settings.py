@@ -14,6 +14,27 @@ if TYPE_CHECKING:
     from minibroker.config.listeners import SecurityProtocol
 
 
+_SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_MODULES: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": _SCRAM_MODULE,
+    "SCRAM-SHA-512": _SCRAM_MODULE,
+}
+"""Mechanism → the Java class of its login."""
+
+
+class ClientLogin(NamedTuple):
+    """The name and the password of a user, and the mechanism that carries them."""
+
+    mechanism: str
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        """Return a text without the password."""
+        return f"ClientLogin({self.mechanism}, {self.user})"
+
+
 class ClientAccess(NamedTuple):
     """An address, and what it takes to get in."""
 
@@ -22,10 +43,17 @@ class ClientAccess(NamedTuple):
     ca_file: Path
     certificate: Path | None
     """Key and certificate that the client shows, None: none."""
+    login: ClientLogin | None = None
+    """With SASL."""
 
 
 def _confluent(access: ClientAccess) -> dict[str, Any]:
     settings: dict[str, Any] = {"bootstrap.servers": access.bootstrap}
+    if access.login is not None:
+        settings["security.protocol"] = str(access.protocol)
+        settings["sasl.mechanism"] = access.login.mechanism
+        settings["sasl.username"] = access.login.user
+        settings["sasl.password"] = access.login.password
     if access.protocol.uses_tls:
         settings["security.protocol"] = str(access.protocol)
         settings["ssl.ca.location"] = str(access.ca_file)
@@ -37,6 +65,11 @@ def _confluent(access: ClientAccess) -> dict[str, Any]:
 
 def _python(access: ClientAccess) -> dict[str, Any]:
     settings: dict[str, Any] = {"bootstrap_servers": access.bootstrap}
+    if access.login is not None:
+        settings["security_protocol"] = str(access.protocol)
+        settings["sasl_mechanism"] = access.login.mechanism
+        settings["sasl_plain_username"] = access.login.user
+        settings["sasl_plain_password"] = access.login.password
     if access.protocol.uses_tls:
         import ssl  # noqa: PLC0415  only with TLS
 
@@ -49,6 +82,10 @@ def _python(access: ClientAccess) -> dict[str, Any]:
 
 def _java(access: ClientAccess) -> dict[str, Any]:
     settings: dict[str, Any] = {"bootstrap.servers": access.bootstrap}
+    if access.login is not None:
+        settings["security.protocol"] = str(access.protocol)
+        settings["sasl.mechanism"] = access.login.mechanism
+        settings["sasl.jaas.config"] = _jaas_line(access.login)
     if access.protocol.uses_tls:
         settings["security.protocol"] = str(access.protocol)
         settings["ssl.truststore.type"] = "PEM"
@@ -57,6 +94,13 @@ def _java(access: ClientAccess) -> dict[str, Any]:
         settings["ssl.keystore.type"] = "PEM"
         settings["ssl.keystore.location"] = str(access.certificate)
     return settings
+
+
+def _jaas_line(login: ClientLogin) -> str:
+    user, password = (
+        text.replace("\\", "\\\\").replace('"', '\\"') for text in (login.user, login.password)
+    )
+    return f'{_MODULES[login.mechanism]} required username="{user}" password="{password}";'
 
 
 def _spark(access: ClientAccess) -> dict[str, Any]:

@@ -60,7 +60,8 @@ class Cluster(InProcess):
         config: Kafka's settings, the same for each broker.
         data_dir: directory of their data; None: in memory, until the cluster stops.
         racks: `broker.rack` of broker 0, 1, …; brokers behind the last one have none.
-        security: `"SSL"`, as for `Broker`; brokers use TLS among each other, too.
+        security: as for `Broker`; brokers use it among each other, too.
+        users: as for `Broker`; the brokers are the first user.
     """
 
     NOUN = "cluster"
@@ -74,11 +75,13 @@ class Cluster(InProcess):
         data_dir: str | Path | None = None,
         racks: Sequence[str] = (),
         security: str | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
         super().__init__(data_dir)
         self._protocol = security
+        self._users = users
         # Constant after construction.
         self._count = brokers
         self._topics = tuple(parse_topic(topic) for topic in topics)
@@ -96,7 +99,7 @@ class Cluster(InProcess):
     async def _serving(self) -> AsyncIterator[None]:
         directory = self._directory()
         cluster = LocalCluster(directory, self._clock)
-        secured = self._secured(self._protocol)
+        secured = self._secured(self._protocol, self._users)
         config = BrokerConfig(
             {**CLUSTER_DEFAULTS, **secured, **self._settings, "log.dirs": str(directory)}
         )
@@ -123,16 +126,20 @@ class Cluster(InProcess):
         self._check_running()
         return ",".join(f"{host}:{port}" for host, port in (n.address for n in self._nodes.all))
 
-    def client_config(self, client: str, *, user: str | None = None) -> dict[str, Any]:
-        """Return the settings of a client, ready to use; with `security="SSL"` those of TLS.
+    def client_config(
+        self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-256"
+    ) -> dict[str, Any]:
+        """Return the settings of a client, ready to use: of TLS, and of a login.
 
         Args:
             client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"` or `"spark"`.
-            user: the client shows a certificate of this user, and is `User:alice`.
+            user: the client is `User:alice`. With `users` it logs in, as the first one unless it
+                is given; else it shows a certificate.
+            mechanism: the one of SASL: `"PLAIN"`, `"SCRAM-SHA-256"` or `"SCRAM-SHA-512"`.
 
-        Raises ValueError for another client, or for a user without `security=…`.
+        Raises ValueError for another client, an unknown user, or a user without `security=…`.
         """
-        return self._client_config(client, self.bootstrap, user)
+        return self._client_config(client, self.bootstrap, user, mechanism)
 
     @property
     def brokers(self) -> list[ClusterBroker]:

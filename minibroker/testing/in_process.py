@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from minibroker.testing.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
     from concurrent.futures import Future
     from contextlib import AbstractAsyncContextManager
 
@@ -86,19 +86,21 @@ class InProcess(ABC):
         self._own_dir = tempfile.mkdtemp(prefix="minibroker-", dir=memory)
         return Path(self._own_dir)
 
-    def _secured(self, protocol: str | None) -> dict[str, str]:
+    def _secured(self, protocol: str | None, users: Mapping[str, str] | None) -> dict[str, str]:
         """Return the settings of `security=…`. The certificates have a directory of their own
         until it stops. Raises ConfigError.
         """
-        if protocol is None:
+        if protocol is None and not users:
             return {}
         from minibroker.testing.security import Security  # noqa: PLC0415  only who asks pays
 
         self._certificates = tempfile.mkdtemp(prefix="minibroker-tls-")
-        self._security = Security(protocol, Path(self._certificates))
+        self._security = Security(protocol or "SASL_PLAINTEXT", Path(self._certificates), users)
         return self._security.broker_settings()
 
-    def _client_config(self, client: str, bootstrap: str, user: str | None) -> dict[str, Any]:
+    def _client_config(
+        self, client: str, bootstrap: str, user: str | None, mechanism: str
+    ) -> dict[str, Any]:
         """Return the settings of a client that fit to `security=…`. Raises ValueError."""
         security = self._security
         if security is None:
@@ -107,7 +109,7 @@ class InProcess(ABC):
             if user is not None:
                 raise ValueError(f"user={user!r} needs a {self.NOUN} with security=…")
             security = Security("PLAINTEXT", Path())
-        return security.client_settings(client, bootstrap, user=user)
+        return security.client_settings(client, bootstrap, user=user, mechanism=mechanism)
 
     def _remove_data(self) -> None:
         if self._own_dir is not None:

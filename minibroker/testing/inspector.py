@@ -253,7 +253,7 @@ class Inspector:
     # Anew.
 
     async def reset(self, topics: Sequence[TopicToCreate]) -> None:
-        """Delete every topic, changed setting and quota; then make `topics` again.
+        """Delete every topic, changed setting and quota; then make `topics` and users again.
 
         Internal topics go too: they hold groups and transactions.
         """
@@ -268,6 +268,7 @@ class Inspector:
         ]
         for kind, name, config in entities:
             await cluster.alter_config(kind, name, dict.fromkeys(config))
+        await self._broker.write_users()
         for topic in topics:
             await self.add_topic(topic)
 

@@ -88,13 +88,13 @@ def _settings(config: pytest.Config) -> dict[str, str]:
 
 
 def _wishes(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
-    """Return what the marker says: `topics`, `config`, `security`. Raises UsageError."""
+    """Return what the marker says: `topics`, `config`, `security`, `users`. Raises UsageError."""
     marker = node.get_closest_marker("kafka")
     wishes: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
-    unknown = sorted(set(wishes) - {"topics", "config", "security"})
+    unknown = sorted(set(wishes) - {"topics", "config", "security", "users"})
     if unknown or (marker is not None and marker.args):
         raise pytest.UsageError(
-            f"@pytest.mark.kafka takes topics=…, config=… and security=…, not {unknown}"
+            f"@pytest.mark.kafka takes topics, config, security and users, not {unknown}"
         )
     return wishes
 
@@ -103,13 +103,13 @@ def _serving(
     request: pytest.FixtureRequest,
     topics: Sequence[str] = (),
     config: dict[str, Any] | None = None,
-    security: str | None = None,
+    **secured: Any,
 ) -> Iterator[Broker]:
-    """Run a broker as long as the fixture lives."""
+    """Run a broker as long as the fixture lives. `secured`: `security` and `users` of `Broker`."""
     from minibroker.testing.broker import Broker  # noqa: PLC0415  only who uses it pays
 
     settings = {**_settings(request.config), **(config or {})}
-    with Broker(topics=topics, config=settings, security=security) as broker:
+    with Broker(topics=topics, config=settings, **secured) as broker:
         _note(request, broker)
         yield broker
 
@@ -133,7 +133,10 @@ def _kafka_of_the_run(request: pytest.FixtureRequest) -> Iterator[Broker]:
 def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Yield the run's broker, without records, groups and settings of other tests."""
     wishes = {} if "kafka_broker" in request.fixturenames else _wishes(request.node)
-    if wishes.keys() & {"config", "security"} and "kafka_module" not in request.fixturenames:
+    if (
+        wishes.keys() & {"config", "security", "users"}
+        and "kafka_module" not in request.fixturenames
+    ):
         raise pytest.UsageError(
             "@pytest.mark.kafka(config=…, security=…) is for kafka_broker: `kafka` serves the whole"
             " run; its settings are the ini option minibroker_config"
@@ -158,9 +161,7 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     if request.config.getoption("kafka") is not None:
         pytest.skip("kafka_broker is a minibroker of the test's own; this run has --kafka")
     wishes = _wishes(request.node)
-    yield from _serving(
-        request, wishes.get("topics", ()), wishes.get("config"), wishes.get("security")
-    )
+    yield from _serving(request, **wishes)
 
 
 @pytest.fixture
@@ -171,9 +172,8 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     from minibroker.testing.cluster import Cluster  # noqa: PLC0415  only who uses it pays
 
     wishes = _wishes(request.node)
-    config = {**_settings(request.config), **(wishes.get("config") or {})}
-    topics, security = wishes.get("topics", ()), wishes.get("security")
-    with Cluster(3, topics=topics, config=config, security=security) as cluster:
+    wishes["config"] = {**_settings(request.config), **(wishes.get("config") or {})}
+    with Cluster(3, **wishes) as cluster:
         _note(request, cluster)
         yield cluster
 
@@ -182,27 +182,24 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 def kafka_module(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Yield a broker for the tests of one module; it keeps what they write."""
     wishes = _wishes(request.node)
-    topics = (*request.config.getini("minibroker_topics"), *wishes.get("topics", ()))
-    yield from _lasting(request, topics, wishes.get("config"), wishes.get("security"))
+    topics = (*request.config.getini("minibroker_topics"), *wishes.pop("topics", ()))
+    yield from _lasting(request, topics, **wishes)
 
 
 @pytest.fixture(scope="session")
 def kafka_session(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Yield a broker for the whole run; it keeps what the tests write."""
-    yield from _lasting(request, request.config.getini("minibroker_topics"), None)
+    yield from _lasting(request, request.config.getini("minibroker_topics"))
 
 
 def _lasting(
-    request: pytest.FixtureRequest,
-    topics: Sequence[str],
-    config: dict[str, Any] | None,
-    security: str | None = None,
+    request: pytest.FixtureRequest, topics: Sequence[str], **wishes: Any
 ) -> Iterator[Broker]:
     real = _real_kafka(request.config)
     if real is None:
-        yield from _serving(request, topics, config, security)
+        yield from _serving(request, topics, **wishes)
         return
-    if config or security is not None:
+    if wishes:
         pytest.skip("@pytest.mark.kafka(config=…) needs a minibroker; this run has --kafka")
     with real.with_topics(topics):
         yield real

@@ -6,7 +6,7 @@
 
 The certificates come from `trustme` and stand in the directory; a directory that has them already
 keeps its CA, so that clients go on to trust the broker after a restart. A client that shows a
-certificate is the user of its common name: `User:alice`.
+certificate is the user of its common name: `User:alice`. With SASL, users log in with a password.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.config.listeners import SecurityProtocol
+from minibroker.config.secured import MECHANISMS, check_users, sasl_settings
 from minibroker.errors import ConfigError
-from minibroker.testing.client_settings import CLIENTS, ClientAccess
+from minibroker.testing.client_settings import CLIENTS, ClientAccess, ClientLogin
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import trustme
 
+DEFAULT_MECHANISM: Final = "SCRAM-SHA-256"
 CA_FILE: Final = "ca.pem"
 _CA_KEY_FILE: Final = "ca-key.pem"
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
@@ -32,12 +35,17 @@ _MAPPING: Final = "RULE:^(?:.*,)?CN=([^,+]+).*$/$1/,DEFAULT"
 class Security:
     """One protocol with its certificates. Raises ConfigError."""
 
-    def __init__(self, protocol: str, directory: Path) -> None:
-        """`protocol`: PLAINTEXT or SSL. `directory`: for the certificates, made if missing."""
-        served = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
-        if protocol.upper() not in served:
-            raise ConfigError(f"security={protocol}: expected one of {', '.join(served)}")
+    def __init__(
+        self, protocol: str, directory: Path, users: Mapping[str, str] | None = None
+    ) -> None:
+        """`protocol`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. `directory`: for the
+        certificates, made if missing. `users`: name → password, with SASL.
+        """
+        if protocol.upper() not in SecurityProtocol.__members__:
+            raise ConfigError(f"security={protocol}: expected one of {', '.join(SecurityProtocol)}")
         self.protocol = SecurityProtocol(protocol.upper())
+        self._users = dict(users or {})
+        check_users(self.protocol, self._users)
         """Constant, as is the next."""
         self.directory = directory
         self._ca: trustme.CA | None = None
@@ -55,6 +63,8 @@ class Security:
             "listeners": f"{self.protocol}://{address}",
             "security.inter.broker.protocol": str(self.protocol),
         }
+        if self.protocol.uses_sasl:
+            settings |= sasl_settings(self._users)
         if self._ca is None:
             return settings
         host = address.rpartition(":")[0].strip("[]")
@@ -73,20 +83,35 @@ class Security:
         }
 
     def client_settings(
-        self, client: str, bootstrap: str, *, user: str | None = None
+        self,
+        client: str,
+        bootstrap: str,
+        *,
+        user: str | None = None,
+        mechanism: str = DEFAULT_MECHANISM,
     ) -> dict[str, Any]:
         """Return a client's settings. `client`: a name of `CLIENTS`. With a `user` it shows a
-        certificate of that name.
+        certificate of that name, or logs in, as the first user if none is named.
 
-        Raises ValueError for another client.
+        Raises ValueError for another client, an unknown user or mechanism.
         """
         settings_of = CLIENTS.get(client)
         if settings_of is None:
             raise ValueError(f"client {client!r}: expected one of {', '.join(CLIENTS)}")
         certificate = None
-        if user is not None and self._ca is not None:
+        login = self._login(user, mechanism) if self.protocol.uses_sasl else None
+        if user is not None and self._ca is not None and login is None:
             certificate = self._certificate_file(user)
-        return settings_of(ClientAccess(bootstrap, self.protocol, self.ca_file, certificate))
+        return settings_of(ClientAccess(bootstrap, self.protocol, self.ca_file, certificate, login))
+
+    def _login(self, user: str | None, mechanism: str) -> ClientLogin:
+        """Return the login of a user, of the first one for None. Raises ValueError."""
+        if mechanism not in MECHANISMS:
+            raise ValueError(f"mechanism {mechanism!r}: expected one of {', '.join(MECHANISMS)}")
+        name = next(iter(self._users)) if user is None else user
+        if name not in self._users:
+            raise ValueError(f"user {name!r}: expected one of {', '.join(self._users)}")
+        return ClientLogin(mechanism, name, self._users[name])
 
     def _certificate_file(self, user: str) -> Path:
         """Return a file with key and certificate of a user; made where it is missing."""

@@ -33,6 +33,7 @@ ROOT = readme.ROOT
 PIPELINE = ("Pipeline", "In Python", "In jobs of your own")
 TESTS_IN_PYTHON = (
     "In a test",
+    "A secured broker",
     "A test",
     "In Python tests",
     "Faults and time",
@@ -75,6 +76,7 @@ def run_all(
 def test_every_section_has_a_test_or_a_reason() -> None:
     tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
     tested |= {"Looking inside", "Command line", SERVICE_UNDER_TEST, "With one command"}
+    tested |= {"With one flag"}
     without = {
         (block.section, text)
         for block in readme.blocks()
@@ -206,6 +208,29 @@ def test_three_brokers_with_one_command(tmp_path: Path) -> None:
     assert all(len(found.split(",")) == 3 for found in re.findall(r"replicas: (\S+),", shown))
     data = tmp_path / "minibroker-data"
     assert {"broker-0", "broker-1", "broker-2"} < {path.name for path in data.iterdir()}
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+def test_a_secured_broker(tmp_path: Path) -> None:
+    serve, look = commands("A secured broker")
+    with serving(f"{serve} --listen 127.0.0.1:0", tmp_path) as address:
+        run_all(
+            [look],
+            tmp_path,
+            address,
+            {"kcat": lambda printed: f"broker 0 at {address} (controller)" in printed},
+        )
+
+
+def test_users_from_a_file(tmp_path: Path) -> None:
+    (serve,) = commands("With one flag")
+    (tmp_path / "users").write_text("alice:secret\nbob:other\n")
+    names = serve.split(" --user")[0]
+    with serving(f"{names} --user @users --listen 127.0.0.1:0", tmp_path) as address:
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+        bob = {**login, "sasl.username": "bob", "sasl.password": "other"}
+        producer = Producer({"bootstrap.servers": address, **bob})
+        assert producer.list_topics(timeout=SECONDS).brokers
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -549,6 +549,14 @@ def scram_with_another_nonce(talk: Talk) -> None:
 
 
 @dialogue
+def scram_with_the_nonce_of_librdkafka_before_2_6_1(talk: Talk) -> None:
+    """It writes the client's nonce twice."""
+    talk.handshake("SCRAM-SHA-256")
+    talk.scram(change={"last": lambda text: text.replace("r=", "r=clientnonce")})
+    talk.metadata()
+
+
+@dialogue
 def scram_with_a_malformed_last_message(talk: Talk) -> None:
     talk.handshake("SCRAM-SHA-256")
     talk.scram(change={"signed": lambda _: "hello"})

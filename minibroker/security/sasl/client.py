@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.errors import ConfigError, ProtocolError
-from minibroker.security.sasl.mechanisms import login_module, nonce
+from minibroker.security.sasl.mechanisms import jaas_key, login_module, nonce
 from minibroker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.security.sasl.scram_credentials import (
     CODES,
@@ -23,6 +23,7 @@ from minibroker.security.sasl.scram_credentials import (
     ITERATIONS_MIN,
     salted_password,
 )
+from minibroker.security.sasl.users import users_of_config
 
 if TYPE_CHECKING:
     from minibroker.config.broker import BrokerConfig
@@ -81,6 +82,9 @@ def login_of(config: BrokerConfig, listener_name: str) -> PeerLogin | None:
             f" listener {listener_name}, expected one of its sasl.enabled.mechanisms="
             f"{','.join(enabled)}"
         )
+    known = users_of_config(config)
+    if known and jaas_key(listener, mechanism) not in config.originals:
+        return PeerLogin(mechanism, *next(iter(known.items())))
     options = login_module(config, listener, mechanism).options
     name, password = options.get("username"), options.get("password")
     if not name or not password:

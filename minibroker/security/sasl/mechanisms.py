@@ -18,6 +18,7 @@ from minibroker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.security.sasl.plain import PlainExchange, users_of
 from minibroker.security.sasl.scram import Login, ScramExchange
 from minibroker.security.sasl.scram_credentials import CODES, credential_of
+from minibroker.security.sasl.users import users_of_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +66,7 @@ class Mechanisms:
         self._makers: dict[str, Callable[[], Exchange]] = {}
         for name in enabled:
             if name == PLAIN:
-                users = users_of(login_module(config, listener, PLAIN).options)
+                users = _plain_users(config, listener)
                 self._makers[name] = lambda users=users: PlainExchange(users)  # type: ignore[misc]
             else:
                 self._makers[name] = lambda name=name: ScramExchange(  # type: ignore[misc]
@@ -81,9 +82,22 @@ class Mechanisms:
         return self._session_ms[mechanism]
 
 
+def _plain_users(config: BrokerConfig, listener: Listener) -> dict[str, str]:
+    """Return the users of the JAAS line, or those of `minibroker.users` where there is none."""
+    known = users_of_config(config)
+    if known and jaas_key(listener, PLAIN) not in config.originals:
+        return known
+    return users_of(login_module(config, listener, PLAIN).options)
+
+
+def jaas_key(listener: Listener, mechanism: str) -> str:
+    """Return the setting with the JAAS line of a listener's mechanism."""
+    return f"{LISTENER_PREFIX}{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
+
+
 def login_module(config: BrokerConfig, listener: Listener, mechanism: str) -> LoginModule:
     """Return the JAAS line of a listener's mechanism. Raises ConfigError where it has none."""
-    key = f"{LISTENER_PREFIX}{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
+    key = jaas_key(listener, mechanism)
     text = config.originals.get(key)
     if text is None:
         raise ConfigError(

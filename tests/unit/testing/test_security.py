@@ -39,7 +39,9 @@ def test_a_directory_keeps_its_authority(tmp_path: Path) -> None:
 
 
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="security=TLS: expected one of PLAINTEXT, SSL"):
+    with pytest.raises(
+        ConfigError, match="security=TLS: expected one of PLAINTEXT, SSL, SASL_PLAINTEXT"
+    ):
         Security("TLS", tmp_path)
     with pytest.raises(ValueError, match="client 'kcat': expected one of confluent-kafka"):
         Security("PLAINTEXT", tmp_path).client_settings("kcat", "localhost:1")
@@ -66,3 +68,28 @@ def test_a_user_needs_a_secured_broker() -> None:
         assert broker.client_config("java") == {"bootstrap.servers": broker.bootstrap}
         with pytest.raises(ValueError, match="needs a broker with security="):
             broker.client_config("java", user="alice")
+
+
+def test_users_log_in_with_the_password_that_the_broker_knows(tmp_path: Path) -> None:
+    security = Security("sasl_plaintext", tmp_path, {"alice": "secret", "bob": 'a"b'})
+    text = security.broker_settings()["minibroker.users"]
+    assert text == '"alice"="secret" "bob"="a\\"b"'
+    settings = security.client_settings("aiokafka", "localhost:1")
+    assert (settings["sasl_plain_username"], settings["sasl_mechanism"]) == (
+        "alice",
+        "SCRAM-SHA-256",
+    )
+    line = security.client_settings("java", "h:1", user="bob", mechanism="PLAIN")[
+        "sasl.jaas.config"
+    ]
+    assert line.endswith('PlainLoginModule required username="bob" password="a\\"b";')
+    for wrong in ({"user": "carol"}, {"mechanism": "GSSAPI"}):
+        with pytest.raises(ValueError, match="expected one of"):
+            security.client_settings("java", "h:1", **wrong)
+
+
+def test_users_and_the_protocol_have_to_fit(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="give the users"):
+        Security("SASL_PLAINTEXT", tmp_path)
+    with pytest.raises(ConfigError, match="leave out the users"):
+        Security("PLAINTEXT", tmp_path, {"alice": "secret"})

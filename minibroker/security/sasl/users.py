@@ -1,0 +1,71 @@
+"""The users of `minibroker.users`: they may log in by PLAIN, and by SCRAM.
+
+Kafka has no such key: users of PLAIN stand in a JAAS line, those of SCRAM are made by
+`kafka-configs`. Here a start writes the SCRAM credentials, where the tree has other ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from minibroker.cluster.paths import sanitize
+from minibroker.config.secured import USERS
+from minibroker.errors import ConfigError
+from minibroker.security.sasl.jaas import parse_line
+from minibroker.security.sasl.scram_credentials import (
+    ITERATIONS_MIN,
+    MECHANISMS,
+    credential,
+    credential_of,
+    salted_password,
+)
+
+if TYPE_CHECKING:
+    from minibroker.cluster.cluster import Cluster
+    from minibroker.config.broker import BrokerConfig
+
+_SALT_BYTES: Final = 16
+
+
+def users_of_config(config: BrokerConfig) -> dict[str, str]:
+    """Return user → password. Raises ConfigError."""
+    text = config.originals.get(USERS)
+    if not text:
+        return {}
+    try:
+        return parse_line(f"users required {text};").options
+    except ConfigError as error:
+        raise ConfigError(f"{USERS}: {error}") from None
+
+
+async def write_credentials(cluster: Cluster, users: dict[str, str]) -> None:
+    """Give each user the SCRAM credentials of the password. Raises CoordinationError."""
+    for user, password in users.items():
+        entity = sanitize(user)
+        stored = cluster.config_of("users", entity)
+        # Hashing takes milliseconds: it is not done on the loop.
+        new = await asyncio.to_thread(_credentials, password, dict(stored))
+        if new:
+            await cluster.alter_config("users", entity, new)
+
+
+def _credentials(password: str, stored: dict[str, str]) -> dict[str, str | None]:
+    """Return mechanism → new text, for each stored one that is not of this password."""
+    new: dict[str, str | None] = {}
+    for code, mechanism in MECHANISMS.items():
+        if not _is_of(code, password, stored.get(mechanism)):
+            salt = secrets.token_bytes(_SALT_BYTES)
+            salted = salted_password(code, password, salt, ITERATIONS_MIN)
+            new[mechanism] = credential(code, salt, salted, ITERATIONS_MIN)
+    return new
+
+
+def _is_of(code: int, password: str, stored: str | None) -> bool:
+    known = None if stored is None else credential_of(stored)
+    if stored is None or known is None or known.iterations < ITERATIONS_MIN:
+        return False
+    salted = salted_password(code, password, known.salt, known.iterations)
+    return hmac.compare_digest(stored, credential(code, known.salt, salted, known.iterations))

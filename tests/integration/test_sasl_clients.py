@@ -1,0 +1,79 @@
+"""Real clients log in with the settings of `Broker.client_config`, by every mechanism."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka import Consumer, KafkaError, Producer
+
+from minibroker.config.secured import MECHANISMS
+from minibroker.testing import Broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
+SECONDS = 60
+USERS = {"alice": 'it\'s "quoted"', "bob": "other"}
+
+
+@pytest.fixture(scope="module", params=["SASL_PLAINTEXT", "SASL_SSL"])
+def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """A broker with two users."""
+    with Broker(security=request.param, users=USERS) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_clients_log_in_and_produce(broker: Broker, mechanism: str) -> None:
+    from kafka import KafkaProducer  # noqa: PLC0415  it warns while it is imported
+
+    topic = f"of-{mechanism}"
+
+    def config(kind: str) -> dict[str, Any]:
+        return broker.client_config(kind, mechanism=mechanism)
+
+    librdkafka = Producer(config("confluent-kafka"))
+    librdkafka.produce(topic, b"librdkafka")
+    assert librdkafka.flush(SECONDS) == 0
+    python = KafkaProducer(**config("kafka-python"))
+    python.send(topic, b"kafka-python").get(SECONDS)
+    python.close()
+    async with AIOKafkaProducer(**config("aiokafka")) as producer:
+        await producer.send_and_wait(topic, b"aiokafka")
+    values = [record.value for record in broker.records(topic)]
+    assert values == [b"librdkafka", b"kafka-python", b"aiokafka"]
+
+
+def test_a_wrong_password_is_an_error_of_the_client(broker: Broker) -> None:
+    errors: list[KafkaError] = []
+    config: dict[str, Any] = {
+        **broker.client_config("confluent-kafka"),
+        "sasl.password": "wrong",
+        "group.id": "g",
+        "error_cb": errors.append,
+    }
+    consumer = Consumer(config)
+    consumer.subscribe(["t"])
+    while not any(error.code() == KafkaError._AUTHENTICATION for error in errors):
+        consumer.poll(0.1)
+    consumer.close()
+
+
+def test_a_new_password_holds_for_the_next_login(broker: Broker) -> None:
+    """Set it as `kafka-configs --alter --add-config SCRAM-SHA-256=[password=…]` does."""
+    from kafka.admin import (  # noqa: PLC0415  as above
+        KafkaAdminClient,
+        ScramMechanism,
+        UserScramCredentialUpsertion,
+    )
+
+    admin = KafkaAdminClient(**broker.client_config("kafka-python"))
+    upsertion = UserScramCredentialUpsertion("carol", ScramMechanism.SCRAM_SHA_256, b"new")
+    admin.alter_user_scram_credentials([upsertion])
+    admin.close()
+    config = {**broker.client_config("confluent-kafka"), "sasl.username": "carol"}
+    producer = Producer({**config, "sasl.password": "new"})
+    assert producer.list_topics(timeout=SECONDS).brokers
