@@ -310,6 +310,9 @@ class Broker:
             self.dynamic.subscribe(self.housekeeping)
             self.dynamic.subscribe(self.replication_quotas)
             self.dynamic.subscribe(self._server.connections)
+            self.dynamic.subscribe(self._server)
+            self.dynamic.checks.append(self._server.check_config)
+            self.dynamic.reloads.append(self._server.load_certificates)
             await self.cluster.start(
                 self._accept_cluster_id, self._tree.gathered if self._tree is not None else None
             )

@@ -22,7 +22,7 @@ from minibroker.config.topic import TopicConfig, broker_topic_values, topic_conf
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from minibroker.config.entries import ConfigEntry
 
@@ -61,6 +61,12 @@ class DynamicConfig:
         asked yet.
         """
         self._listeners: list[ConfigListener] = []
+        self.checks: list[Callable[[BrokerConfig], None]] = []
+        """Called before a configuration is accepted or applied; each raises ConfigError where its
+        part of the broker could not work with it.
+        """
+        self.reloads: list[Callable[[BrokerConfig], None]] = []
+        """Called after an alteration of the broker's configuration, even if no value changed."""
 
     def subscribe(self, listener: ConfigListener) -> None:
         self._listeners.append(listener)
@@ -107,10 +113,23 @@ class DynamicConfig:
         """
         return self.static.with_overrides({**cluster_default, **per_broker})
 
+    def reload(self) -> None:
+        """Have files read again that settings name and that were replaced in place. Raises
+        ConfigError.
+        """
+        for reload in self.reloads:
+            reload(self.broker)
+
+    def check(self, config: BrokerConfig) -> None:
+        """Raise ConfigError if a part of the broker could not work with these settings."""
+        for check in self.checks:
+            check(config)
+
     def _apply(self, per_broker: dict[str, str], cluster_default: dict[str, str]) -> None:
         """Apply the layers. As in Kafka, a wrong value is logged and the values in force stay."""
         try:
             config = self.with_layers(per_broker, cluster_default)
+            self.check(config)
         except ConfigError as error:
             logger.error(
                 "the dynamic broker configuration is not applied, the values in force stay: %s",

@@ -62,6 +62,21 @@ _SERVED: Final = frozenset(
     }
 )
 """Keys of security that act."""
+TLS_STORE_KEYS: Final = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+"""Keys that change while a listener runs, each behind the prefix of the listener."""
 _SERVED_OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas.config"})
 """Keys that act for one mechanism of one listener."""
 _SECURITY_REASON: Final = (
@@ -155,7 +170,8 @@ def _is_security(name: str) -> bool:
 def is_read_at_start(name: str) -> bool:
     """Return whether a listener's setting acts from its start on, so that no change would act."""
     served = _SERVED_OF_MECHANISM if _names_mechanism(name) else _SERVED
-    return name.startswith(LISTENER_PREFIX) and _key_name(name) in served
+    key = _key_name(name)
+    return name.startswith(LISTENER_PREFIX) and key in served and key not in TLS_STORE_KEYS
 
 
 def _key_name(name: str) -> str:

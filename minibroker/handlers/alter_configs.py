@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.config.alterations import as_changes
 from minibroker.handlers.config_resources import (
+    BROKER,
     BROKER_LOGGER,
     answer_each,
     check_min_insync_replicas,
@@ -68,6 +69,8 @@ async def _alter(
         return wanted
 
     await services.cluster.edit_config(*entity_of(kind, name), edit, validate_only=validate_only)
+    if kind == BROKER and not validate_only:
+        services.dynamic.reload()
 
 
 def error_response(

@@ -89,6 +89,8 @@ async def _alter(
         return wanted
 
     await services.cluster.edit_config(*entity_of(kind, name), edit, validate_only=validate_only)
+    if kind == BROKER and not validate_only:
+        services.dynamic.reload()
 
 
 def _keys_of(kind: int) -> Mapping[str, ConfigKey]:

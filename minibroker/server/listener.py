@@ -40,7 +40,7 @@ class ListeningSocket:
         "_refused",
         "_socket",
         "_task",
-        "_tls",
+        "tls",
     )
 
     def __init__(self, connections: Connections, listener: Listener) -> None:
@@ -56,14 +56,14 @@ class ListeningSocket:
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
-        self._tls: ListenerTls | None = None
+        self.tls: ListenerTls | None = None
         """None for a listener without TLS. Constant."""
         if listener.security_protocol.uses_tls:
             from minibroker.security.listener_tls import (  # noqa: PLC0415  3 ms, seldom used
                 ListenerTls,
             )
 
-            self._tls = ListenerTls(listener, connections.services.config)
+            self.tls = ListenerTls(listener, connections.services.config)
         self._refused: dict[socket.socket, Timer] = {}
         """Connections over the rate of their address, until they are closed."""
 
@@ -182,11 +182,11 @@ class ListeningSocket:
     def _new_connection(self, host: str, port: int) -> ClientTransport | TlsTransport:
         """Return the protocol of a socket that was accepted."""
         client = ClientTransport(self._connections, self._listener, host, port, self._mechanisms)
-        if self._tls is None:
+        if self.tls is None:
             return client
         from minibroker.server.tls_transport import TlsTransport  # noqa: PLC0415  as ListenerTls
 
-        return TlsTransport(self._connections, self._tls, client)
+        return TlsTransport(self._connections, self.tls, client)
 
     async def _accept(self) -> None:
         assert self._socket is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from minibroker.errors import ConfigError
 from minibroker.server.connections import Connections
 from minibroker.server.dispatch import Dispatcher
 from minibroker.server.listener import ListeningSocket
@@ -15,7 +16,7 @@ from minibroker.server.listener import ListeningSocket
 if TYPE_CHECKING:
     import asyncio
 
-    from minibroker.config.broker import Listener
+    from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.handlers.context import Services
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,30 @@ class Server:
         address = listening.bind()
         self._sockets.append(listening)
         return address
+
+    # Certificates that change while the broker runs.
+
+    def check_config(self, config: BrokerConfig) -> None:
+        """Raise ConfigError if a listener could not take over its certificates."""
+        for listening in self._sockets:
+            if listening.tls is not None:
+                listening.tls.check(config)
+
+    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+        """Have new clients get the certificates that were set or replaced."""
+        try:
+            self.load_certificates(config)
+        except ConfigError as error:  # a file that was whole when it was checked
+            logger.error("the certificates in use stay: %s", error)
+
+    def on_topic_config(self, topic: str | None) -> None:
+        """Do nothing: certificates do not depend on topics."""
+
+    def load_certificates(self, config: BrokerConfig) -> None:
+        """Read the certificates whose settings or files have changed. Raises ConfigError."""
+        for listening in self._sockets:
+            if listening.tls is not None:
+                listening.tls.update(config)
 
     def start_accepting(self) -> None:
         """Let clients in. Everything behind the listeners is ready."""

@@ -72,14 +72,14 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
         (
             {"ssl.keystore.type": "JKS"},
             True,
-            "Cannot update these configs dynamically: [ssl.keystore.type]",
+            "only per-listener using the listener prefix: [ssl.keystore.type]",
         ),
         ({"log.segment.bytes": "x"}, True, "Invalid value x for configuration log.segment.bytes"),
         ({"sasl.jaas.config": "x"}, True, "sasl.jaas.config=[hidden] (allowed: no value)"),
         (
-            {"listener.name.a.ssl.key.password": "x"},
+            {"listener.name.a.ssl.client.auth": "required"},
             True,
-            "Cannot update these configs dynamically: [listener.name.a.ssl.key.password]",
+            "Cannot update these configs dynamically: [listener.name.a.ssl.client.auth]",
         ),
         (
             {"listener.name.a.max.connections": "5"},
@@ -89,7 +89,7 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
         (
             {"listener.name.a.ssl.keystore.type": "JKS"},
             False,
-            "Cannot update these configs dynamically: [listener.name.a.ssl.keystore.type]",
+            "Cannot update these configs at default cluster level, broker id must be specified",
         ),
         (
             {"sasl.enabled.mechanisms": "PLAIN"},
@@ -132,3 +132,11 @@ def test_settings_that_a_running_broker_takes(per_broker: bool) -> None:
     dynamic = DynamicConfig(BrokerConfig())
     check_broker_values(dynamic, values, per_broker=per_broker)
     assert dynamic.broker is dynamic.static
+
+
+def test_a_secret_is_not_written_to_zookeeper() -> None:
+    values = {"listener.name.a.ssl.keystore.password": "x"}
+    check_broker_values(DynamicConfig(BrokerConfig()), values, per_broker=True)
+    dynamic = DynamicConfig(BrokerConfig({"zookeeper.connect": "localhost:1"}))
+    with pytest.raises(ConfigError, match="Password encoder secret not configured"):
+        check_broker_values(dynamic, values, per_broker=True)
