@@ -19,7 +19,7 @@ from minibroker.cluster.codecs import (
     encode_topic,
 )
 from minibroker.cluster.image import NO_LEADER, TopicImage
-from minibroker.cluster.tree import Set
+from minibroker.cluster.tree import NoNode, Set
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import ZERO_TOPIC_ID, TopicId, TopicPartition, topic_id_to_text
@@ -223,8 +223,16 @@ class Controller:
         image = self._context.updater.image
         for name in list(image.topics if names is None else names):
             topic = image.topics.get(name)
-            if topic is not None:
+            if topic is None:
+                continue
+            try:
                 await self._settle_topic(topic)
+            except NoNode:
+                if await self._context.tree.exists(paths.topic(name)) is not None:
+                    raise
+                # Another controller deleted it. The image drops it with the next look at the
+                # topics, which must not wait for this one.
+                self._context.log.info("topic %s is deleted", name)
 
     async def _settle_topic(self, topic: TopicImage) -> None:
         if topic.topic_id == ZERO_TOPIC_ID:

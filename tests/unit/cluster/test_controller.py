@@ -15,7 +15,8 @@ from minibroker.cluster.controller import (
     shutdown_state,
     unclean_state,
 )
-from minibroker.cluster.image import NO_LEADER, PartitionImage
+from minibroker.cluster.image import NO_LEADER, PartitionImage, TopicImage
+from minibroker.cluster.updates import replace_partition
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import TopicPartition, topic_id_to_text
@@ -307,3 +308,28 @@ async def test_a_leader_is_chosen_among_those_in_sync(
         with pytest.raises(KafkaError) as refused:
             await cluster.move_leader(*place, broker_id)
         assert refused.value.code == code
+
+
+async def test_a_topic_that_another_controller_deleted_holds_no_other_topic_up(
+    cluster: Cluster,
+) -> None:
+    """The image still has it, when this broker becomes the controller."""
+    gone = PartitionImage(
+        leader=NO_LEADER,
+        leader_epoch=3,
+        replicas=[0],
+        isr=[0],
+        adding=[],
+        removing=[],
+        offline=[],
+        controller_epoch=1,
+        partition_epoch=-1,
+    )
+    await cluster.create_topic("there")
+    updater = cluster._context.updater
+    updater.apply_topic(TopicImage("gone", new_topic_id(), [gone]))
+    there = cluster.image.topics["there"]
+    without_leader = replace_partition(there.partitions[0], state=PartitionState(-1, 5, [0], 1))
+    updater.apply_topic(TopicImage("there", there.topic_id, [without_leader]))
+    await cluster._controller.settle(["gone", "there"])
+    assert cluster.image.topics["there"].partitions[0].leader == 0
