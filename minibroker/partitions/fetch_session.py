@@ -233,7 +233,7 @@ class FetchSession:
         self.partitions: dict[PartitionKey, FetchPartition] = {}
         self.news: dict[PartitionKey, FetchPartition] = {}
         """Partitions to look at; the others watch."""
-        self.waiters: set[Waiter] = set()
+        self.waiters: dict[Waiter, None] = {}
         """Fetches of this session that wait, told of partitions that have news again."""
         self._next_turn = 0
         for key, partition in partitions.items():
@@ -383,10 +383,10 @@ class IncrementalFetchContext(FetchContext):
         return [partition for _, partition in found]
 
     def hang(self, waiter: Waiter) -> None:
-        self._session.waiters.add(waiter)
+        self._session.waiters[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
-        self._session.waiters.discard(waiter)
+        self._session.waiters.pop(waiter, None)
 
     def select(self, results: Iterable[tuple[PartitionKey, PartitionResult]]) -> list[bool]:
         """Only what changed; a partition that gave records goes to the end of the queue."""

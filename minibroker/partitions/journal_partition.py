@@ -66,13 +66,13 @@ class JournalPartition:
     def stay(self) -> None:
         """Wait on the partition: be told of its progress from now on."""
         if self.partition.waiters is None:
-            self.partition.waiters = set()
-        self.partition.waiters.add(self)
+            self.partition.waiters = {}
+        self.partition.waiters[self] = None
 
     def leave(self) -> None:
         """Wait on the partition no more."""
         if self.partition.waiters is not None:
-            self.partition.waiters.discard(self)
+            self.partition.waiters.pop(self, None)
 
     def on_progress(self) -> None:
         """Tell the entries below the high watermark, in the order of the log.

@@ -103,14 +103,14 @@ class _Marker:
         self.on_progress()
         if self._told is not None:
             if self.partition.waiters is None:
-                self.partition.waiters = set()
-            self.partition.waiters.add(self)
+                self.partition.waiters = {}
+            self.partition.waiters[self] = None
 
     def _tell(self, code: ErrorCode) -> None:
         told, self._told = self._told, None
         if told is not None:
             if self.partition.waiters is not None:
-                self.partition.waiters.discard(self)
+                self.partition.waiters.pop(self, None)
             told(self, code)
 
 

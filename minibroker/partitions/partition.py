@@ -138,10 +138,11 @@ class Partition:
         """The followers, while this broker leads a partition of several replicas."""
         self.log: PartitionLog
         """Set by `open`: there is one unless the role is Offline."""
-        self.waiters: set[Waiter] | None = None
-        self.watchers: set[Waiter] | None = None
+        self.waiters: dict[Waiter, None] | None = None
+        self.watchers: dict[Waiter, None] | None = None
         """Listeners that have seen everything; None: nobody, as in most partitions. They are told
         once, also where the log starts later, and come back when they have seen everything again.
+        Both in the order in which they came.
         """
         self.unverified: dict[int, VerificationGuard] = {}
         """Producer id → its transactional batches that the coordinator was asked about
@@ -530,13 +531,13 @@ class Partition:
     def watch(self, watcher: Waiter) -> None:
         """Tell `watcher` once, as soon as there is something that it has not seen."""
         if self.watchers is None:
-            self.watchers = set()
-        self.watchers.add(watcher)
+            self.watchers = {}
+        self.watchers[watcher] = None
 
     def unwatch(self, watcher: Waiter) -> None:
         """Tell it nothing."""
         if self.watchers is not None:
-            self.watchers.discard(watcher)
+            self.watchers.pop(watcher, None)
 
     def wake(self) -> None:
         """End every wait: the partition goes away, has a new leader epoch, or the broker stops."""

@@ -150,8 +150,8 @@ class DelayedFetch:
         for position in positions:
             partition = position.partition
             if partition.waiters is None:
-                partition.waiters = set()
-            partition.waiters.add(self)
+                partition.waiters = {}
+            partition.waiters[self] = None
 
     def on_progress(self) -> None:
         """A partition has more to read: look at it when the loop has its next turn.
@@ -195,4 +195,4 @@ class DelayedFetch:
         for position in self._positions:
             waiters = position.partition.waiters
             if waiters is not None:
-                waiters.discard(self)
+                waiters.pop(self, None)

@@ -205,8 +205,8 @@ class Inspector:
             return []
         for partition in self._partitions.of_topic(topic).values():
             if partition.waiters is None:
-                partition.waiters = set()
-            partition.waiters.add(self._progress)
+                partition.waiters = {}
+            partition.waiters[self._progress] = None
         return self.records(topic, None, "read_committed")
 
     # Groups.

@@ -70,7 +70,7 @@ def test_callbacks_end_when_leadership_ends(world: World) -> None:
     world.manager.commit()
     assert told == [0]
     partition.complete()  # a new leader epoch: it stays where it is
-    assert world.partition().waiters == {partition}
+    assert world.partition().waiters == {partition: None}
 
 
 def entry(told: list[object], offset: int) -> StagedAppend:

@@ -193,7 +193,7 @@ async def test_its_time_ends_the_wait(two: World) -> None:
 
 async def test_the_end_of_the_wait_cancels_its_timer_and_forgets_it(two: World) -> None:
     wait = Wait(two, 0, 1)
-    assert two.partition(index=0).waiters == two.partition(index=1).waiters == {wait.fetch}
+    assert two.partition(index=0).waiters == two.partition(index=1).waiters == {wait.fetch: None}
     two.append(b"x")
     two.manager.commit()
     assert wait.is_over
