@@ -1,18 +1,33 @@
-"""Clients of a run: producers with acks=all, which note what is acknowledged, and a reader."""
+"""Clients of a run: producers with acks=all, which note what is acknowledged, readers, and what
+deletes records.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from minibroker.cluster.image import Endpoint
-from minibroker.errors import MinibrokerError
-from minibroker.peers.connection import PeerConnection
+from minibroker.error_codes import ErrorCode
+from minibroker.ids import TopicPartition
+from minibroker.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from minibroker.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    PartitionData,
+)
+from minibroker.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
 )
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
@@ -23,15 +38,20 @@ from minibroker.protocol.messages.produce import (
 from minibroker.records.batch import iterate_headers
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record, decode_records
+from tests.simulation.connections import FAILURES, Connections, RefusedError
 from tests.simulation.loop import START_MS
-from tests.simulation.network import FIRST_PORT
+from tests.simulation.plan import BRIEF_PARTITIONS, BRIEF_TOPIC, TOPIC, UNCLEAN_TOPIC
+from tests.simulation.transactions import CommittedReader, TransactionalProducer, Transactions
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from tests.simulation.world import World
 
 PRODUCERS = 2
-TIMEOUT_S = 2.0
-PRODUCE_VERSION, FETCH_VERSION = 9, 12
+PRODUCE_VERSION, FETCH_VERSION, LIST_OFFSETS_VERSION, DELETE_RECORDS_VERSION = 9, 12, 5, 2
+EARLIEST = -2
+DELETE_TIMEOUT_MS = 1000
 
 
 class Clients:
@@ -39,132 +59,198 @@ class Clients:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.acknowledged: list[tuple[int, bytes]] = []
+        plan = world.plan
+        self.partitions = [TopicPartition(TOPIC, index) for index in range(plan.partition_count)]
+        """Those in which nothing is lost."""
+        self._others: list[TopicPartition] = []
+        if plan.has_unclean_topic:
+            self._others.append(TopicPartition(UNCLEAN_TOPIC, 0))
+        if plan.has_brief_topic:
+            self._others += [
+                TopicPartition(BRIEF_TOPIC, index) for index in range(BRIEF_PARTITIONS)
+            ]
+        self.acknowledged: dict[TopicPartition, list[tuple[int, bytes]]] = defaultdict(list)
         """Offset and value of each record whose append was acknowledged."""
-        self.seen: dict[int, bytes] = {}
+        self.seen: dict[TopicPartition, dict[int, bytes]] = defaultdict(dict)
         """Offset → value of each record that a consumer read."""
+        self.transactions = Transactions()
         self._tasks: list[asyncio.Task[None]] = []
-        self._is_over = False
 
     def begin(self) -> None:
         """Produce and consume until `stop`."""
-        loop = self._world.loop
-        self._tasks = [loop.create_task(self._produce(number)) for number in range(PRODUCERS)]
-        self._tasks.append(loop.create_task(self._consume()))
+        world = self._world
+        for number in range(PRODUCERS):
+            self._start(self._produce(number))
+        self._start(self._consume())
+        if world.plan.deletes_records:
+            self._start(self._delete_records())
+        if world.plan.has_transactions:
+            self._start(TransactionalProducer(world, self.transactions, self.partitions, 0).run())
+            self._start(TransactionalProducer(world, self.transactions, self.partitions, 1).run())
+            self._start(CommittedReader(world, self.transactions, self.partitions).run())
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = self._world.loop.create_task(work)
+        task.add_done_callback(self._world.note_end)
+        self._tasks.append(task)
 
     def stop(self) -> None:
         """Send nothing more."""
         for task in self._tasks:
             task.cancel()
 
-    async def _connect(self, broker_id: int) -> PeerConnection:
-        endpoint = Endpoint("PLAINTEXT", "127.0.0.1", FIRST_PORT + broker_id)
-        return await PeerConnection.open(endpoint)
-
-    def _leader(self, number: int) -> int:
-        """Return the broker to ask: the leader in the tree, now and then any other."""
-        chance = self._world.network.chance("leader", number)
-        state = self._world.state
-        if state is None or state.leader < 0 or chance.random() < 0.1:
-            return chance.randrange(len(self._world.hosts))
-        return state.leader
-
     async def _produce(self, number: int) -> None:
         """Send batches, each with values of its own, one after the other."""
-        chance = self._world.network.chance("producer", number)
+        connections = Connections(self._world, f"producer {number}")
+        chance = connections.chance
         sent = 0
         while True:
-            connection = None
+            places = self.partitions
+            if self._others and chance.random() < 0.3:
+                places = self._others
+            name = chance.choice(places)
+            values = []
+            for _ in range(chance.randrange(1, 4)):
+                sent += 1
+                values.append(b"%d-%d " % (number, sent) * chance.randrange(1, 30))
             try:
-                broker_id = self._leader(number)
-                async with asyncio.timeout(TIMEOUT_S):
-                    connection = await self._connect(broker_id)
-                while True:
-                    values = []
-                    for _ in range(chance.randrange(1, 4)):
-                        sent += 1
-                        values.append(b"%d-%d " % (number, sent) * chance.randrange(1, 30))
-                    async with asyncio.timeout(TIMEOUT_S):
-                        is_done = await self._send(connection, values, chance.choice([-1, -1, 1]))
-                    await self._world.loop.pass_time(chance.uniform(0, 0.1))
-                    if not is_done:
-                        break
-            except (OSError, MinibrokerError):
-                await self._world.loop.pass_time(chance.uniform(0.01, 0.2))
-            finally:
-                if connection is not None:
-                    connection.close()
+                await self._send(connections, name, values, chance.choice([-1, -1, 1]))
+            except FAILURES:
+                await connections.rest(0.01, 0.2)
+            await connections.rest(0, 0.1)
 
-    async def _send(self, connection: PeerConnection, values: list[bytes], acks: int) -> bool:
-        """Send one batch; return whether it was acknowledged."""
+    async def _send(
+        self, connections: Connections, name: TopicPartition, values: list[bytes], acks: int
+    ) -> None:
+        """Send one batch, and note that it was acknowledged. Raises FAILURES."""
         records = [Record(0, START_MS, None, value) for value in values]
-        data = PartitionProduceData(index=0, records=memoryview(build_batch(records)))
+        data = PartitionProduceData(index=name.partition, records=memoryview(build_batch(records)))
         request = ProduceRequest(
             acks=acks,
             timeout_ms=1000,
-            topic_data=[TopicProduceData(name="t", partition_data=[data])],
+            topic_data=[TopicProduceData(name=name.topic, partition_data=[data])],
         )
-        answer = await connection.call(request, ProduceResponse, PRODUCE_VERSION)
+        leader = connections.leader_of(name)
+        answer = await connections.call(leader, request, ProduceResponse, PRODUCE_VERSION)
         found = answer.responses[0].partition_responses[0]
         if found.error_code:
-            return False
+            raise RefusedError(found.error_code)
         if acks == -1:
-            self.acknowledged += enumerate(values, found.base_offset)
-        return True
+            self.acknowledged[name] += enumerate(values, found.base_offset)
 
     async def _consume(self) -> None:
         """Read from the start to the end, again and again."""
-        chance = self._world.network.chance("consumer")
-        offset = 0
+        connections = Connections(self._world, "consumer")
+        chance = connections.chance
+        offsets = dict.fromkeys(self.partitions, 0)
         while True:
-            connection = None
+            name = chance.choice(self.partitions)
             try:
-                broker_id = self._leader(PRODUCERS)
-                async with asyncio.timeout(TIMEOUT_S):
-                    connection = await self._connect(broker_id)
-                while True:
-                    async with asyncio.timeout(TIMEOUT_S):
-                        offset = await self._read(connection, offset)
-                    await self._world.loop.pass_time(chance.uniform(0, 0.2))
-                    if chance.random() < 0.1:
-                        offset = 0
-                        break
-            except (OSError, MinibrokerError):
-                await self._world.loop.pass_time(chance.uniform(0.01, 0.2))
-            finally:
-                if connection is not None:
-                    connection.close()
+                offsets[name] = await self._read(connections, name, offsets[name])
+            except FAILURES:
+                await connections.rest(0.01, 0.2)
+            await connections.rest(0, 0.2)
+            if chance.random() < 0.1:
+                offsets[name] = 0
 
-    async def _read(self, connection: PeerConnection, offset: int) -> int:
-        """Read from `offset`; return where to go on. Raises MinibrokerError."""
-        request = FetchRequest(
-            replica_id=-1,
-            max_wait_ms=100,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            topics=[
-                FetchTopic(
-                    topic="t",
-                    partitions=[
-                        FetchPartition(
-                            partition=0, fetch_offset=offset, partition_max_bytes=1 << 20
-                        )
-                    ],
-                )
-            ],
-        )
-        answer = await connection.call(request, FetchResponse, FETCH_VERSION)
-        found = answer.responses[0].partitions[0]
-        if found.error_code:
-            raise ConnectionError(f"error {found.error_code}")
+    async def _read(self, connections: Connections, name: TopicPartition, offset: int) -> int:
+        """Read from `offset`; return where to go on. Raises FAILURES."""
+        try:
+            found = await fetch(connections, name, offset)
+        except RefusedError as error:
+            if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
+                raise
+            return await start_of(connections, name)
         records = memoryview(bytes(found.records or b""))
+        seen = self.seen[name]
         for position, header in iterate_headers(records):
-            for record in decode_records(records[position:]):
-                if record.offset >= offset:
-                    known = self.seen.setdefault(record.offset, record.value or b"")
-                    assert known == record.value, (
-                        f"a consumer read {known!r} at offset {record.offset}, then"
-                        f" {record.value!r}"
-                    )
+            if not header.is_control:
+                for record in decode_records(records[position:]):
+                    if record.offset >= offset:
+                        known = seen.setdefault(record.offset, record.value or b"")
+                        assert known == record.value, (
+                            f"a consumer read {known!r} at offset {record.offset} of {name}, then"
+                            f" {record.value!r}"
+                        )
             offset = header.last_offset + 1
         return offset
+
+    async def _delete_records(self) -> None:
+        """Delete the first records of a partition now and then."""
+        connections = Connections(self._world, "deletions")
+        chance = connections.chance
+        while True:
+            await connections.rest(0.1, 1.5)
+            name = chance.choice(self.partitions)
+            seen = self.seen[name]
+            if not seen:
+                continue
+            offset = chance.choice([-1, chance.choice(sorted(seen))])
+            request = DeleteRecordsRequest(
+                topics=[
+                    DeleteRecordsTopic(
+                        name=name.topic,
+                        partitions=[
+                            DeleteRecordsPartition(partition_index=name.partition, offset=offset)
+                        ],
+                    )
+                ],
+                timeout_ms=DELETE_TIMEOUT_MS,
+            )
+            deletion = self._world.rules.begin_deletion(name)
+            leader = connections.leader_of(name)
+            try:
+                answer = await connections.call(
+                    leader, request, DeleteRecordsResponse, DELETE_RECORDS_VERSION
+                )
+            except FAILURES:
+                continue
+            result = answer.topics[0].partitions[0]
+            if not result.error_code:
+                self._world.note(f"{name}: records below {result.low_watermark} are deleted")
+                self._world.rules.confirm_deletion(deletion, max(offset, 0), result.low_watermark)
+
+
+async def fetch(
+    connections: Connections, name: TopicPartition, offset: int, isolation_level: int = 0
+) -> PartitionData:
+    """Return what a consumer gets of one partition. Raises FAILURES, RefusedError."""
+    request = FetchRequest(
+        replica_id=-1,
+        max_wait_ms=100,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        isolation_level=isolation_level,
+        topics=[
+            FetchTopic(
+                topic=name.topic,
+                partitions=[
+                    FetchPartition(
+                        partition=name.partition, fetch_offset=offset, partition_max_bytes=1 << 20
+                    )
+                ],
+            )
+        ],
+    )
+    leader = connections.leader_of(name)
+    answer = await connections.call(leader, request, FetchResponse, FETCH_VERSION)
+    found: PartitionData = answer.responses[0].partitions[0]
+    if found.error_code:
+        raise RefusedError(found.error_code)
+    return found
+
+
+async def start_of(connections: Connections, name: TopicPartition) -> int:
+    """Return where a partition begins. Raises FAILURES, RefusedError."""
+    part = ListOffsetsPartition(partition_index=name.partition, timestamp=EARLIEST)
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=name.topic, partitions=[part])]
+    )
+    answer = await connections.call(
+        connections.leader_of(name), request, ListOffsetsResponse, LIST_OFFSETS_VERSION
+    )
+    found = answer.topics[0].partitions[0]
+    if found.error_code:
+        raise RefusedError(found.error_code)
+    offset: int = found.offset
+    return offset

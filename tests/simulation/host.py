@@ -8,20 +8,23 @@ from minibroker.app import Broker
 from minibroker.cluster import paths
 from minibroker.config.broker import BrokerConfig
 from minibroker.errors import MinibrokerError
+from minibroker.handlers.registry import ONLY_WITH_ZOOKEEPER, supported_versions
 from minibroker.storage.log_directory import LogDirectory
-from tests.simulation.loop import Machine
+from tests.simulation.loop import Machine, OrderedSet
 from tests.simulation.network import FIRST_PORT
+from tests.simulation.rules import content
 from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import abandon
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Iterator
 
+    from minibroker.ids import TopicPartition
     from minibroker.partitions.partition import Partition
     from tests.simulation.tree import TreeSession
     from tests.simulation.world import World
 
-TOPIC = "t"
 SETTINGS = {
     "auto.create.topics.enable": "false",
     "replica.lag.time.max.ms": "1500",
@@ -30,7 +33,13 @@ SETTINGS = {
     "replica.socket.timeout.ms": "1000",
     "zookeeper.session.timeout.ms": "1000",
     "replica.high.watermark.checkpoint.interval.ms": "500",
+    "controller.socket.timeout.ms": "1000",
+    "log.cleaner.enable": "false",
     "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
 
 
@@ -68,13 +77,26 @@ class Host:
     def is_running(self) -> bool:
         return self.machine is not None
 
-    @property
-    def partition(self) -> Partition | None:
-        """Return the partition of the test, None where it has no log now."""
+    def replicas(self) -> Iterator[Partition]:
+        """Yield the partitions of this broker that have a log; it runs."""
+        for partitions in self.broker.partitions._topics.values():
+            for partition in partitions.values():
+                if partition.has_log:
+                    yield partition
+
+    def replica(self, name: TopicPartition) -> Partition | None:
+        """Return a partition, None where it has no log now."""
         if self.machine is None or self.files.is_cut:
             return None
-        partition = self.broker.partitions.replica(TOPIC, 0)
+        partition = self.broker.partitions.replica(*name)
         return partition if partition is not None and partition.has_log else None
+
+    def log_of(self, name: TopicPartition) -> tuple[int, bytes]:
+        """Return where the log of a replica starts, and all its bytes."""
+        partition = self.replica(name)
+        assert partition is not None, f"broker {self.broker_id} has no replica of {name}"
+        assert self.machine is not None
+        return partition.log_start_offset, self.machine.context.run(content, partition)
 
     @property
     def is_settled(self) -> bool:
@@ -111,6 +133,8 @@ class Host:
                 BrokerConfig(config), clock=world.clock, files=self.files, tree=self.session
             )
         )
+        follower = self.broker.cluster._follower
+        follower._dirty = OrderedSet(dict.fromkeys(follower._dirty))  # type: ignore[assignment]
         starting = world.loop.create_task(self._run(machine), context=machine.context)
         starting.add_done_callback(world.note_end, context=world.network.context)
         world.note(f"broker {self.broker_id} starts")
@@ -124,6 +148,11 @@ class Host:
                 self._start_again, machine, context=self.world.network.context
             )
             return
+        if self.world.plan.has_stale_requests:
+            served = supported_versions(with_zookeeper=True)
+            self.broker.services.supported_apis.update(
+                {key: served[key] for key in ONLY_WITH_ZOOKEEPER}
+            )
         self.is_ready = True
 
     def _start_again(self, machine: Machine) -> None:

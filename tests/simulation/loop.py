@@ -14,7 +14,7 @@ from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from contextvars import Context
 
     from tests.simulation.network import Network
@@ -181,3 +181,21 @@ class SimulatedWorker:
         queue = worker.__dict__.get("simulated", [])
         while queue:
             worker._run(queue.pop(0))
+
+
+class OrderedSet(dict[Any, None]):
+    """A set with the order of insertion, in the place of one whose order is chance."""
+
+    def add(self, value: object) -> None:
+        self[value] = None
+
+    def discard(self, value: object) -> None:
+        self.pop(value, None)
+
+    def update(self, values: Iterable[object]) -> None:  # type: ignore[override]
+        for value in values:
+            self[value] = None
+
+    def difference_update(self, values: Iterable[object]) -> None:
+        for value in list(values):
+            self.pop(value, None)

@@ -180,7 +180,7 @@ class Connection:
     def flush(self) -> None:
         """Let what was held back arrive."""
         for end in self.ends:
-            end.deliver_held()
+            end.run(end.deliver_held)
 
     def reset(self) -> None:
         """End it on both sides, now; what is on its way is lost."""

@@ -8,8 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minibroker.cluster import controller
+from minibroker.cluster.partition_states import PartitionStates
+from minibroker.cluster.tree import ANY_VERSION
 from minibroker.handlers import fetch_reading
 from minibroker.partitions import replicas
+from minibroker.partitions.partition import Partition
+from minibroker.partitions.replicas import Replicas
+from minibroker.replication import fetcher
+from minibroker.storage.producer_state import ProducerState
 
 if TYPE_CHECKING:
     from minibroker.cluster.codecs import PartitionState
@@ -29,6 +35,107 @@ def high_watermark_without_the_slowest() -> Places:
         return real(current, end, followers=others, isr=isr, **rest)
 
     return [(replicas, "high_watermark", wrong)]
+
+
+def high_watermark_of_the_leader_alone() -> Places:
+    """Let the high watermark be the end of the leader's log."""
+    real = replicas.high_watermark
+
+    def wrong(current: int, end: int, *, followers: Any, **rest: Any) -> int:
+        return real(current, end, followers={}, **rest)
+
+    return [(replicas, "high_watermark", wrong)]
+
+
+def counts_a_member_that_is_not_confirmed() -> Places:
+    """Count replicas that were asked into the ISR for min.insync.replicas before that is
+    confirmed.
+    """
+    real = replicas.high_watermark
+
+    def wrong(current: int, end: int, *, isr: Any, joining: Any, **rest: Any) -> int:
+        return real(current, end, isr=isr | joining, joining=joining, **rest)
+
+    return [(replicas, "high_watermark", wrong)]
+
+
+def leaves_out_a_member_that_is_not_confirmed() -> Places:
+    """Let the high watermark pass replicas that may be in the ISR of the tree already."""
+    real = replicas.high_watermark
+
+    def wrong(current: int, end: int, **rest: Any) -> int:
+        return real(current, end, **{**rest, "joining": (), "is_alive": lambda _broker_id: False})
+
+    return [(replicas, "high_watermark", wrong)]
+
+
+def shrinks_before_it_is_confirmed() -> Places:
+    """Let the high watermark pass a slow replica before the tree has it out of the ISR."""
+    real = Replicas.isr_without_slow
+
+    def wrong(self: Replicas, log_end_offset: int) -> list[int] | None:
+        isr = real(self, log_end_offset)
+        if isr is not None:
+            self.isr = frozenset(isr)
+        return isr
+
+    return [(Replicas, "isr_without_slow", wrong)]
+
+
+def no_version_of_the_state() -> Places:
+    """Have leaders write the ISR over whatever the controller wrote meanwhile."""
+    real = PartitionStates.change_isr
+
+    async def wrong(self: PartitionStates, name: Any, isr: Any, **epochs: Any) -> bool:
+        tree = self._context.tree
+        set_real = tree.set
+
+        async def set_any(path: str, data: bytes, _version: int) -> int:
+            return await set_real(path, data, ANY_VERSION)
+
+        tree.set = set_any  # type: ignore[method-assign,assignment]
+        try:
+            return await real(self, name, isr, **epochs)
+        finally:
+            tree.set = set_real  # type: ignore[method-assign]
+
+    return [(PartitionStates, "change_isr", wrong)]
+
+
+def cuts_to_the_high_watermark() -> Places:
+    """Have followers cut their log to their high watermark, as before KIP-101."""
+
+    def wrong(_epochs: Any, end: int, high_watermark: int, **_leader: Any) -> int:
+        return min(high_watermark, end)
+
+    real = fetcher.Fetcher.add
+
+    def add(self: Any, name: Any, partition: Partition) -> None:
+        self._partitions.truncate(partition, partition.high_watermark)
+        real(self, name, partition)
+
+    return [(fetcher, "diverged_at", wrong), (fetcher.Fetcher, "add", add)]
+
+
+def followers_forget_transactions() -> Places:
+    """Have followers keep no state of producers, so that new leaders know no open transaction."""
+    real = ProducerState.append
+
+    def wrong(self: ProducerState, header: Any, origin: Any) -> Any:
+        return None if origin == "replication" else real(self, header, origin)
+
+    return [(ProducerState, "append", wrong)]
+
+
+def shows_undecided_records() -> Places:
+    """Let readers with read_committed see everything that is committed."""
+    high_watermark = property(lambda self: self.high_watermark)
+    return [(Partition, "last_stable_offset", high_watermark)]
+
+
+def confirms_deletions_at_once() -> Places:
+    """Answer DeleteRecords when the leader has done it."""
+    return [(Replicas, "low_watermark", lambda _self, start_offset: start_offset)]
 
 
 def no_truncation_by_epoch() -> Places:

@@ -1,29 +1,39 @@
 """The invariants of replication, checked after each turn of the loop.
 
-- A leader epoch has at most one leader.
-- A high watermark of a leader does not go back while it leads.
+- A leader epoch of a partition has at most one leader.
+- A high watermark of a leader does not go back while it leads, nor does the start of its log.
 - It moves only while min.insync.replicas are in the ISR, as the tree has confirmed it.
 - Records below a high watermark are committed: at their offsets no broker ever has others below its
   own high watermark, and nobody sees others.
 - The leader that the tree names has all committed records, and so has each running member of the
   ISR.
-- At the end all logs are equal, and hold each acknowledged record once, where it was acknowledged.
+- A new leader knows the first open transaction: its last stable offset is not beyond it.
+- When a DeleteRecords request is confirmed, no log of the ISR starts before its offset.
+- At the end all logs are equal, and hold each acknowledged record once, where it was acknowledged;
+  each transaction is there wholly or not at all.
+
+A topic with unclean elections loses records, and a topic that is deleted loses its configuration
+first: there only leaders are unique, and logs are equal at the end.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from minibroker.ids import TopicPartition
 from minibroker.partitions.role import Leader
 from minibroker.records.batch import iterate_headers
 from minibroker.records.record import decode_records
+from tests.simulation.plan import BRIEF_TOPIC, MIN_INSYNC, UNCLEAN_TOPIC
+from tests.simulation.transactions import committed_of
 
 if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
+    from minibroker.storage.partition_log import PartitionLog
     from tests.simulation.clients import Clients
-    from tests.simulation.world import Host, World
-
-MIN_INSYNC = 2
+    from tests.simulation.host import Host
+    from tests.simulation.loop import Machine
+    from tests.simulation.world import World
 
 
 class Batch(NamedTuple):
@@ -35,14 +45,137 @@ class Batch(NamedTuple):
     crc: int
 
 
-class Seen(NamedTuple):
+class Seen:
     """A replica when it was looked at."""
 
-    partition: Partition
-    generation: int
-    role: object
-    high_watermark: int
-    log_end_offset: int
+    __slots__ = (
+        "checked_to",
+        "generation",
+        "high_watermark",
+        "log",
+        "log_end_offset",
+        "log_start_offset",
+        "role",
+    )
+
+    def __init__(self, log: PartitionLog, role: object, checked_to: int) -> None:
+        self.log = log
+        self.role = role
+        self.generation = log.place.generation
+        self.high_watermark = log.high_watermark
+        self.log_end_offset = log.log_end_offset
+        self.log_start_offset = log.log_start_offset
+        self.checked_to = checked_to
+        """Offset up to which its log was compared with what is committed."""
+
+
+class Deletion(NamedTuple):
+    """A DeleteRecords request on its way: the members of the ISR when it was sent."""
+
+    name: TopicPartition
+    members: list[tuple[Host, Machine, int]]
+    """Broker, process and session of the tree."""
+
+
+class PartitionRules:
+    """What is known of one partition of one topic; a topic that is made again has others."""
+
+    def __init__(self, world: World, name: TopicPartition) -> None:
+        self._world = world
+        self.name = name
+        self.is_lossy = name.topic in (UNCLEAN_TOPIC, BRIEF_TOPIC)
+        self.leaders: dict[int, int] = {}
+        """Leader epoch → broker."""
+        self.committed: dict[int, Batch] = {}
+        """Base offset → batch."""
+        self.committed_end = 0
+        self.deleted_to: dict[tuple[int, Machine], int] = {}
+        """Broker and process → the highest offset of a confirmed DeleteRecords. As in Kafka, a
+        process that is killed may come back with an older start: it stands in a checkpoint."""
+        self._start = 0
+        """The highest start of a leader's log: nothing is known of what is below."""
+
+    def check_replica(self, host: Host, partition: Partition, before: Seen | None) -> Seen:
+        """Check one replica that changed. Raises AssertionError."""
+        log, role = partition.log, partition.role
+        is_other = (
+            before is None or before.log is not log or before.generation != log.place.generation
+        )
+        now = Seen(log, role, log.log_start_offset if is_other else before.checked_to)  # type: ignore[union-attr]
+        if isinstance(role, Leader):
+            self._start = max(self._start, now.log_start_offset)
+            self._check_leader(host.broker_id, partition, role, before, now)
+        if not self.is_lossy:
+            for batch in batches(partition, now.checked_to, now.high_watermark):
+                self._check_batch(host.broker_id, batch, may_commit=isinstance(role, Leader))
+            now.checked_to = max(now.checked_to, now.high_watermark)
+        return now
+
+    def _check_leader(
+        self, broker_id: int, partition: Partition, role: Leader, before: Seen | None, now: Seen
+    ) -> None:
+        first = self.leaders.setdefault(role.epoch, broker_id)
+        assert first == broker_id, (
+            f"brokers {first} and {broker_id} both lead {self.name} in epoch {role.epoch}"
+        )
+        if before is None or not isinstance(before.role, Leader):
+            self._check_stable_offset(broker_id, partition)
+        else:
+            assert now.high_watermark >= before.high_watermark, (
+                f"the high watermark of {self.name} at broker {broker_id} went back from"
+                f" {before.high_watermark} to {now.high_watermark} while it leads"
+            )
+            assert now.log_start_offset >= before.log_start_offset, (
+                f"the log start of {self.name} at broker {broker_id} went back from"
+                f" {before.log_start_offset} to {now.log_start_offset} while it leads"
+            )
+        if before is not None and now.high_watermark > before.high_watermark:
+            known = [role, *([before.role] if isinstance(before.role, Leader) else [])]
+            assert self.is_lossy or any(len(known.metadata_isr) >= MIN_INSYNC for known in known), (
+                f"the high watermark of {self.name} at broker {broker_id} moved to"
+                f" {now.high_watermark} with the ISR {list(role.metadata_isr)}"
+            )
+
+    def _check_stable_offset(self, broker_id: int, partition: Partition) -> None:
+        """Check that a new leader knows the transactions that are open in its log."""
+        log = partition.log
+        _, undecided = committed_of(content(partition))
+        expected = min(undecided.values(), default=log.log_end_offset)
+        found = log.last_stable_offset
+        # One whose marker is not committed holds it, too, and so does one of which DeleteRecords
+        # took all records.
+        assert found <= expected, (
+            f"the last stable offset of {self.name} at its new leader {broker_id} is {found},"
+            f" the first open transaction is at {expected}"
+        )
+
+    def _check_batch(self, broker_id: int, batch: Batch, *, may_commit: bool) -> None:
+        known = self.committed.get(batch.base_offset)
+        if known is None and batch.last_offset < self._start:
+            return
+        if known is None:
+            assert batch.base_offset >= self.committed_end, (
+                f"{self.name}: broker {broker_id} has {batch} below its high watermark, and offset"
+                f" {batch.base_offset} is committed inside of another batch, or was not kept"
+            )
+            assert may_commit, (
+                f"{self.name}: follower {broker_id} has {batch} below its high watermark, unknown"
+            )
+            self.committed[batch.base_offset] = batch
+            self.committed_end = batch.last_offset + 1
+            self._world.note(f"{self.name}: committed to {self.committed_end} by {broker_id}")
+        else:
+            assert known == batch, (
+                f"{self.name}: broker {broker_id} has {batch} below its high watermark, committed"
+                f" is {known}"
+            )
+
+    def check_in_sync(self, host: Host, partition: Partition, isr: list[int]) -> None:
+        """Check that a member of the ISR has what is committed. Raises AssertionError."""
+        assert self.is_lossy or partition.log_end_offset >= self.committed_end, (
+            f"broker {host.broker_id} is in the ISR {isr} of {self.name} and ends at"
+            f" {partition.log_end_offset}, committed is {self.committed_end}"
+        )
 
 
 class Rules:
@@ -50,124 +183,164 @@ class Rules:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.leaders: dict[int, int] = {}
-        """Leader epoch → broker."""
-        self.committed: dict[int, Batch] = {}
-        """Base offset → batch."""
-        self.committed_end = 0
-        self._seen: dict[int, Seen] = {}
-        self._checked_to: dict[int, int] = {}
-        """Broker → offset up to which its log was compared with what is committed."""
-        self._state: object = None
+        self._of: dict[tuple[str, int, bytes], PartitionRules] = {}
+        """Topic, partition and topic id → rules."""
+        self._seen: list[dict[Partition, Seen]] = [{} for _ in world.hosts]
+        self._machines: list[Machine | None] = [None for _ in world.hosts]
+        self._zxid = -1
+
+    @property
+    def committed_end(self) -> int:
+        """Return the sum of all ends of what is committed in the partitions that lose nothing."""
+        return sum(rules.committed_end for rules in self._of.values())
+
+    def of(self, partition: Partition) -> PartitionRules:
+        """Return the rules of a partition."""
+        key = partition.topic, partition.index, bytes(partition.topic_id)
+        rules = self._of.get(key)
+        if rules is None:
+            name = TopicPartition(partition.topic, partition.index)
+            rules = self._of[key] = PartitionRules(self._world, name)
+        return rules
 
     def check(self) -> None:
         """Check all. Raises AssertionError."""
-        is_changed = False
+        has_changed = False
         for host in self._world.hosts:
-            partition = host.partition
-            if partition is None:
-                self._seen.pop(host.broker_id, None)
-                self._checked_to.pop(host.broker_id, None)
+            machine = host.machine
+            seen = self._seen[host.broker_id]
+            if (
+                machine is None
+                or host.files.is_cut
+                or machine is not self._machines[host.broker_id]
+            ):
+                seen.clear()
+                self._machines[host.broker_id] = machine
+            if machine is None or host.files.is_cut:
                 continue
-            log = partition.log
-            now = Seen(
-                partition,
-                log.place.generation,
-                partition.role,
-                log.high_watermark,
-                log.log_end_offset,
-            )
-            before = self._seen.get(host.broker_id)
-            if now != before:
-                is_changed = True
-                self._seen[host.broker_id] = now
-                assert host.machine is not None
-                host.machine.context.run(self._check_replica, host, before, now)
-        node = self._world.tree.nodes.get("/brokers/topics/t/partitions/0/state")
-        if is_changed or node is not self._state:
-            self._state = node
+            for partition in host.replicas():
+                log = partition.log
+                before = seen.get(partition)
+                if (
+                    before is None
+                    or before.role is not partition.role
+                    or before.high_watermark != log.high_watermark
+                    or before.log_end_offset != log.log_end_offset
+                    or before.log_start_offset != log.log_start_offset
+                    or before.log is not log
+                    or before.generation != log.place.generation
+                ):
+                    has_changed = True
+                    seen[partition] = machine.context.run(
+                        self.of(partition).check_replica, host, partition, before
+                    )
+        if has_changed or self._world.tree.zxid != self._zxid:
+            self._zxid = self._world.tree.zxid
             self._check_in_sync()
 
-    def _check_replica(self, host: Host, before: Seen | None, now: Seen) -> None:
-        broker_id = host.broker_id
-        if (
-            before is None
-            or before.generation != now.generation
-            or before.partition is not now.partition
-        ):
-            self._checked_to[broker_id] = now.partition.log_start_offset
-        role = now.role
-        if isinstance(role, Leader):
-            first = self.leaders.setdefault(role.epoch, broker_id)
-            assert first == broker_id, (
-                f"brokers {first} and {broker_id} both lead in epoch {role.epoch}"
-            )
-            if before is not None and isinstance(before.role, Leader):
-                assert now.high_watermark >= before.high_watermark, (
-                    f"the high watermark of broker {broker_id} went back from"
-                    f" {before.high_watermark} to {now.high_watermark} while it leads"
-                )
-            if before is not None and now.high_watermark > before.high_watermark:
-                known = [role, *([before.role] if isinstance(before.role, Leader) else [])]
-                assert any(len(leader.metadata_isr) >= MIN_INSYNC for leader in known), (
-                    f"the high watermark of broker {broker_id} moved to {now.high_watermark} with"
-                    f" the ISR {list(role.metadata_isr)}"
-                )
-        for batch in batches(now.partition, self._checked_to[broker_id], now.high_watermark):
-            self._check_batch(broker_id, batch, may_commit=isinstance(role, Leader))
-        self._checked_to[broker_id] = max(self._checked_to[broker_id], now.high_watermark)
-
-    def _check_batch(self, broker_id: int, batch: Batch, *, may_commit: bool) -> None:
-        known = self.committed.get(batch.base_offset)
-        if known is None:
-            assert batch.base_offset >= self.committed_end, (
-                f"broker {broker_id} has {batch} below its high watermark, and offset"
-                f" {batch.base_offset} is committed inside of another batch"
-            )
-            assert may_commit, f"follower {broker_id} has {batch} below its high watermark, unknown"
-            self.committed[batch.base_offset] = batch
-            self.committed_end = batch.last_offset + 1
-            self._world.note(f"committed to {self.committed_end} by broker {broker_id}")
-        else:
-            assert known == batch, (
-                f"broker {broker_id} has {batch} below its high watermark, committed is {known}"
-            )
-
     def _check_in_sync(self) -> None:
-        state = self._world.state
-        if state is None:
-            return
-        for host in self._world.hosts:
-            partition = host.partition
-            if partition is None or not host.is_ready:
-                continue
-            if host.broker_id in state.isr:
-                assert partition.log_end_offset >= self.committed_end, (
-                    f"broker {host.broker_id} is in the ISR {state.isr} and ends at"
-                    f" {partition.log_end_offset}, committed is {self.committed_end}"
+        world = self._world
+        for name, state in world.states.items():
+            for broker_id in state.isr:
+                host = world.hosts[broker_id]
+                partition = host.replica(name)
+                if (
+                    partition is not None
+                    and host.is_ready
+                    and partition.topic_id == world.topic_ids.get(name.topic)
+                ):
+                    self.of(partition).check_in_sync(host, partition, state.isr)
+
+    # Deleted records.
+
+    def begin_deletion(self, name: TopicPartition) -> Deletion:
+        """Return what is needed to check a DeleteRecords request that is sent now."""
+        return Deletion(name, self._members(name))
+
+    def _members(self, name: TopicPartition) -> list[tuple[Host, Machine, int]]:
+        state = self._world.states.get(name)
+        return [
+            (host, host.machine, host.session.session_id)
+            for host in self._world.hosts
+            if state is not None
+            and host.broker_id in state.isr
+            and host.machine is not None
+            and host.is_ready
+            and not host.session.is_away
+        ]
+
+    def confirm_deletion(self, deletion: Deletion, offset: int, low_watermark: int) -> None:
+        """Check the logs of all that were in the ISR all the time. Raises AssertionError."""
+        assert low_watermark >= offset, f"deleted to {low_watermark}, asked for {offset}"
+        members = self._members(deletion.name)
+        for member in deletion.members:
+            host = member[0]
+            partition = host.replica(deletion.name)
+            if member in members and partition is not None:
+                rules = self.of(partition)
+                process = host.broker_id, member[1]
+                rules.deleted_to[process] = max(rules.deleted_to.get(process, 0), offset)
+                assert partition.log_start_offset >= offset, (
+                    f"records of {deletion.name} below {offset} are deleted, and the log of broker"
+                    f" {host.broker_id} starts at {partition.log_start_offset}"
                 )
+
+    # The end.
 
     def check_at_end(self, clients: Clients) -> None:
         """Check that all logs are equal, and hold what clients know. Raises AssertionError."""
-        logs = []
-        for host in self._world.hosts:
-            partition = host.partition
+        committed: dict[TopicPartition, dict[bytes, int]] = {}
+        starts: dict[TopicPartition, int] = {}
+        for name in self._world.states:
+            logs = {host.broker_id: host.log_of(name) for host in self._of_replicas(name)}
+            start = starts[name] = max(found[0] for found in logs.values())
+            contents = {broker_id: since(found[1], start) for broker_id, found in logs.items()}
+            first, *others = contents
+            for other in others:
+                assert contents[other] == contents[first], (
+                    f"the logs of {name} at brokers {first} and {other} differ"
+                )
+            partition = self._world.hosts[first].replica(name)
             assert partition is not None
-            assert host.machine is not None
-            logs.append(host.machine.context.run(content, partition))
-        for host, log in zip(self._world.hosts[1:], logs[1:], strict=True):
-            assert log == logs[0], f"the logs of brokers 0 and {host.broker_id} differ"
+            rules = self.of(partition)
+            for (broker_id, machine), offset in rules.deleted_to.items():
+                if self._world.hosts[broker_id].machine is machine and broker_id in logs:
+                    assert logs[broker_id][0] >= offset, (
+                        f"records of {name} below {offset} are deleted, and the log of broker"
+                        f" {broker_id} starts at {logs[broker_id][0]}"
+                    )
+            if not rules.is_lossy:
+                values = self._check_content(rules, contents[first])
+                committed[name], undecided = committed_of(contents[first])
+                assert not undecided, f"{name} has open transactions at the end: {undecided}"
+                if name in clients.partitions:
+                    check_known(name, values, clients, start)
+        clients.transactions.check_at_end(committed, starts)
+
+    def _of_replicas(self, name: TopicPartition) -> list[Host]:
+        return [self._world.hosts[broker_id] for broker_id in self._world.replicas_of(name)]
+
+    @staticmethod
+    def _check_content(rules: PartitionRules, log: bytes) -> dict[int, bytes]:
+        """Return offset → value of a log that has what is committed. Raises AssertionError."""
         values = {}
-        for position, header in iterate_headers(memoryview(logs[0])):
+        for position, header in iterate_headers(memoryview(log)):
             batch = Batch(header.base_offset, header.last_offset, header.leader_epoch, header.crc)
-            known = self.committed.get(batch.base_offset)
-            assert known == batch, f"{known} was committed, {batch} is there"
-            for record in decode_records(memoryview(logs[0])[position:]):
-                values[record.offset] = record.value
-        for offset, value in (*clients.acknowledged, *clients.seen.items()):
-            assert values.get(offset) == value, (
-                f"clients know {value!r} at offset {offset}, there is {values.get(offset)!r}"
-            )
+            known = rules.committed.get(batch.base_offset)
+            assert known == batch, f"{rules.name}: {known} was committed, {batch} is there"
+            for record in decode_records(memoryview(log)[position:]):
+                values[record.offset] = record.value or b""
+        return values
+
+
+def check_known(
+    name: TopicPartition, values: dict[int, bytes], clients: Clients, start: int
+) -> None:
+    """Check that a log has what clients know of it from `start` on. Raises AssertionError."""
+    for offset, value in (*clients.acknowledged[name], *clients.seen[name].items()):
+        assert offset < start or values.get(offset) == value, (
+            f"clients know {value!r} at offset {offset} of {name}, there is {values.get(offset)!r}"
+        )
 
 
 def content(partition: Partition) -> bytes:
@@ -183,10 +356,18 @@ def content(partition: Partition) -> bytes:
     return found
 
 
+def since(log: bytes, start: int) -> bytes:
+    """Return the batches of a log that have an offset from `start` on."""
+    for position, header in iterate_headers(memoryview(log)):
+        if header.last_offset >= start:
+            return log[position:]
+    return b""
+
+
 def batches(partition: Partition, start: int, end: int) -> list[Batch]:
     """Return the batches from one offset to another, both at the edges of batches."""
     found: list[Batch] = []
-    offset, log = start, partition.log
+    offset, log = max(start, partition.log_start_offset), partition.log
     while offset < end:
         read = log.read(offset, 1 << 20, end_offset=end, min_one_batch=True)
         if not read.records:

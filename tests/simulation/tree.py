@@ -60,7 +60,8 @@ class SimulatedTree:
         self.network = network
         self._clock = clock
         self.nodes: dict[str, Node] = {"/": Node(b"", 0, 0, clock.now_ms(), 0)}
-        self._zxid = 0
+        self.zxid = 0
+        """The number of the last transaction."""
         self._last_session = 100
         self.sessions: list[TreeSession] = []
 
@@ -100,7 +101,7 @@ class SimulatedTree:
     def multi(self, operations: Iterable[Operation], session_id: int) -> list[str | int]:
         """Do all or none, then have the watches called. Raises TreeError."""
         before = dict(self.nodes)
-        self._zxid += 1
+        self.zxid += 1
         changed: list[tuple[str, bool]] = []
         """Path, and whether a node came or went."""
         try:
@@ -149,7 +150,7 @@ class SimulatedTree:
         if path in self.nodes:
             raise NodeExists(path)
         owner = session_id if operation.ephemeral else 0
-        self.nodes[path] = Node(operation.data, 0, self._zxid, self._clock.now_ms(), owner)
+        self.nodes[path] = Node(operation.data, 0, self.zxid, self._clock.now_ms(), owner)
         changed.append((path, True))
         return path
 

@@ -1,10 +1,7 @@
-"""Three brokers, clients and faults on simulated time: one run of one seed.
+"""A few brokers, clients and faults on simulated time: one run of one seed.
 
 The brokers are `minibroker.app.Broker`, whole and as they are. Time, sockets, threads, the metadata
-tree and the disks are simulated. Power cuts are limited, because Kafka's replication without
-KIP-966 does not survive all of them either. The power of a broker is cut only while another running
-broker is in the ISR and the brokers know the tree as it is. The broker comes back when it has left
-the ISR. Until then no other broker is stopped or cut off from the tree.
+tree and the disks are simulated. `plan` says what happens in a run, `faults` does it.
 """
 
 from __future__ import annotations
@@ -24,14 +21,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import minibroker.server.server
 import minibroker.slices
 from minibroker.cluster import paths
-from minibroker.cluster.codecs import decode_state
-from minibroker.errors import MinibrokerError
+from minibroker.cluster.codecs import decode_state, decode_topic
+from minibroker.ids import TopicPartition
 from minibroker.worker import Worker
 from tests.simulation.clients import Clients
-from tests.simulation.host import TOPIC, Host
-from tests.simulation.loop import CLIENT, SimulatedClock, SimulatedLoop, SimulatedWorker
+from tests.simulation.faults import Faults
+from tests.simulation.host import Host
+from tests.simulation.loop import SimulatedClock, SimulatedLoop, SimulatedWorker
 from tests.simulation.network import Network, SimulatedListener
-from tests.simulation.rules import MIN_INSYNC, Rules
+from tests.simulation.plan import (
+    SETTINGS,
+    TOPIC,
+    UNCLEAN_TOPIC,
+    plan_of,
+)
+from tests.simulation.rules import Rules
 from tests.simulation.tree import SimulatedTree
 from tests.support.faulty_files import PowerCut
 
@@ -39,24 +43,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from minibroker.app import Broker
-    from minibroker.cluster.codecs import PartitionState
+    from minibroker.cluster.codecs import PartitionState, TopicAssignment
+    from tests.simulation.plan import Plan
     from tests.simulation.tree import TreeSession
 
-BROKERS = 3
 SESSION_TIMEOUT_S = 1.0
 FAULTS_S = 10.0
 """Simulated seconds with faults."""
+TOPICS = paths.TOPICS + "/"
 HISTORY_LINES = 60
 """Lines of the history that a failure shows."""
 TURNS_MAX = 60_000
 """Turns of the loop, ten times those of a usual run. More of them are a loop that does nothing."""
 CONVERGENCE_S = 60.0
 """Simulated seconds after which brokers without faults have to agree."""
-TOPIC_SETTINGS = {
-    "min.insync.replicas": str(MIN_INSYNC),
-    "segment.bytes": "4000",
-    "index.interval.bytes": "200",
-}
 
 
 class World:
@@ -64,6 +64,7 @@ class World:
 
     def __init__(self, directory: Path, seed: int) -> None:
         self.directory = directory
+        self.plan: Plan = plan_of(seed)
         self.chance = random.Random(seed)
         self.history: list[str] = []
         self.loop = SimulatedLoop()
@@ -72,17 +73,17 @@ class World:
         self.tree = SimulatedTree(self.network, self.clock)
         self.graveyard: list[Broker] = []
         """Brokers that were killed; kept so that nothing of them is cleaned up early."""
-        self.hosts = [Host(self, broker_id) for broker_id in range(BROKERS)]
+        self.hosts = [Host(self, broker_id) for broker_id in range(self.plan.broker_count)]
         self.rules = Rules(self)
         self.clients = Clients(self)
-        self.unsafe: Host | None = None
-        """The broker that lost power and has not left the ISR."""
-        self._faults = [
-            *(self._kill, self._kill, self._cut_power, self._cut_power, self._stop),
-            *(self._cut_link, self._cut_link, self._mend_links, self._mend_links, self._reset),
-            *(self._slow_link, self._cut_off, self._cut_off, self._elect),
-        ]
-        """Faults to choose from; one that is named twice happens more often."""
+        self.faults = Faults(self)
+        self.states: dict[TopicPartition, PartitionState] = {}
+        """The states of all partitions, as the tree has them."""
+        self.topic_ids: dict[str, bytes] = {}
+        """Topic → id, as the tree has it."""
+        self._assignments: dict[str, TopicAssignment] = {}
+        self._zxid = -1
+        """The last transaction of the tree that is in the states."""
         self.is_failing = False
         self.failure: BaseException | None = None
         """Exception of a task that nobody waits for."""
@@ -104,12 +105,27 @@ class World:
         """Let a session run out."""
         self.later(SESSION_TIMEOUT_S, self.tree.expire, session.session_id)
 
-    @property
-    def state(self) -> PartitionState | None:
-        """Return the state of the partition in the tree."""
-        path = paths.partition_state(TOPIC, 0)
-        node = self.tree.nodes.get(path)
-        return decode_state(path, node.data) if node is not None else None
+    def _read_tree(self) -> None:
+        """Take the states of partitions from the tree, where it changed."""
+        tree = self.tree
+        if tree.zxid == self._zxid:
+            return
+        self._zxid = tree.zxid
+        states, assignments = {}, {}
+        for path, node in tree.nodes.items():
+            if not path.startswith(TOPICS) or not node.data:
+                continue
+            parts = path.split("/")
+            if len(parts) == 4:
+                assignments[parts[3]] = decode_topic(path, node.data)
+            elif parts[-1] == "state":
+                states[TopicPartition(parts[3], int(parts[5]))] = decode_state(path, node.data)
+        self.states, self._assignments = states, assignments
+        self.topic_ids = {name: found.topic_id or b"" for name, found in assignments.items()}
+
+    def replicas_of(self, name: TopicPartition) -> list[int]:
+        """Return the replicas of a partition, as the tree has them."""
+        return self._assignments[name.topic].replicas[name.partition]
 
     # A run.
 
@@ -126,7 +142,8 @@ class World:
     def _on_turn(self) -> None:
         if self.is_failing:
             return
-        self._find_cuts()
+        self._read_tree()
+        self.faults.find_cuts()
         if self.failure is not None and not isinstance(self.failure, PowerCut):
             self.is_failing = True
             raise self.failure
@@ -136,17 +153,6 @@ class World:
         except AssertionError:
             self.is_failing = True
             raise
-
-    def _find_cuts(self) -> None:
-        for host in self.hosts:
-            if host.files.is_cut and host.is_running:
-                is_safe = self._is_safe_without(host)
-                what = "the power is cut" if is_safe else "it is killed"
-                self.note(f"broker {host.broker_id}: {what} in the middle of a call")
-                host.cut_power(self.chance, keeps_all=not is_safe)
-                if not is_safe:
-                    self.unsafe = None
-                    self.later(self.chance.uniform(0.05, 3.0), host.start_if_down)
 
     def _end(self) -> None:
         self.is_failing = True
@@ -160,26 +166,37 @@ class World:
         for host in self.hosts:
             host.start()
         await self._until(self._know_each_other, "brokers start")
-        first = self.hosts[0]
-        assert first.machine is not None
-        await self.loop.create_task(
-            first.broker.cluster.create_topic(
-                TOPIC, assignment={0: [0, 1, 2]}, configs=TOPIC_SETTINGS
-            ),
-            context=first.machine.context,
-        )
+        await self._create_topics()
         self.clients.begin()
         end_s = self.loop.time() + FAULTS_S
         while self.loop.time() < end_s:
             await self.loop.pass_time(
                 self.chance.choice([0.02, 0.1, 0.5, 1.0]) * self.chance.random()
             )
-            await self._make_fault()
+            await self.faults.make_one()
         await self._heal()
+
+    async def _create_topics(self) -> None:
+        plan = self.plan
+        await self.create_topic(self.hosts[0], TOPIC, plan.partition_count)
+        if plan.has_unclean_topic:
+            await self.create_topic(
+                self.hosts[0], UNCLEAN_TOPIC, 1, **{"unclean.leader.election.enable": "true"}
+            )
+
+    async def create_topic(self, host: Host, name: str, count: int, **configs: str) -> None:
+        """Create a topic at a broker. Raises MinibrokerError."""
+        assert host.machine is not None
+        await self.loop.create_task(
+            host.broker.cluster.create_topic(
+                name, assignment=self.plan.assignment_of(count), configs={**SETTINGS, **configs}
+            ),
+            context=host.machine.context,
+        )
 
     def _know_each_other(self) -> bool:
         return all(
-            host.is_ready and len(host.broker.cluster.image.brokers) == BROKERS
+            host.is_ready and len(host.broker.cluster.image.brokers) == len(self.hosts)
             for host in self.hosts
         )
 
@@ -188,7 +205,9 @@ class World:
         self.note("everything is repaired")
         for host in self.hosts:
             host.files.cut_at = -1
-        await self._until(lambda: self.unsafe is None, "a broker without power leaves the ISR")
+        await self._until(
+            lambda: self.faults.unsafe is None, "a broker without power leaves the ISR"
+        )
         for way in list(self.network.cuts):
             self.network.mend(*way)
         self.network.slow.clear()
@@ -200,151 +219,55 @@ class World:
         self.rules.check_at_end(self.clients)
 
     def _is_converged(self) -> bool:
-        state = self.state
-        if state is None or len(state.isr) < BROKERS or not all(h.is_ready for h in self.hosts):
+        if not all(host.is_ready and host.is_settled for host in self.hosts):
             return False
-        found = [host.partition for host in self.hosts]
-        ends = {(p.log_end_offset, p.high_watermark) if p is not None else None for p in found}
-        return len(ends) == 1 and all(end is not None and end[0] == end[1] for end in ends)
+        if any(
+            host.broker.cluster.image.topics.keys() != self.topic_ids.keys() for host in self.hosts
+        ):
+            return False
+        return not self.faults.is_busy and all(map(self._agree, self.states))
+
+    def _agree(self, name: TopicPartition) -> bool:
+        """Return whether all replicas of a partition are in sync, and no other has a log."""
+        state = self.states[name]
+        moves = self._assignments[name.topic]
+        if moves.adding or moves.removing or set(state.isr) != set(self.replicas_of(name)):
+            return False
+        ends = set()
+        for host in self.hosts:
+            partition = host.replica(name)
+            if (partition is not None) != (host.broker_id in state.isr):
+                return False
+            if partition is not None:
+                ends.add((partition.log_end_offset, partition.high_watermark))
+                if partition.topic_id != self.topic_ids[name.topic]:
+                    return False
+                if partition.last_stable_offset != partition.log_end_offset:
+                    return False
+        return len(ends) == 1 and all(end == high_watermark for end, high_watermark in ends)
 
     async def _until(self, holds: Any, what: str) -> None:
         end_s = self.loop.time() + CONVERGENCE_S
         while not holds():
             if self.loop.time() > end_s:
-                ends = [
-                    (h.broker_id, h.is_ready, str(p), p.role, p.log_end_offset, p.high_watermark)
-                    if (p := h.partition) is not None
-                    else h.broker_id
-                    for h in self.hosts
-                ]
-                raise AssertionError(f"not within {CONVERGENCE_S} s: {what}; {self.state}; {ends}")
+                raise AssertionError(f"not within {CONVERGENCE_S} s: {what}; {self._describe()}")
             await self.loop.pass_time(0.05)
 
-    # Faults.
-
-    async def _make_fault(self) -> None:
-        chance = self.chance
-        host = chance.choice(self.hosts)
-        await chance.choice(self._faults)(host)
-
-    def _may_stop(self, host: Host) -> bool:
-        return host.is_ready and self.unsafe is None
-
-    async def _kill(self, host: Host) -> None:
-        if self._may_stop(host):
-            self.note(f"broker {host.broker_id} is killed")
-            host.kill()
-            self.later(self.chance.uniform(0.05, 3.0), host.start_if_down)
-
-    async def _cut_power(self, host: Host) -> None:
-        """Cut the power now, or at one of the next calls of files."""
-        state = self.state
-        if not self._may_stop(host) or state is None or not self._is_safe_without(host):
-            return
-        self.unsafe = host
-        if self.chance.random() < 0.5:
-            self.note(f"broker {host.broker_id} loses power")
-            host.cut_power(self.chance)
-        else:
-            self.note(f"broker {host.broker_id} loses power at one of its next calls")
-            host.files.cut_at = host.files.call_count + self.chance.randrange(1, 30)
-        self.later(0.05, self._wait_for_departure, host)
-
-    def _is_safe_without(self, host: Host) -> bool:
-        """Return whether another running broker is in the ISR, and stays in it."""
-        state = self.state
-        if state is None or not all(found.is_settled for found in self.hosts if found.is_running):
-            return False
-        return any(
-            other.is_ready and other is not host and other.broker_id in state.isr
-            for other in self.hosts
-        )
-
-    def _wait_for_departure(self, host: Host) -> None:
-        """Have the broker start again once it has left the ISR."""
-        state = self.state
-        assert state is not None
-        if self.unsafe is not host:
-            return
-        if not host.is_running and host.broker_id not in state.isr:
-            self.unsafe = None
-            self.later(self.chance.uniform(0.05, 2.0), host.start_if_down)
-            return
-        if host.is_running and self.is_over_for(host):
-            host.files.cut_at = -1
-            self.unsafe = None
-            return
-        self.later(0.05, self._wait_for_departure, host)
-
-    def is_over_for(self, host: Host) -> bool:
-        """Return whether the cut that a running broker waits for does not come any more, because
-        it would not be safe now.
-        """
-        return host.files.cut_at < 0 or not self._is_safe_without(host)
-
-    async def _stop(self, host: Host) -> None:
-        if self._may_stop(host):
-            self.note(f"broker {host.broker_id} stops")
-            stopping = self.loop.create_task(host.stop())
-            await asyncio.wait([stopping], timeout=15)
-            if not stopping.done():
-                self.note(f"broker {host.broker_id} does not stop, and is killed")
-                host.kill()
-            self.later(self.chance.uniform(0.05, 2.0), host.start_if_down)
-
-    async def _cut_link(self, host: Host) -> None:
-        other = self.chance.choice([found for found in self.hosts if found is not host])
-        ways = [(host.broker_id, other.broker_id), (other.broker_id, host.broker_id)]
-        if self.chance.random() < 0.5:
-            del ways[1]
-        self.note(f"nothing arrives: {ways}")
-        self.network.cuts.update(ways)
-
-    async def _mend_links(self, _host: Host) -> None:
-        if self.network.cuts:
-            self.note("links are mended")
-        for way in sorted(self.network.cuts):
-            self.network.mend(*way)
-        self.network.slow.clear()
-
-    async def _reset(self, host: Host) -> None:
-        other = self.chance.choice([CLIENT, *(h.broker_id for h in self.hosts if h is not host)])
-        self.note(f"connections between {host.broker_id} and {other} are reset")
-        self.network.reset(host.broker_id, other)
-
-    async def _slow_link(self, host: Host) -> None:
-        other = self.chance.choice([found for found in self.hosts if found is not host])
-        self.note(f"slow: {host.broker_id} to {other.broker_id}")
-        self.network.slow.add((host.broker_id, other.broker_id))
-
-    async def _cut_off(self, host: Host) -> None:
-        """Cut a broker off from the tree, for so long that its session may expire."""
-        if not host.is_ready or host.session.is_away or self.unsafe is not None:
-            return
-        session = host.session
-        away_s = self.chance.choice([0.1, 0.5, 1.5, 3.0]) * self.chance.uniform(0.5, 1.5)
-        self.note(f"broker {host.broker_id} is cut off from the tree for {away_s:.2f} s")
-        session.cut_off()
-        if away_s > SESSION_TIMEOUT_S:
-            self.later(SESSION_TIMEOUT_S, session.expire_if_away)
-        self.later(away_s, session.come_back)
-
-    async def _elect(self, _host: Host) -> None:
-        """Ask the controller for the preferred leader."""
-        for host in self.hosts:
-            if host.is_ready and host.broker.cluster.is_controller:
-                assert host.machine is not None
-                self.note(f"preferred election at broker {host.broker_id}")
-                self.loop.create_task(_ignoring(host), context=host.machine.context)
-                return
-
-
-async def _ignoring(host: Host) -> None:
-    """Elect the preferred leader where that can be done."""
-    try:
-        await host.broker.cluster.elect_leader(TOPIC, 0, unclean=False)
-    except MinibrokerError as error:
-        host.world.note(f"no election: {error}")
+    def _describe(self) -> str:
+        """Return the states, and each replica that is not as the others."""
+        found = []
+        for name, state in self.states.items():
+            if all(host.is_ready for host in self.hosts) and self._agree(name):
+                continue
+            found.append(f"{name} {state}")
+            found += [
+                f"{host.broker_id}: {p.role} {p.log_start_offset} … {p.log_end_offset}"
+                f" {p.high_watermark} {p.last_stable_offset}"
+                for host in self.hosts
+                if (p := host.replica(name)) is not None
+            ]
+        down = [host.broker_id for host in self.hosts if not (host.is_ready and host.is_settled)]
+        return "; ".join([*found, f"not settled {down}", f"topics {sorted(self.topic_ids)}"])
 
 
 @contextmanager
@@ -383,11 +306,12 @@ class Outcome(NamedTuple):
     history: list[str]
     turns: int
     committed_end: int
-    acknowledged: list[tuple[int, bytes]]
+    acknowledged: dict[TopicPartition, list[tuple[int, bytes]]]
 
 
 def run_schedule(directory: Path, seed: int) -> Outcome:
     """Run the schedule of a seed. Raises AssertionError with seed and history."""
+    gc.freeze()  # what is there before the run needs no looking at behind it
     hook, sys.unraisablehook = sys.unraisablehook, lambda _unraisable: None
     # Coroutines that stopped with their machine end here, and some gather tasks at their end. If
     # there were no loop, asyncio would make one, and a later test would hear that nobody closed it.
@@ -400,6 +324,7 @@ def run_schedule(directory: Path, seed: int) -> Outcome:
         sys.unraisablehook = hook
         asyncio.set_event_loop(None)
         last_loop.close()
+        gc.unfreeze()
     if outcome.failure is not None:
         raise AssertionError(outcome.failure)
     return outcome
@@ -415,7 +340,9 @@ def _run(directory: Path, seed: int) -> Outcome:
     except (Exception, PowerCut) as error:
         lines = "\n".join(world.history[-HISTORY_LINES:])
         trace = "" if isinstance(error, AssertionError) else traceback.format_exc()
-        failure = f"seed {seed} after {world.loop.time():.4f} s: {error}\n{lines}\n{trace}"
+        failure = (
+            f"seed {seed} ({world.plan}) after {world.loop.time():.4f} s: {error}\n{lines}\n{trace}"
+        )
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     return Outcome(
@@ -423,5 +350,5 @@ def _run(directory: Path, seed: int) -> Outcome:
         world.history,
         world.loop.turns,
         world.rules.committed_end,
-        world.clients.acknowledged,
+        dict(world.clients.acknowledged),
     )
