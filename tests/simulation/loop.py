@@ -109,8 +109,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if _machine_of(handle) is machine:
                 handle.cancel()
 
-    async def create_connection(self, factory: Any, host: str, port: int) -> Any:  # type: ignore[override]
+    async def create_connection(  # type: ignore[override]
+        self, factory: Any, host: str, port: int, *, ssl: None = None
+    ) -> Any:
         """Connect to a broker, from the machine of this code or from a client."""
+        assert ssl is None
         machine = MACHINE.get()
         place = machine.broker_id if machine is not None else CLIENT
         return await self.network.connect(factory, place, port)
