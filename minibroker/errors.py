@@ -120,6 +120,10 @@ class CoordinationError(MinibrokerError):
     """The metadata tree cannot be reached now, or its session was lost."""
 
 
+class AwayError(CoordinationError):
+    """The metadata tree does not answer at this moment; the same call may succeed in a moment."""
+
+
 class ConfigError(MinibrokerError):
     """A configuration that cannot be served; the message names the key, the value and what is
     allowed.

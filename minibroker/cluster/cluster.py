@@ -10,6 +10,7 @@ the listeners are bound (their ports go into the registration).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +37,7 @@ from minibroker.cluster.topics import Topics
 from minibroker.cluster.tree import TreeError
 from minibroker.cluster.updates import ImageUpdater
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError
+from minibroker.errors import AwayError, CoordinationError, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
 
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+AWAY_S: Final = 0.1
+"""Pause between two tries of a start while the tree does not answer."""
 
 
 class Cluster:
@@ -224,20 +227,8 @@ class Cluster:
         await self._tree.open()
         self._is_open = True
         try:
-            async with self._context.lock:
-                await create_parents(self._tree)
-                self.image.cluster_id = await get_cluster_id(self._tree, self._proposed_cluster_id)
-                if accept_cluster_id is not None:
-                    accept_cluster_id(self.image.cluster_id)
-                await self._register(is_alone=when_registered is not None)
-                if when_registered is not None:
-                    await when_registered()
-                await self._follower.load()
-                await self._election.run()
-                await self.features.load()
-                if self._election.is_controller:
-                    await self._deletions.resume()
-                    await self._controller.settle()
+            await self._create_parents(accept_cluster_id)
+            await self._while_away(lambda: self._join(when_registered))
             await self._deletions.settled()
             self._deletions.when_late = self._follower.look_at_deletions_later
             await self._follower.start()
@@ -245,6 +236,43 @@ class Cluster:
         except BaseException:
             await self.close()
             raise
+
+    async def _create_parents(self, accept_cluster_id: Callable[[str], None] | None) -> None:
+        async def find_cluster() -> None:
+            await create_parents(self._tree)
+            self.image.cluster_id = await get_cluster_id(self._tree, self._proposed_cluster_id)
+
+        await self._while_away(find_cluster)
+        if accept_cluster_id is not None:
+            accept_cluster_id(self.image.cluster_id)
+
+    async def _join(self, when_registered: Callable[[], Awaitable[None]] | None) -> None:
+        """Register, read everything, take part in the election. It may be called again."""
+        async with self._context.lock:
+            await self._register(is_alone=when_registered is not None)
+            if when_registered is not None:
+                await when_registered()
+            await self._follower.load()
+            await self._election.run()
+            await self.features.load()
+            if self._election.is_controller:
+                await self._deletions.resume()
+                await self._controller.settle()
+
+    async def _while_away(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Call `step`, again while the tree does not answer at the moment: its home is busy.
+
+        Raises CoordinationError: it does not answer for as long as a registration is waited for.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._registration_timeout_s
+        while True:
+            try:
+                return await step()
+            except AwayError:
+                if loop.time() > end:
+                    raise
+            await asyncio.sleep(AWAY_S)
 
     async def _register(self, *, is_alone: bool) -> None:
         """Register; `is_alone`: no broker that runs remembers an earlier run of this one.

@@ -157,6 +157,8 @@ class TreeFollower:
         await tree.watch_children(paths.LOG_DIR_EVENTS, lambda: self._mark(_LOG_DIR_EVENTS))
         self._election.listeners.append(self._on_election)
         self._dirty.update(_ORDER[1:])  # what changed between `load` and the watches
+        if not await self._registration.is_there():  # the session ended during the start
+            self._dirty.add(_SESSION)
         self._wake.set()
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
@@ -302,8 +304,7 @@ class TreeFollower:
 
     async def _renew_session(self) -> None:
         """Make the nodes of an ended session again, then read everything."""
-        stat = await self._context.tree.exists(paths.broker(self._context.broker_id))
-        if stat is None or stat.ephemeral_owner != self._context.tree.session_id:
+        if not await self._registration.is_there():
             await self._registration.register(RETRY_DELAY_S * 10)
         await self._configs.load()
         names = self._context.updater.image.topics

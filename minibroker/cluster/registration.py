@@ -118,6 +118,11 @@ class Registration:
             raise CoordinationError(f"{path} disappeared right after it was created")
         self.info = self.info._replace(epoch=stat.czxid)
 
+    async def is_there(self) -> bool:
+        """Return whether the node is there, and this session's."""
+        stat = await self._context.tree.exists(paths.broker(self._context.broker_id))
+        return stat is not None and stat.ephemeral_owner == self._context.tree.session_id
+
     async def change_endpoints(self, endpoints: tuple[Endpoint, ...]) -> BrokerInfo:
         """Write other advertised listeners into the node; return the registration as it is now.
 

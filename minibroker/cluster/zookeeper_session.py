@@ -27,7 +27,7 @@ from minibroker.cluster.tree import (
     TreeError,
 )
 from minibroker.cluster.zookeeper_watches import WatchSet
-from minibroker.errors import CoordinationError
+from minibroker.errors import AwayError, CoordinationError
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -266,8 +266,8 @@ class ZooKeeperSession:
             return path
         return self._chroot if path == "/" else self._chroot + path
 
-    def _away(self) -> CoordinationError:
-        return CoordinationError(f"ZooKeeper at {self._connect} cannot be reached now")
+    def _away(self) -> AwayError:
+        return AwayError(f"ZooKeeper at {self._connect} cannot be reached now")
 
     def _send(self, start: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
         """Start one kazoo operation; return a future of its raw result."""

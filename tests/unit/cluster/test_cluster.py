@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from minibroker.cluster import paths
 from minibroker.cluster.codecs import FEATURE_NODE
+from minibroker.errors import AwayError
 from tests.support.cluster import Recorder, new_cluster
 
 if TYPE_CHECKING:
@@ -31,6 +34,40 @@ async def test_start_makes_what_kafka_makes(cluster: Cluster, cluster_tree: Tree
     assert stat.ephemeral_owner == cluster_tree.session_id
     assert image.brokers == {0: cluster.this_broker}
     assert cluster.this_broker.epoch == stat.czxid
+
+
+@pytest.mark.parametrize("call", ["get_many", "create", "multi", "children"])
+async def test_a_start_goes_on_when_the_tree_was_away_for_a_moment(
+    cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    monkeypatch.setattr("minibroker.cluster.cluster.AWAY_S", 0)
+    whole = getattr(cluster_tree, call)
+    failures = iter([AwayError("away"), AwayError("away")])
+
+    async def away_at_first(*arguments: Any, **options: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return await whole(*arguments, **options)
+
+    monkeypatch.setattr(cluster_tree, call, away_at_first)
+    cluster = new_cluster(cluster_tree, Recorder())
+    await cluster.start()
+    assert next(failures, None) is None
+    assert cluster.is_controller
+    assert set(cluster.image.brokers) == {0}
+    await cluster.close()
+
+
+async def test_a_start_ends_when_the_tree_stays_away(
+    cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> list[str]:
+        raise AwayError("away")
+
+    monkeypatch.setattr(cluster_tree, "get_many", away)
+    cluster = new_cluster(cluster_tree, Recorder(), registration_timeout_s=0)
+    with pytest.raises(AwayError):
+        await cluster.start()
 
 
 async def test_restart_finds_everything_and_tells(new_tree: Callable[[], Tree]) -> None:
