@@ -267,6 +267,10 @@ def replica_for(fetch: FetchPass, asked: FetchPartition) -> Partition:
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
     if fetch.needs_leader:
         partitions.check_leads(partition, asked.current_leader_epoch)
+        if fetch.follower is not None:
+            partitions.check_has_replica(
+                partition, fetch.follower.broker_id, asked.current_leader_epoch
+            )
     else:
         partition.check_leader_epoch(asked.current_leader_epoch)
     return partition

@@ -1,7 +1,8 @@
 """WriteTxnMarkers: key 27, versions 0-2.
 
 Behaviour: a transaction coordinator ends a transaction in partitions that this broker leads. Admin
-clients use it too, to abort a transaction that hangs (KIP-664).
+clients use it too, to abort a transaction that hangs (KIP-664). A marker that the followers do not
+have within `request.timeout.ms` is REQUEST_TIMED_OUT, and stays in the log: it is sent again.
 Versions: 1 flexible; 2 transaction version of each marker (KIP-1228).
 Differs from Kafka: nothing known.
 """
@@ -36,8 +37,8 @@ def handle(
 ) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
     """Write each marker; one code per producer id and partition.
 
-    An awaitable until all of them are visible, where they have to be synced first. Raises
-    KafkaError(UNKNOWN_SERVER_ERROR) for a marker of no producer (Kafka fails to build it).
+    An awaitable until all of them are visible, where they have to be synced or replicated first.
+    Raises KafkaError(UNKNOWN_SERVER_ERROR) for a marker of no producer (Kafka fails to build it).
     """
     codes: dict[int, Codes] = {}
     unanswered = len(request.markers)
@@ -50,6 +51,8 @@ def handle(
         if not unanswered and waiting is not None and not waiting.done():
             waiting.set_result(_response(codes))
 
+    services = context.services
+    after = partial(services.timers.after, services.config.request_timeout_ms)
     for marker in request.markers:
         if marker.producer_id < 0 or marker.producer_epoch < 0:
             raise KafkaError(
@@ -70,7 +73,7 @@ def handle(
             for index in topic.partition_indexes
         ]
         context.services.transactions.markers.write(
-            ending, names, partial(take, marker.producer_id)
+            ending, names, partial(take, marker.producer_id), after=after
         )
     if not unanswered:
         return _response(codes)

@@ -208,6 +208,20 @@ class PartitionManager:
         if not partition.is_leader:
             raise self._leads_not(str(partition))
 
+    def check_has_replica(self, partition: Partition, broker_id: int, leader_epoch: int) -> None:
+        """Check that a broker which fetches as a follower has a replica of what is led here.
+
+        Raises KafkaError: UNKNOWN_LEADER_EPOCH where it named the leader epoch, which is the right
+        one: this broker may not have heard of the replica yet. NOT_LEADER_OR_FOLLOWER where it
+        named none, as old versions. Source: Kafka Partition.followerReplicaOrThrow.
+        """
+        replicas = partition.replicas
+        if replicas is None or broker_id not in replicas.followers:
+            code = ErrorCode.UNKNOWN_LEADER_EPOCH
+            if leader_epoch == NO_EPOCH:
+                code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            raise KafkaError(code, f"broker {broker_id} has no replica of {partition}")
+
     def _leads_not(self, name: str) -> KafkaError:
         return KafkaError(
             ErrorCode.NOT_LEADER_OR_FOLLOWER,

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from minibroker.ids import TopicPartition
     from minibroker.partitions.manager import PartitionManager
     from minibroker.partitions.partition import Partition
+    from minibroker.timers import Timer
 
     Codes = dict[TopicPartition, ErrorCode]
+    After = Callable[[Callable[[], None]], Timer]
+    """Calls a function when the time of a request is over."""
 
 _EPOCH_MAX: Final = 32767
 _VERSION_OF_EPOCH_BUMP: Final = 2
@@ -94,6 +97,10 @@ class _Marker:
         if self.partition.high_watermark > self.last_offset:
             self._tell(ErrorCode.NONE)
 
+    def time_out(self) -> None:
+        """Be told of nothing more: the marker is in the log, and its followers are late."""
+        self._tell(ErrorCode.REQUEST_TIMED_OUT)
+
     def complete(self) -> None:
         """The partition goes, or has a new leader epoch: whoever leads it is sent the marker."""
         self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -117,13 +124,15 @@ class _Marker:
 class _MarkerRound:
     """The markers of one `MarkerWriter.write`, and who hears how all of them went."""
 
-    __slots__ = ("codes", "left", "then")
+    __slots__ = ("codes", "left", "then", "timer")
 
     def __init__(self, then: Callable[[Codes], None]) -> None:
         self.codes: Codes = {}
         self.left = 1
         """Markers on their way, and `write` itself while it runs."""
         self.then = then
+        self.timer: Timer | None = None
+        """The end of the request's time, where it has one."""
 
     def end(self, name: TopicPartition | None, code: ErrorCode) -> None:
         """One is through; tell when it was the last."""
@@ -131,6 +140,8 @@ class _MarkerRound:
             self.codes[name] = code
         self.left -= 1
         if not self.left:
+            if self.timer is not None:
+                self.timer.cancel()
             self.then(self.codes)
 
 
@@ -155,6 +166,8 @@ class MarkerWriter:
         ending: EndOfTransaction,
         partitions: Iterable[TopicPartition],
         then: Callable[[Codes], None],
+        *,
+        after: After | None = None,
     ) -> None:
         """Write the marker to each of `partitions`; they are in the files when this returns, unless
         the producers of a log have to be loaded first.
@@ -164,7 +177,8 @@ class MarkerWriter:
         code for each: NONE, UNKNOWN_TOPIC_OR_PARTITION (also for a partition led by another broker,
         as in Kafka), NOT_LEADER_OR_FOLLOWER (the leader changed meanwhile), INVALID_PRODUCER_EPOCH,
         TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR,
-        UNSUPPORTED_FOR_MESSAGE_FORMAT.
+        UNSUPPORTED_FOR_MESSAGE_FORMAT; REQUEST_TIMED_OUT for one that followers do not have in the
+        time of `after`. Without `after` they have all the time.
         """
         names = list(partitions)
         for name in names:
@@ -173,17 +187,18 @@ class MarkerWriter:
                 if partition is not None:
                     partition.require_producers()
             except ColdError as cold:
-                cold.load(partial(self.write, ending, names, then))
+                cold.load(partial(self.write, ending, names, then, after=after))
                 return
             except KafkaError:
                 continue  # the append meets the same error, and answers it
-        self._write(ending, names, then)
+        self._write(ending, names, then, after)
 
     def _write(
         self,
         ending: EndOfTransaction,
         partitions: Iterable[TopicPartition],
         then: Callable[[Codes], None],
+        after: After | None,
     ) -> None:
         """Write the markers: producers are in memory."""
         whole = _MarkerRound(then)
@@ -213,6 +228,8 @@ class MarkerWriter:
         self._manager.commit_told()
         for marker in markers:
             marker.wait()
+        if after is not None and whole.left > 1:
+            whole.timer = after(partial(_time_out, markers))
         whole.end(None, ErrorCode.NONE)
 
     def _append(self, partition: Partition, ending: EndOfTransaction, marker: _Marker) -> None:
@@ -229,6 +246,11 @@ class MarkerWriter:
         appended = partition.append(memoryview(batch), -1, now_ms, marker, origin="coordinator")
         marker.last_offset = appended.last_offset
         verification.on_marker(partition, ending.producer_id, ending.producer_epoch)
+
+
+def _time_out(markers: list[_Marker]) -> None:
+    for marker in markers:
+        marker.time_out()
 
 
 def _check_is_no_late_marker(partition: Partition, ending: EndOfTransaction) -> None:

@@ -62,6 +62,25 @@ async def test_older_consumers_and_brokers_need_the_leader(
 
 
 @pytest.mark.parametrize(
+    ("leader_epoch", "code"),
+    [
+        (-1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (0, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+async def test_a_broker_without_a_replica_is_refused_before_its_offset_is_looked_at(
+    running: InProcessBroker, client: RawClient, leader_epoch: int, code: ErrorCode
+) -> None:
+    """It may have heard of its replica before the leader has."""
+    await fill(client, b"a")
+    asked = part(offset=99, current_leader_epoch=leader_epoch)
+    request = asking(asked, topic_id=id_of(running))
+    request.replica_state = ReplicaState(replica_id=9)
+    assert first(await client.call(request, 16)).error_code == code
+
+
+@pytest.mark.parametrize(
     ("offset", "code"),
     [
         (1, ErrorCode.NONE),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,8 +10,14 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import StorageError
 from minibroker.ids import TopicPartition
 from minibroker.partitions.markers import EndOfTransaction, MarkerWriter
+from minibroker.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from tests.support.held_disk import HeldDisk
 from tests.support.transactions import World, names, transactional_world
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -164,6 +170,40 @@ async def test_a_marker_counts_when_it_is_synced(world: World) -> None:
             disk.error = StorageError("fsync: no")
         disk.go_on()
         assert told == [{T0: ErrorCode.KAFKA_STORAGE_ERROR if is_refused else NONE}]
+
+
+async def test_a_marker_of_another_coordinator_waits_for_the_time_of_a_request(
+    world: World,
+) -> None:
+    """It is in the log, and counts when it is visible; the coordinator sends it again."""
+    producer_id, epoch = await open_transaction(world)
+    disk = HeldDisk()
+    world.running.partitions.appends.flusher = disk.flusher()
+    world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
+    world.running.partitions.on_topic_config("t")
+    disk.hold()
+    partition = world.running.partitions.get("t", 0)
+    marker = WritableTxnMarker(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        transaction_result=True,
+        topics=[WritableTxnMarkerTopic(name="t", partition_indexes=[0, 7])],
+        coordinator_epoch=0,
+    )
+    async with await world.running.connect() as coordinator:
+        coordinator.send(WriteTxnMarkersRequest(markers=[marker]), 1)
+        await eventually(lambda: partition.waiters)
+        world.clock.advance(world.running.broker.config.request_timeout_ms)
+        answer: Any = await coordinator.receive()
+    (result,) = answer.markers
+    assert {found.partition_index: found.error_code for found in result.topics[0].partitions} == {
+        0: ErrorCode.REQUEST_TIMED_OUT,
+        7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert not partition.waiters
+    disk.go_on()
+    codes = write(world, EndOfTransaction(producer_id, epoch, 0, is_commit=True), [T0])
+    assert codes == {T0: NONE}
 
 
 async def test_a_leader_that_goes_leaves_the_marker_to_the_next_one(world: World) -> None:
