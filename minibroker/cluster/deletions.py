@@ -7,8 +7,8 @@ so. The topic's nodes, its config and the mark go when every broker with a repli
                                   │ dead, or a disk refuses: asked again when it registers anew
                                   └ until then the mark stays, and the name is taken
 
-While a partition moves, the deletion does not begin. A crash in between leaves the mark, and the
-next controller goes on: no log is left without a topic.
+A crash in between leaves the mark, and the next controller goes on: no log is left without a topic.
+Until the topic is gone its partitions have no leader in the tree.
 
 Source: Kafka's TopicDeletionManager, KafkaController (processTopicDeletion).
 """
@@ -21,8 +21,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
-from minibroker.cluster.codecs import decode_topic
-from minibroker.cluster.image import TopicImage
+from minibroker.cluster.codecs import PartitionState, decode_topic
+from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.cluster.tree import Delete, NoNode, NotEmpty
 from minibroker.errors import CoordinationError, MinibrokerError, StorageError
 from minibroker.ids import ZERO_TOPIC_ID
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.election import Election
+    from minibroker.cluster.image import PartitionImage
     from minibroker.cluster.partition_states import PartitionStates
 
     DeleteLogs = Callable[[TopicImage], Awaitable[None]]
@@ -128,14 +129,18 @@ class Deletions:
         """Has `resume` called after a while; set before the start."""
         # Changed under the cluster's lock, and when this broker is deposed.
         self._under_way: dict[str, Deletion] = {}
-        self._waiting_for_moves: set[str] = set()
         self._tasks: dict[asyncio.Task[None], int] = {}
         """Work for a deletion → the broker that it is about."""
         election.listeners.append(self._on_election)
 
     def is_queued(self, name: str) -> bool:
         """Return whether a topic is to be deleted, as far as the controller knows."""
-        return name in self._under_way or name in self._waiting_for_moves
+        return name in self._under_way
+
+    def topic(self, name: str) -> TopicImage | None:
+        """Return a topic that is being deleted, as it was; None for others."""
+        deletion = self._under_way.get(name)
+        return None if deletion is None else deletion.topic
 
     async def close(self) -> None:
         """Go on no more: this broker stops."""
@@ -150,7 +155,6 @@ class Deletions:
         (NOT_CONTROLLER), CoordinationError.
         """
         marked = await self._context.tree.children(paths.ADMIN_DELETE_TOPICS)
-        self._waiting_for_moves.intersection_update(marked)
         for name in marked:
             if not self.is_enabled:
                 self._context.log.warning(
@@ -169,8 +173,8 @@ class Deletions:
     async def begin(self, name: str) -> Deletion | None:
         """Begin or go on with the deletion of a marked topic. Call it under the cluster's lock.
 
-        Returns None where a move of the topic has to end first, and where only the mark, or some of
-        the nodes, were left. Raises KafkaError(NOT_CONTROLLER), CoordinationError.
+        Returns None where only the mark, or some of the nodes, were left. Raises
+        KafkaError(NOT_CONTROLLER), CoordinationError.
         """
         deletion = self._under_way.get(name)
         if deletion is None:
@@ -178,18 +182,14 @@ class Deletions:
             if topic is None:
                 await self._delete_nodes(name)
                 return None
-            if any(state.adding or state.removing for state in topic.partitions):
-                if name not in self._waiting_for_moves:
-                    self._context.log.info("topic %s is deleted when its move is over", name)
-                self._waiting_for_moves.add(name)
-                return None
             # A power cut must not bring the topic back without its logs: the mark is durable first.
             await self._context.tree.flush()
             if self._election.guard():
                 await self._states.multi([])  # only the controller goes on
-            self._waiting_for_moves.discard(name)
             deletion = self._under_way[name] = Deletion(topic, self._context.broker_id)
             self._context.updater.begin_deletion(topic)
+            if self._context.tree.is_shared and topic.topic_id != ZERO_TOPIC_ID:
+                await self._states.change(topic, partial(_last_state, self._election.epoch))
         self._go_on(deletion)
         return deletion
 
@@ -305,7 +305,24 @@ class Deletions:
         for deletion in self._under_way.values():
             deletion.wake()
         self._under_way.clear()
-        self._waiting_for_moves.clear()
+
+
+def _last_state(controller_epoch: int, partition: PartitionImage) -> PartitionState | None:
+    """Return the state of a partition that is being deleted; None: as it is.
+
+    The replicas that are online leave the ISR one by one, each with a leader epoch; the last one
+    stays in it. Source: Kafka's ReplicaStateMachine (OfflineReplica).
+    """
+    leaving = [broker_id for broker_id in partition.online if broker_id in partition.isr]
+    if partition.partition_epoch < 0 or not leaving:
+        return None
+    return PartitionState(
+        NO_LEADER if partition.leader in leaving else partition.leader,
+        partition.leader_epoch + len(leaving),
+        [broker_id for broker_id in partition.isr if broker_id not in leaving] or leaving[-1:],
+        controller_epoch,
+        partition.leader_recovery_state,
+    )
 
 
 async def _have_no_logs(_topic: TopicImage) -> None:

@@ -297,8 +297,6 @@ class TreeFollower:
             topic = self._context.updater.image.topics.get(name)
             if topic and any(state.adding or state.removing for state in topic.partitions):
                 await self._finish_moves(name)
-            if self._deletions.is_queued(name):
-                self._dirty.add(_DELETIONS)  # it may have waited for the move
         if self._admin_nodes.has_moves:
             self._dirty.add(_REASSIGNMENT)  # one of them may be over
 
@@ -455,23 +453,13 @@ class TreeFollower:
             )
             self._assignments[name] = version
             begin = end
-            if self._is_hidden(name, assignment):
+            if name in self._hidden and self._task is None:
                 updater.hide(name, assignment.topic_id or ZERO_TOPIC_ID)
             if updater.is_hidden(name, assignment.topic_id):
                 continue
             await self._meet_topic(name, assignment.topic_id)
             updater.apply_topic(TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions))
         await self._settle(topics)
-
-    def _is_hidden(self, name: str, assignment: TopicAssignment) -> bool:
-        """Return whether a topic was on its way out when this broker came. The controller told only
-        those brokers that were there then. While partitions move, a deletion does not begin.
-        """
-        return (
-            name in self._hidden
-            and self._task is None
-            and not (assignment.adding or assignment.removing)
-        )
 
     async def _meet_topic(self, name: str, topic_id: TopicId | None) -> None:
         """Prepare for a topic that another process made: read its config, which was written first

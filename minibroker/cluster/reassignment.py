@@ -197,9 +197,9 @@ class Reassignments:
 
     def _find(self, name: str, index: int) -> tuple[TopicImage | None, ReplicaAssignment]:
         """Return topic and assignment of a partition; None, and an empty one, where there is no
-        such partition.
+        such partition. The topic may be one that is being deleted.
         """
-        topic = self._context.updater.image.topics.get(name)
+        topic = self._context.updater.image.topics.get(name) or self._deletions.topic(name)
         if topic is None or not 0 <= index < len(topic.partitions):
             return None, ReplicaAssignment([], [], [])
         return topic, current_assignment(topic.partitions[index])

@@ -52,6 +52,10 @@ class ClusterTree:
         except NoNodeError:
             return []
 
+    def create(self, path: str, value: Any) -> None:
+        """Make a node with this JSON."""
+        self._client.create(path, json.dumps(value).encode())
+
     def delete(self, path: str) -> None:
         """Delete a node."""
         self._client.delete(path)

@@ -118,6 +118,7 @@ def a_topic_is_deleted_while_a_follower_is_dead(on: Scene) -> Steps:
     on.wait(lambda: not on.has_log(0, topic), "the log of the living replica is gone")
     on.note("the mark stays", on.tree.exists(f"/admin/delete_topics/{topic}"))
     on.note("the topic stays", on.tree.exists(f"/brokers/topics/{topic}"))
+    on.state("marked", topic)
     on.note("the log of the dead replica stays", on.has_log(1, topic))
     on.wait(lambda: not on.knows(2, topic), "broker 2 has forgotten the topic")
     on.metadata("marked", 2, topic)
@@ -141,6 +142,8 @@ def a_topic_is_deleted_while_its_leader_is_dead(on: Scene) -> Steps:
     on.wait(lambda: not on.has_log(0, topic), "the log of the new leader is gone")
     on.wait(lambda: not on.has_log(2, topic, 1), "the log of the other partition is gone")
     on.note("the mark stays", on.tree.exists(f"/admin/delete_topics/{topic}"))
+    on.state("marked", topic)
+    on.state("marked, the other", topic, 1)
     yield
     on.until_deleted(topic)
     on.wait(lambda: not on.has_log(1, topic) and not on.has_log(1, topic, 1), "no log is left")

@@ -306,3 +306,44 @@ def requests_to_a_broker_that_is_not_the_controller(on: Scene) -> Steps:
     on.note("the topic is not made", on.tree.exists(f"/brokers/topics/{new}"))
     on.state("nothing changed", topic)
     yield from ()
+
+
+@situation()
+def an_old_tool_moves_partitions(on: Scene) -> Steps:
+    """kafka-reassign-partitions --zookeeper writes this node, and waits until it is gone."""
+    topic = on.topic([0, 1], [0, 1], [0, 2])
+    on.produce("before", topic, "a", at=0)
+    node = "/admin/reassign_partitions"
+    wanted = ((topic, 0, [2, 0]), (topic, 1, [1, 0]), (topic, 9, [1]), ("unknown", 0, [1]))
+    moves = [
+        {"topic": name, "partition": index, "replicas": replicas}
+        for name, index, replicas in wanted
+    ]
+    on.tree.create(node, {"version": 1, "partitions": moves})
+    on.wait(lambda: not on.tree.exists(node), "the node is gone")
+    on.until_moved(topic)
+    on.until(topic, 0, [0, 2])
+    on.assignment("moved", topic)
+    for partition in range(3):
+        on.state(f"moved {partition}", topic, partition)
+    on.produce("after", topic, "b", at=0)
+    on.logs("log", topic, on=[0, 2])
+    yield from ()
+
+
+@situation()
+def an_old_tool_asks_for_preferred_leaders(on: Scene) -> Steps:
+    """kafka-preferred-replica-election --zookeeper writes this node."""
+    topic = on.topic([1, 0], [1, 0], [2, 0])
+    for partition in range(2):
+        on.reassign(f"order {partition}", topic, [0, 1], partition=partition)
+    on.until_moved(topic)
+    node = "/admin/preferred_replica_election"
+    wanted = ((topic, 0), (topic, 2), (topic, 9), ("unknown", 0))
+    listed = [{"topic": name, "partition": index} for name, index in wanted]
+    on.tree.create(node, {"version": 1, "partitions": listed})
+    on.wait(lambda: not on.tree.exists(node), "the node is gone")
+    on.until(topic, 0, [0, 1])
+    for partition in range(3):
+        on.state(f"elected {partition}", topic, partition)
+    yield from ()

@@ -66,6 +66,26 @@ def a_move_waits_for_a_replica_that_stands(on: Scene) -> Steps:
     on.logs("log", topic, on=[0, 1])
 
 
+@situation(pause(1), resume(1))
+def a_topic_that_moves_is_deleted(on: Scene) -> Steps:
+    topic = on.topic([0])
+    on.produce("before", topic, "a", at=0)
+    yield
+    on.reassign("add", topic, [0, 1])
+    on.ask("delete", 0, "delete_topics", 4, topic_names=[topic], timeout_ms=1000)
+    on.note("the mark stays", on.tree.exists(f"/admin/delete_topics/{topic}"))
+    on.assignment("it stands", topic)
+    on.state("it stands", topic)
+    on.reassign("cancel", topic, None)
+    on.reassign("elsewhere", topic, [2])
+    on.elect("preferred", topic)
+    more = {"name": topic, "count": 2, "assignments": None}
+    on.ask("grow", 0, "create_partitions", 2, timeout_ms=60_000, topics=[more])
+    yield
+    on.until_deleted(topic)
+    on.wait(lambda: not on.has_log(0, topic) and not on.has_log(1, topic), "no log is left")
+
+
 @situation(pause(1), expire(1), resume(1))
 def a_leader_stands_until_its_session_is_over(on: Scene) -> Steps:
     """When it goes on it takes itself for the leader, until it hears of the new one."""

@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.clock import SystemClock
 from minibroker.cluster import paths
-from minibroker.cluster.codecs import encode_broker
+from minibroker.cluster.codecs import decode_state, encode_broker
 from minibroker.cluster.image import BrokerInfo, Endpoint, TopicImage
 from minibroker.cluster.shared import SharedTree
 from minibroker.error_codes import ErrorCode
@@ -37,6 +37,8 @@ class Others:
         self.tree = self.home.session()
         self.cluster = self.new_cluster(self.tree)
         self.asked: list[tuple[int, asyncio.Future[bool]]] = []
+        self.names = {"t"}
+        """Topics that are deleted."""
 
     def new_cluster(self, tree: Tree, broker_id: int = 0) -> Cluster:
         cluster = new_cluster(tree, Recorder(), broker_id)
@@ -44,7 +46,7 @@ class Others:
         return cluster
 
     def _ask(self, broker_id: int, topic: TopicImage) -> asyncio.Future[bool]:
-        assert topic.name == "t"
+        assert topic.name in self.names
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.asked.append((broker_id, answer))
         return answer
@@ -364,20 +366,48 @@ async def test_the_next_controller_asks_all_brokers_again(others: Others) -> Non
     await second.close()
 
 
-async def test_a_topic_that_moves_is_deleted_when_the_move_is_over(others: Others) -> None:
-    cluster = others.cluster
-    await add_topic_of_kafka(cluster, others.tree, "moving", [0])
-    await cluster.reassignments.alter("moving", 0, [2])
+async def test_a_topic_that_moves_is_deleted_and_the_move_cannot_be_taken_back(
+    others: Others,
+) -> None:
+    await others.cluster.reassignments.alter("t", 0, [2])
+    await others.cluster.delete_topic("t", timeout_s=0.01)
+    assert others.cluster.image.topics == {}
     with pytest.raises(KafkaError) as caught:
-        await cluster.delete_topic("moving", timeout_s=0.01)
-    assert caught.value.code is ErrorCode.REQUEST_TIMED_OUT
-    assert "moving" in cluster.image.topics
-    with pytest.raises(KafkaError) as caught:
-        await cluster.reassignments.alter("moving", 0, None)
+        await others.cluster.reassignments.alter("t", 0, None)
     assert code_of(caught) == (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         "The partition does not exist.",
     )
+    others.answer(1)
+    assert await others.is_marked()
+    others.answer(2)
+    await others.until_gone()
+
+
+@pytest.mark.parametrize(
+    ("replicas", "isr", "leader", "state"),
+    [
+        ([0, 1, 2], [0, 1, 2], 0, (-1, [2], 3)),
+        ([0, 1, 2], [0, 2], 2, (-1, [2], 2)),
+        ([0, 1], [1], 1, (-1, [1], 1)),
+        ([0, 5], [0], 0, (-1, [0], 1)),
+        ([5, 0], [5], -1, (-1, [5], 0)),
+    ],
+)
+async def test_partitions_on_their_way_out_have_no_leader(
+    others: Others,
+    replicas: list[int],
+    isr: list[int],
+    leader: int,
+    state: tuple[int, list[int], int],
+) -> None:
+    """Broker 5 is dead. Each replica that leaves the ISR begins a leader epoch."""
+    await add_topic_of_kafka(others.cluster, others.tree, "going", replicas, leader=leader, isr=isr)
+    others.names.add("going")
+    await others.cluster.delete_topic("going", timeout_s=0.01)
+    path = paths.partition_state("going", 0)
+    found = decode_state(path, (await others.tree.get(path))[0])
+    assert (found.leader, found.isr, found.leader_epoch) == state
 
 
 async def test_a_topic_whose_mark_is_taken_away_is_shown_again(others: Others) -> None:
