@@ -221,6 +221,7 @@ class Broker:
             marks_recovery=config.inter_broker_protocol.marks_recovery,
             balance=balance if config.auto_leader_rebalance_enable else None,
             timers=self.timers,
+            is_told=config.zookeeper_connect is not None,
         )
 
     def _make_tree(self) -> Tree:

@@ -85,6 +85,8 @@ class Cluster:
         delete_logs: see `Deletions`.
         allows_unclean, marks_recovery: see `Controller`.
         balance: how leaders return to preferred replicas, on `timers`; None: only when asked.
+        is_told: the controller, if it is another broker, tells of partitions: brokers are
+            processes of their own. Else every broker follows the tree.
         log: where the cluster's changes are reported.
 
     All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
@@ -113,6 +115,7 @@ class Cluster:
         marks_recovery: bool = True,
         balance: BalanceRule | None = None,
         timers: Timers | None = None,
+        is_told: bool = False,
         log: logging.Logger | None = None,
     ) -> None:
         # All are constant after construction, but for the last; each part says who changes it.
@@ -156,7 +159,7 @@ class Cluster:
         self._producer_ids = ProducerIds(tree, broker_id)
         self.features = Features(context, release=kafka_release, initial=feature_levels)
         self._admin_nodes = self._make_admin_nodes()
-        self._follower = self._make_follower()
+        self._follower = self._make_follower(is_told=is_told)
         self.requests = ControllerRequests(context, self._follower, self._registration)
         """Requests of another broker that is the controller."""
         self._is_open = False
@@ -179,7 +182,7 @@ class Cluster:
             deletions=self._deletions,
         )
 
-    def _make_follower(self) -> TreeFollower:
+    def _make_follower(self, *, is_told: bool) -> TreeFollower:
         return TreeFollower(
             self._context,
             self._election,
@@ -190,6 +193,7 @@ class Cluster:
             admin_nodes=self._admin_nodes,
             features=self.features,
             finish_moves=self.reassignments.finish,
+            is_told=is_told,
         )
 
     # Life
@@ -555,6 +559,7 @@ class Cluster:
         """
         async with self._context.lock:
             if await self._election.take_over():
+                await self._follower.catch_up()
                 await self._deletions.resume()
                 await self._controller.settle()
 

@@ -1,5 +1,10 @@
 """Keeps the image true: reads the whole tree at start, then every node that a watch reports.
 
+Where brokers are processes of their own, the controller alone watches the topics and the states of
+their partitions. It tells the others (`replication.outboxes`, `requests`), and they watch only the
+list of topics, so that none stays that is gone. A broker that becomes the controller reads and
+watches everything before it decides.
+
 Watches only say "look again at X". X goes into a set, one task takes things out and reads them
 under the cluster's lock. When the tree is out of reach the thing goes back into the set. With a new
 session, the nodes that the old one held (the registration of this broker, perhaps the controller's
@@ -94,12 +99,16 @@ class TreeFollower:
         admin_nodes: AdminNodes,
         features: Features,
         finish_moves: Callable[[str], Awaitable[None]],
+        is_told: bool = False,
     ) -> None:
-        """`finish_moves`: topic → ends the moves of its partitions that are done."""
+        """`finish_moves`: topic → ends the moves of its partitions that are done. `is_told`:
+        whether the controller, another broker, tells of partitions (`requests`).
+        """
         # Constant after construction.
         self._context = context
         self._deletions = deletions
         self._admin_nodes = admin_nodes
+        self._is_told = is_told
         self._features = features
         self._finish_moves = finish_moves
         self._election = election
@@ -120,8 +129,11 @@ class TreeFollower:
         self._broker_watches: dict[int, Cancel] = {}
         self._last_change = ""
         self._settle_all = False
+        self._is_behind = False
+        """True for a new controller that has not read every topic yet."""
         self._bounced: set[int] = set()
         """Brokers that restarted. The controller still has to treat them as gone."""
+        election.listeners.append(self._begin_or_end_term)
 
     # Life
 
@@ -169,6 +181,18 @@ class TreeFollower:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
+    async def catch_up(self) -> None:
+        """Read and watch every topic as a new controller, which other brokers did not tell of all
+        that it decides on. Call it under the cluster's lock. Raises CoordinationError.
+        """
+        if self._is_behind:
+            self._is_behind = False
+            try:
+                await self._read_topics()
+            except BaseException:
+                self._is_behind = True
+                raise
+
     async def read_topics(self, names: Iterable[str]) -> None:
         """Read these topics now: a controller speaks of them, and the image has less of them. Call
         it under the cluster's lock. Raises CoordinationError.
@@ -182,6 +206,20 @@ class TreeFollower:
     def look_at_deletions_later(self) -> None:
         """Go on with the deletions after a while."""
         asyncio.get_running_loop().call_later(RETRY_DELAY_S, self._mark, _DELETIONS)
+
+    def _begin_or_end_term(self, is_controller: bool) -> None:
+        """Begin or end to watch the topics, if the controller alone does so."""
+        if not self._is_told:
+            return
+        self._is_behind = is_controller
+        if not is_controller:
+            for name in list(self._watches):
+                self._unwatch(name)
+
+    @property
+    def _watches_topics(self) -> bool:
+        is_shared = self._context.tree.is_shared
+        return is_shared and (not self._is_told or self._election.is_controller)
 
     def _mark(self, thing: str) -> None:
         self._dirty.add(thing)
@@ -256,6 +294,7 @@ class TreeFollower:
             await readers[thing]()
         else:
             await self._read_many([thing.removeprefix(_TOPIC_PREFIX) for thing in things])
+        await self.catch_up()
         if self._settle_all:
             await self._settle(list(self._context.updater.image.topics))
         self._settle_all = False
@@ -400,7 +439,8 @@ class TreeFollower:
             await self._deletions.resume()
 
     async def _read_topics(self) -> None:
-        """Find out which topics there are; read the new ones, drop those that are gone.
+        """Find out which topics there are; read the new ones, drop those that are gone. A broker
+        that the controller tells of new ones only drops.
 
         A topic that this broker made itself is in the image and not yet watched: read again too.
         """
@@ -409,6 +449,10 @@ class TreeFollower:
         for name in [known for known in image.topics if known not in names]:
             self._unwatch(name)
             self._context.updater.remove_topic(name)
+        for name in [leaving for leaving in image.leaving if leaving not in names]:
+            self._context.updater.show(name)
+        if self._task is not None and not self._watches_topics:
+            return  # the controller tells of new ones
         known = self._watches if self._context.tree.is_shared else image.topics
         await self._read_many(sorted(name for name in names if name not in known))
 
@@ -476,7 +520,7 @@ class TreeFollower:
     async def _watch(self, wanted: Mapping[str, Sequence[str]]) -> None:
         """Watch these paths of these topics, those that are not watched yet."""
         tree = self._context.tree
-        if not tree.is_shared:
+        if not self._watches_topics:
             return
         new = [
             (name, path)
@@ -488,7 +532,10 @@ class TreeFollower:
             {path: partial(self._mark, f"{_TOPIC_PREFIX}{name}") for name, path in new}
         )
         for (name, path), cancel in zip(new, cancels, strict=True):
-            self._watches.setdefault(name, {})[path] = cancel
+            if self._watches_topics:
+                self._watches.setdefault(name, {})[path] = cancel
+            else:
+                cancel()  # deposed meanwhile
 
     def _unwatch(self, name: str) -> None:
         self._assignments.pop(name, None)

@@ -132,11 +132,19 @@ class PartitionStates:
             return False
         changed = with_states(topic, {name.partition: state})
         self._context.updater.apply_states(changed, [name.partition])
-        if self._context.tree.is_shared:
+        if self._context.tree.is_shared and not self._controller_watches_states():
             await self._context.tree.create(
                 paths.ISR_CHANGE, encode_isr_change([name]), sequence=True
             )
         return True
+
+    def _controller_watches_states(self) -> bool:
+        """Return whether the controller sees a state without a notification, which only a
+        controller of Kafka reads and deletes.
+        """
+        image = self._context.updater.image
+        controller = image.brokers.get(image.controller_id)
+        return controller is not None and controller.is_minibroker
 
     async def retried(
         self,

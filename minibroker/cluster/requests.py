@@ -1,8 +1,9 @@
 """The requests of a controller: fenced by epochs, then applied to the image.
 
-Apache Kafka's controller tells its brokers of every decision (LeaderAndIsr, UpdateMetadata,
-StopReplica), after it wrote the decision to the tree. The tree's watches tell of it too. Whichever
-comes first, the image takes a state once, and never an older one (`updates`).
+The controller tells the other brokers of every decision (LeaderAndIsr, UpdateMetadata,
+StopReplica), after it wrote the decision to the tree. A broker reads the tree itself when it
+starts, and for a topic that it does not know. Whichever comes first, the image takes a state once,
+and never an older one (`updates`).
 
     handlers/leader_and_isr, update_metadata, stop_replica ─► requests ─► updates ─► image ─► roles
 
@@ -23,7 +24,7 @@ from minibroker.cluster.image import NO_CONTROLLER
 from minibroker.cluster.partition_states import STATES_PER_STEP
 from minibroker.cluster.updates import SentState
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.slices import TimeSlice
 
@@ -189,16 +190,24 @@ class ControllerRequests:
                 self._going[topic.name] = known.topic_id, gone
 
     async def _apply(self, topics: Collection[SentTopic]) -> None:
-        """Apply states of partitions, a few at a time; unknown partitions are read first."""
+        """Apply states of partitions, a few at a time; unknown partitions are read first.
+
+        Raises CoordinationError where those cannot be read now; the others are applied all the
+        same.
+        """
         image = self._context.updater.image
+        failure: CoordinationError | None = None
         unknown = [topic.name for topic in topics if not self._is_known(topic)]
         if unknown:
-            await self._follower.read_topics(unknown)
+            try:
+                await self._follower.read_topics(unknown)
+            except CoordinationError as error:
+                failure = error
         turn = TimeSlice()
         for topic in topics:
             known = image.topics.get(topic.name)
             if known is None or not _is_same(known.topic_id, topic.topic_id):
-                continue  # deleted meanwhile, or made again
+                continue  # deleted meanwhile, or made again, or not read
             indexes = [index for index in topic.states if 0 <= index < len(known.partitions)]
             for step in range(0, len(indexes), STATES_PER_STEP):
                 states = {
@@ -208,6 +217,8 @@ class ControllerRequests:
                 self._context.updater.apply_sent(topic.name, states)
                 if turn.is_over:
                     await turn.pause()
+        if failure is not None:
+            raise failure
 
     def _is_known(self, topic: SentTopic) -> bool:
         known = self._context.updater.image.topics.get(topic.name)

@@ -1,4 +1,4 @@
-"""The requests of a controller to Apache Kafka's brokers, made from the image. Pure.
+"""The requests of a controller to other brokers, made from the image. Pure.
 
 `outbox` sends them. A request names some partitions only, so that making it takes no longer than a
 millisecond of the loop; Kafka's brokers take any number of requests.

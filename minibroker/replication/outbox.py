@@ -311,6 +311,11 @@ class Outbox:
             except KafkaError as error:
                 logger.error("broker %d cannot be told: %s", self.broker_id, error)
                 return None
+            if answer.error_code == ErrorCode.REQUEST_TIMED_OUT:
+                # A minibroker has to read a topic, and the tree is out of its reach.
+                logger.info("broker %d is told again: it cannot read the tree", self.broker_id)
+                await self._sleep(RETRY_DELAY_S)
+                continue
             if answer.error_code:
                 logger.warning(
                     "broker %d refused request %d of controller epoch %d with error %d",

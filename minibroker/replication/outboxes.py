@@ -1,9 +1,9 @@
-"""The controller's outboxes: hears of every change of the image, and tells Apache Kafka's brokers.
+"""The controller's outboxes: hears of every change of the image, and tells the other brokers.
 
-minibrokers follow the tree by themselves; they are told what to delete, and say that it is done.
-Apache Kafka's brokers know only what the controller sends them. While this broker is the
-controller, each registered broker of Kafka has an outbox. A broker that registers anew gets a new
-one, with everything in it.
+Brokers that are processes of their own know of partitions what the controller sends them, Apache
+Kafka's and minibrokers alike. minibrokers of one process follow the tree by themselves; they are
+told what to delete, and say that it is done. While this broker is the controller, each other
+registered broker has an outbox. A broker that registers anew gets a new one, with everything in it.
 
 Source: Kafka KafkaController (onControllerFailover, onBrokerStartup, onBrokerFailure),
 PartitionStateMachine, ReplicaStateMachine, TopicDeletionManager.
@@ -53,7 +53,7 @@ class _Told(NamedTuple):
     """The epoch of its registration."""
     outbox: Outbox
     hears_all: bool
-    """False for a minibroker, which is only asked, and follows the tree."""
+    """False for a minibroker of this process, which is only asked, and follows the tree."""
 
 
 class Outboxes:
@@ -104,13 +104,13 @@ class Outboxes:
             self._follow_brokers()
 
     def _follow_brokers(self) -> None:
-        """Give each registered broker of Kafka an outbox, and no other."""
+        """Give each other registered broker that hears all an outbox."""
         if not self._cluster.is_controller:
             return
         wanted = {
             broker.id: broker
             for broker in self._cluster.image.brokers.values()
-            if not broker.is_minibroker
+            if broker.id != self._cluster.broker_id and self._hears_all(broker)
         }
         brokers = self._cluster.image.brokers
         for broker_id, told in list(self._outboxes.items()):
@@ -119,16 +119,20 @@ class Outboxes:
         for told in self._hearing():
             told.outbox.greet()
         for broker_id in wanted.keys() - self._outboxes.keys():
-            self._open(wanted[broker_id], hears_all=True)
+            self._open(wanted[broker_id])
         if not any(self._hearing()):
             self._known.clear()
             self._owned.clear()
+
+    def _hears_all(self, broker: BrokerInfo) -> bool:
+        """Return whether a broker knows of partitions only what it is told."""
+        return not broker.is_minibroker or self._config.zookeeper_connect is not None
 
     def _hearing(self) -> list[_Told]:
         """Return those who hear of every change."""
         return [told for told in self._outboxes.values() if told.hears_all]
 
-    def _open(self, broker: BrokerInfo, *, hears_all: bool) -> _Told:
+    def _open(self, broker: BrokerInfo) -> _Told:
         """Make an outbox. What the broker has to know is put into it in slices."""
         if self._peers is None:
             self._peers = PeerClient.of(
@@ -148,6 +152,7 @@ class Outboxes:
             protocol=self._config.inter_broker_protocol,
             on_offline=self._replicas_failed,
         )
+        hears_all = self._hears_all(broker)
         told = self._outboxes[broker.id] = _Told(broker.epoch, outbox, hears_all)
         if hears_all:
             outbox.greet()
@@ -291,5 +296,5 @@ class Outboxes:
         told = self._outboxes.get(broker_id)
         broker = self._cluster.image.brokers.get(broker_id)
         if told is None and broker is not None:
-            told = self._open(broker, hears_all=not broker.is_minibroker)
+            told = self._open(broker)
         return told

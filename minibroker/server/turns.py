@@ -41,7 +41,7 @@ class DataTurns:
         self._ends_ns = 0
         """End of the part."""
         self._has_turned = True
-        """Whether the loop has turned since the part began."""
+        """True once the loop has turned since the part began."""
         self._waiting: dict[Callable[[], None], None] = {}
         """Called when the loop has looked at its sockets, in this order: each asks again."""
 

@@ -168,6 +168,13 @@ async def test_a_refusal_is_final(sending: Sending) -> None:
     assert sending.pauses == []
 
 
+async def test_a_broker_that_cannot_read_the_tree_is_told_again(sending: Sending) -> None:
+    sending.peers.answers = [LeaderAndIsrResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)]
+    sending.outbox.tell_role(T0, is_new=False)
+    assert await sending.until_sent(2) == [(ROLES, [("t", 0)])] * 2
+    assert sending.pauses == [RETRY_DELAY_S]
+
+
 async def test_many_partitions_go_in_several_requests(sending: Sending) -> None:
     sending.set_topic(PARTITIONS_MAX + 1)
     for index in range(PARTITIONS_MAX + 1):

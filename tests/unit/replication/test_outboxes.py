@@ -1,4 +1,4 @@
-"""The controller tells Apache Kafka's brokers of every change of the image."""
+"""The controller tells brokers of other processes of every change of the image."""
 
 from __future__ import annotations
 
@@ -188,7 +188,25 @@ async def test_a_deletion_waits_for_a_broker_that_is_away(controlled: Controlled
     ]
 
 
-async def test_a_minibroker_hears_of_deletions_alone(controlled: Controlled) -> None:
+async def test_a_minibroker_that_is_another_process_hears_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outboxes, "PeerClient", RecordedPeers)
+    controlled = Controlled(tmp_path, **{"zookeeper.connect": "zookeeper.example:2181"})
+    await controlled.cluster.start()
+    await controlled.cluster.create_topic("before")
+    await add_broker(controlled.cluster, controlled.tree, 3)
+    await controlled.until_told((METADATA, [("before", 0)]))
+    await controlled.cluster.create_topic("t", assignment={0: [0, 3]})
+    await controlled.until_told((ROLES, [("t", 0)]), (METADATA, [("t", 0)]))
+    assert set(controlled.outboxes._outboxes) == {3}
+    await controlled.cluster.close()
+    await controlled.outboxes.close()
+
+
+async def test_a_minibroker_of_this_process_hears_of_deletions_alone(
+    controlled: Controlled,
+) -> None:
     await add_broker(controlled.cluster, controlled.tree, 3)
     await controlled.cluster.create_topic("t", assignment={0: [0, 3]})
     assert controlled.outboxes._peers is None
