@@ -60,7 +60,9 @@ minibroker serve: start the broker and serve until SIGTERM or SIGINT
                           keep the metadata in ZooKeeper, as Apache Kafka 3.9 does
   --config FILE           read settings from a file like Kafka's server.properties
   --set KEY=VALUE         set a Kafka setting; may be given more than once
-  --security PROTOCOL     let only known users in: SASL_PLAINTEXT, with --user (PLAINTEXT)
+  --security PROTOCOL     SASL_PLAINTEXT lets only known users in (--user), SSL encrypts with a
+                          certificate made for this broker, SASL_SSL does both; the file of the CA
+                          that clients have to trust is named on stderr (PLAINTEXT)
   --user NAME:PASSWORD    a user that may log in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; may be
                           given more than once. @FILE reads one NAME:PASSWORD from each line, which
                           keeps passwords out of process lists
@@ -226,7 +228,10 @@ def build(
     from minibroker.config.sources import gather, read_properties  # noqa: PLC0415  as above
 
     file_settings = read_properties(arguments.config_file) if arguments.config_file else {}
-    config = BrokerConfig(gather(file_settings, environment, arguments.settings))
+    settings = arguments.settings
+    if arguments.security is not None and arguments.security.upper().endswith("SSL"):
+        settings = [*_certificates(arguments), *settings]
+    config = BrokerConfig(gather(file_settings, environment, settings))
     if config.unknown_keys:
         import logging  # noqa: PLC0415  only with something to say
 
@@ -250,6 +255,32 @@ def build(
         brokers=arguments.brokers,
     )
     return config, options
+
+
+def _certificates(arguments: ServeArguments) -> list[tuple[str, str]]:
+    """Return the settings of a certificate that is made for this broker. The directory beside the
+    data keeps the CA; with `--memory` it goes at exit. Raises ConfigError.
+    """
+    import logging  # noqa: PLC0415  as the others: for --security SSL only
+    from pathlib import Path  # noqa: PLC0415
+
+    from minibroker.testing.security import Security  # noqa: PLC0415
+
+    given = dict(arguments.settings)
+    if arguments.in_memory:
+        import atexit  # noqa: PLC0415
+        import shutil  # noqa: PLC0415
+        import tempfile  # noqa: PLC0415
+
+        directory = Path(tempfile.mkdtemp(prefix="minibroker-tls-"))
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    else:
+        directory = Path(given.get("log.dirs", "minibroker-data").split(",")[0] + "-tls")
+    assert arguments.security is not None
+    security = Security(arguments.security, directory, arguments.users)
+    logging.getLogger(__name__).info("clients have to trust the CA in %s", security.ca_file)
+    host = given["listeners"].partition("://")[2].rpartition(":")[0].strip("[]")
+    return list(security.tls_settings(host).items())
 
 
 def _control_token(arguments: ServeArguments, environment: Mapping[str, str]) -> str | None:

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 USERS: Final = "minibroker.users"
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 """The mechanisms that users of `minibroker.users` may choose."""
-SERVED: Final = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SASL_PLAINTEXT)
 
 
 def secured_settings(security: str, users: Mapping[str, str]) -> dict[str, str]:
     """Return the settings for one listener with a security protocol, on a free port of 127.0.0.1.
 
-    `users`: name → password. Raises ConfigError.
+    With TLS a certificate has to be added (`testing.security`). `users`: name → password. Raises
+    ConfigError.
     """
     protocol = SecurityProtocol.__members__.get(security.upper())
-    if protocol not in SERVED:
-        raise ConfigError(f"security={security}: expected one of {', '.join(SERVED)}")
+    if protocol is None:
+        raise ConfigError(f"security={security}: expected one of {', '.join(SecurityProtocol)}")
     check_users(protocol, users)
     settings = {"listeners": f"{protocol}://127.0.0.1:0"}
     if protocol is not SecurityProtocol.PLAINTEXT:

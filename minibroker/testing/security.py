@@ -44,9 +44,9 @@ class Security:
         if protocol.upper() not in SecurityProtocol.__members__:
             raise ConfigError(f"security={protocol}: expected one of {', '.join(SecurityProtocol)}")
         self.protocol = SecurityProtocol(protocol.upper())
+        """Constant, as are the next two."""
         self._users = dict(users or {})
         check_users(self.protocol, self._users)
-        """Constant, as is the next."""
         self.directory = directory
         self._ca: trustme.CA | None = None
         if self.protocol.uses_tls:
@@ -65,14 +65,17 @@ class Security:
         }
         if self.protocol.uses_sasl:
             settings |= sasl_settings(self._users)
-        if self._ca is None:
-            return settings
         host = address.rpartition(":")[0].strip("[]")
+        return settings | self.tls_settings(host)
+
+    def tls_settings(self, host: str) -> dict[str, str]:
+        """Return the settings of a certificate for `host` and for this machine's own names."""
+        if self._ca is None:
+            return {}
         names = (*_NAMES, host) if host not in ("", "0.0.0.0", "::", *_NAMES) else _NAMES
         certificate = self._ca.issue_cert(*names, common_name="broker")
         chain = b"".join(pem.bytes() for pem in certificate.cert_chain_pems)
         return {
-            **settings,
             "ssl.keystore.type": "PEM",
             "ssl.keystore.key": certificate.private_key_pem.bytes().decode(),
             "ssl.keystore.certificate.chain": chain.decode(),

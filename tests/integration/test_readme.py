@@ -223,13 +223,22 @@ def test_a_secured_broker(tmp_path: Path) -> None:
 
 
 def test_users_from_a_file(tmp_path: Path) -> None:
-    (serve,) = commands("With one flag")
+    serve, _ = commands("With one flag")
     (tmp_path / "users").write_text("alice:secret\nbob:other\n")
     names = serve.split(" --user")[0]
     with serving(f"{names} --user @users --listen 127.0.0.1:0", tmp_path) as address:
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
         bob = {**login, "sasl.username": "bob", "sasl.password": "other"}
         producer = Producer({"bootstrap.servers": address, **bob})
+        assert producer.list_topics(timeout=SECONDS).brokers
+
+
+def test_a_certificate_with_one_flag(tmp_path: Path) -> None:
+    _, serve = commands("With one flag")
+    with serving(f"{serve} --listen 127.0.0.1:0", tmp_path) as address:
+        authority = tmp_path / "minibroker-data-tls" / "ca.pem"
+        tls = {"security.protocol": "SSL", "ssl.ca.location": str(authority)}
+        producer = Producer({"bootstrap.servers": address, **tls})
         assert producer.list_topics(timeout=SECONDS).brokers
 
 

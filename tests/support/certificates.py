@@ -84,11 +84,13 @@ def client_tls(number: int = 0, *, certificate: trustme.LeafCert | None = None) 
     return context
 
 
-def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
+def shake_hands(
+    server: ssl.SSLContext, client: ssl.SSLContext, host: str = "localhost"
+) -> ssl.SSLObject:
     """Return the server's side after a handshake in memory. Raises ssl.SSLError."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     sides = [
-        client.wrap_bio(to_client, to_server, server_hostname="localhost"),
+        client.wrap_bio(to_client, to_server, server_hostname=host),
         server.wrap_bio(to_server, to_client, server_side=True),
     ]
     waiting = set(sides)

@@ -31,6 +31,7 @@ NOT_RUN: Final = {
     "minibroker serve --zookeeper": "needs a ZooKeeper: see test_zookeeper_kafka.py",
     "minibroker serve --config": "of a Kafka that was there: see test_kafka_takes_over.py",
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
+    "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
     "the way of": "a drawing",

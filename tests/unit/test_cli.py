@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import ssl
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,6 +25,11 @@ from minibroker.cli import (
     parse_serve,
     parse_topic,
 )
+from minibroker.security.listener_tls import ListenerTls
+from tests.support.certificates import shake_hands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_without_arguments_it_is_kafkas_defaults_in_the_working_directory() -> None:
@@ -171,3 +180,45 @@ def test_unknown_keys_are_named_in_one_warning(caplog: pytest.LogCaptureFixture)
         build(arguments, {"KAFKA_A_B": "x"})
     (record,) = caplog.records
     assert record.getMessage() == "unknown configuration keys are ignored: a.b, b.c, num.partitons"
+
+
+def ca_file(caplog: pytest.LogCaptureFixture) -> Path:
+    return Path(caplog.messages[-1].removeprefix("clients have to trust the CA in "))
+
+
+def test_a_certificate_is_made_for_the_address_and_the_authority_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = str(tmp_path / "data")
+    arguments = parse_serve(
+        ["--security", "SSL", "--listen", "my-host.example:9", "--data-dir", data]
+    )
+    with caplog.at_level(logging.INFO):
+        config, _ = build(arguments, {})
+        build(arguments, {})
+    (listener,) = config.listeners
+    assert str(listener) == "SSL://my-host.example:9"
+    client = ssl.create_default_context(cafile=str(ca_file(caplog)))
+    served = shake_hands(ListenerTls(listener, config).context, client, "my-host.example")
+    assert served.version() == "TLSv1.3"
+    assert ca_file(caplog).parent == tmp_path / "data-tls"
+
+
+def test_certificates_go_with_the_rest_of_the_memory(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_exit: list[Callable[[], object]] = []
+    monkeypatch.setattr(
+        atexit,
+        "register",
+        lambda call, *given, **named: at_exit.append(partial(call, *given, **named)),
+    )
+    arguments = parse_serve(["--security", "SASL_SSL", "--user", "alice:secret", "--memory"])
+    with caplog.at_level(logging.INFO):
+        config, _ = build(arguments, {})
+    assert config.listeners[0].name == "SASL_SSL"
+    assert config.text("minibroker.users") == '"alice"="secret"'
+    assert ca_file(caplog).exists()
+    for call in at_exit:
+        call()
+    assert not ca_file(caplog).parent.exists()

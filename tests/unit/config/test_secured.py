@@ -25,7 +25,7 @@ def test_plaintext_needs_nothing() -> None:
 @pytest.mark.parametrize(
     ("security", "users", "reason"),
     [
-        ("TLS", {}, "expected one of PLAINTEXT, SASL_PLAINTEXT"),
+        ("TLS", {}, "expected one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ("SASL_PLAINTEXT", {}, "give the users"),
         ("PLAINTEXT", {"a": "s3cret"}, "leave out the users"),
         ("SASL_PLAINTEXT", {"": "s3cret"}, "may not be empty"),
