@@ -15,6 +15,7 @@ from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.handlers.fenced_producers import known_code
+from minibroker.handlers.permissions import Allowed, Need
 from minibroker.ids import TopicPartition
 from minibroker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -24,6 +25,7 @@ from minibroker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -43,7 +45,11 @@ def handle(
     Return an awaitable where a record has to be synced before its transaction counts as begun.
     """
     transactions = [_only_one(request)]
-    if context.version >= _FIRST_BATCHED:
+    if context.version < _FIRST_BATCHED:
+        transactional_id = request.v3_and_below_transactional_id
+        Need(Operation.WRITE, ResourceType.TRANSACTIONAL_ID).require(context, transactional_id)
+    else:
+        Need(Operation.CLUSTER_ACTION, ResourceType.CLUSTER).check(context, request)
         transactions = request.transactions
     added = []
     waits = False
@@ -103,12 +109,18 @@ def _add(
     ]
     image = context.services.cluster.image
     is_client = context.version < _FIRST_BATCHED
+    may_write = Allowed(context, Operation.WRITE)
+    forbidden = {
+        name
+        for name in names
+        if is_client and (name.topic in INTERNAL_TOPICS or name.topic not in may_write)
+    }
     refused = {
         name: ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        if is_client and name.topic in INTERNAL_TOPICS
+        if name in forbidden
         else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         for name in names
-        if (is_client and name.topic in INTERNAL_TOPICS) or not _exists(image, name)
+        if name in forbidden or not _exists(image, name)
     }
     if refused:
         return dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused

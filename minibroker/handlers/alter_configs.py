@@ -19,6 +19,7 @@ from minibroker.handlers.config_resources import (
     answer_each,
     check_min_insync_replicas,
     check_names,
+    check_permission,
     check_resource,
     check_values,
     entity_of,
@@ -31,19 +32,20 @@ from minibroker.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.error_codes import ErrorCode
-    from minibroker.handlers.context import RequestContext, Services
+    from minibroker.handlers.context import RequestContext
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Return one result per resource, in the order of the request."""
 
     def alter(resource: AlterConfigsResource) -> Awaitable[None]:
-        return _alter(context.services, resource, validate_only=request.validate_only)
+        return _alter(context, resource, validate_only=request.validate_only)
 
     return AlterConfigsResponse(
         responses=await answer_each(request.resources, AlterConfigsResourceResponse, alter)
@@ -51,8 +53,9 @@ async def handle(context: RequestContext, request: AlterConfigsRequest) -> Alter
 
 
 async def _alter(
-    services: Services, resource: AlterConfigsResource, *, validate_only: bool
+    context: RequestContext, resource: AlterConfigsResource, *, validate_only: bool
 ) -> None:
+    services = context.services
     kind, name = resource.resource_type, resource.resource_name
     check_names(
         (config.name for config in resource.configs),
@@ -60,6 +63,9 @@ async def _alter(
     )
     if kind == BROKER_LOGGER:
         raise invalid_request(f"Unknown resource type {kind}")
+    if kind == BROKER:  # its name is checked before the permission, as in Kafka
+        check_resource(services, kind, name)
+    check_permission(context, Operation.ALTER_CONFIGS, kind, name)
     check_resource(services, kind, name)
     wanted = {config.name: config.value for config in resource.configs if config.value is not None}
 

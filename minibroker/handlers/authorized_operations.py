@@ -1,26 +1,37 @@
-"""Bit fields of authorized operations: without an authorizer a client may do everything.
+"""Bit fields of authorized operations: all of a type without an authorizer.
 
-Source: KIP-430; Kafka AclOperation (bit = code of the operation) and AclEntry (operations per
-resource).
+Source: KIP-430; Kafka AclOperation (bit = code of the operation), AclEntry (operations per type of
+resource), AuthHelper.authorizedOperations.
 """
 
-from typing import Final
+from __future__ import annotations
 
-READ: Final = 1 << 3
-WRITE: Final = 1 << 4
-CREATE: Final = 1 << 5
-DELETE: Final = 1 << 6
-ALTER: Final = 1 << 7
-DESCRIBE: Final = 1 << 8
-CLUSTER_ACTION: Final = 1 << 9
-DESCRIBE_CONFIGS: Final = 1 << 10
-ALTER_CONFIGS: Final = 1 << 11
-IDEMPOTENT_WRITE: Final = 1 << 12
+from typing import TYPE_CHECKING, Final
 
-CLUSTER_OPERATIONS: Final = (
-    CREATE | CLUSTER_ACTION | DESCRIBE_CONFIGS | ALTER_CONFIGS | IDEMPOTENT_WRITE | ALTER | DESCRIBE
-)
-TOPIC_OPERATIONS: Final = (
-    READ | WRITE | CREATE | DESCRIBE | DELETE | ALTER | DESCRIBE_CONFIGS | ALTER_CONFIGS
-)
-GROUP_OPERATIONS: Final = READ | DESCRIBE | DELETE | DESCRIBE_CONFIGS | ALTER_CONFIGS
+from minibroker.security.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from minibroker.handlers.context import RequestContext
+
+ALL_OPERATIONS: Final = {
+    resource_type: sum(1 << operation for operation in operations)
+    for resource_type, operations in SUPPORTED_OPERATIONS.items()
+}
+"""Type of resource → every operation that its answers may name."""
+
+
+def operations_of(context: RequestContext, resource_type: ResourceType, name: str) -> int:
+    """Return the operations that the client may do to the resource."""
+    authorizer = context.services.authorizer
+    if authorizer is None:
+        return ALL_OPERATIONS[resource_type]
+    return authorizer.operations(context.principal, context.host, resource_type, name)
+
+
+def operations_of_cluster(context: RequestContext) -> int:
+    """Return the operations that the client may do to the cluster; none if it may not describe
+    it.
+    """
+    if not context.authorize(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+        return 0
+    return operations_of(context, ResourceType.CLUSTER, CLUSTER_NAME)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.cluster.image import MetadataImage, TopicImage
+    from minibroker.handlers.permissions import Allowed
 
 
 class KnownTopic(NamedTuple):
@@ -88,15 +89,29 @@ class TopicAnswers:
 
 
 def known_partitions(
-    image: MetadataImage, topics: Iterable[Any], answers: TopicAnswers, *, has_ids: bool
+    image: MetadataImage,
+    topics: Iterable[Any],
+    answers: TopicAnswers,
+    *,
+    has_ids: bool,
+    may_read: Allowed,
 ) -> list[KnownTopic]:
-    """The topics of a request with the partitions that exist; the others are answered.
+    """Return the topics of a request with the partitions that exist; the others are answered.
 
-    UNKNOWN_TOPIC_OR_PARTITION, and UNKNOWN_TOPIC_ID where `has_ids`.
+    UNKNOWN_TOPIC_ID where `has_ids`, TOPIC_AUTHORIZATION_FAILED for a topic that is not in
+    `may_read`, UNKNOWN_TOPIC_OR_PARTITION.
     """
     found = []
     for topic in topics:
         known = image.topic_by_id.get(topic.topic_id) if has_ids else image.topics.get(topic.name)
+        if (known is not None or not has_ids) and _topic_name(topic, known) not in may_read:
+            name = _topic_name(topic, known)
+            topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
+            answers.topic(name, topic_id)
+            for partition in topic.partitions:
+                index = partition.partition_index
+                answers.add(name, topic_id, index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            continue
         if known is None:
             name, topic_id, code = topic.name, ZERO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if has_ids:
@@ -120,6 +135,12 @@ def known_partitions(
         if existing:
             found.append(KnownTopic(known, existing))
     return found
+
+
+def _topic_name(topic: Any, known: TopicImage | None) -> str:
+    """Return the name of a topic in a request, by its id if the image knows it."""
+    name: str = topic.name if known is None else known.name
+    return name
 
 
 def is_too_long(metadata: str | None, units_max: int) -> bool:

@@ -21,11 +21,13 @@ from minibroker.config.alterations import check_broker_values
 from minibroker.config.topic import validate_topic_config
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, KafkaError, as_answer
+from minibroker.handlers.permissions import REFUSALS
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from minibroker.handlers.context import Services
+    from minibroker.handlers.context import RequestContext, Services
 
 TOPIC: Final = 2
 BROKER: Final = 4
@@ -49,6 +51,32 @@ _ENTITY_TYPES: Final = {
 def invalid_request(detail: str) -> KafkaError:
     """Return the INVALID_REQUEST error with this reason."""
     return KafkaError(ErrorCode.INVALID_REQUEST, detail)
+
+
+_AUTHORIZED_AS: Final = {
+    TOPIC: ResourceType.TOPIC,
+    GROUP: ResourceType.GROUP,
+    BROKER: ResourceType.CLUSTER,
+    BROKER_LOGGER: ResourceType.CLUSTER,
+    CLIENT_METRICS: ResourceType.CLUSTER,
+}
+"""Kind of resource → the type of resource that permissions are about."""
+
+
+def check_permission(
+    context: RequestContext, operation: Operation, resource_type: int, resource_name: str
+) -> None:
+    """Raise KafkaError if the client may not do this to the configuration of the resource. A kind
+    that is not known is refused later.
+    """
+    kind = _AUTHORIZED_AS.get(resource_type)
+    if kind is None:
+        return
+    name = CLUSTER_NAME if kind is ResourceType.CLUSTER else resource_name
+    if not context.authorize(operation, kind, name):
+        code = REFUSALS[kind]
+        is_untold = kind is ResourceType.CLUSTER and operation is Operation.ALTER_CONFIGS
+        raise KafkaError(code, None if is_untold else code.meaning)
 
 
 def is_known_kind(services: Services, resource_type: int) -> bool:

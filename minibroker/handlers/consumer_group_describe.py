@@ -15,8 +15,9 @@ from minibroker.errors import KafkaError
 from minibroker.groups.consumer.group import ConsumerGroup
 from minibroker.groups.consumer.member import without_epochs
 from minibroker.groups.consumer.membership import assignors_of
-from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
+from minibroker.handlers.authorized_operations import operations_of
 from minibroker.handlers.group_members import serves_consumer_protocol
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeResponse,
@@ -24,6 +25,7 @@ from minibroker.protocol.messages.consumer_group_describe import (
     Member,
     TopicPartitions,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.groups.consumer.assignor import Assignment as Partitions
@@ -41,12 +43,41 @@ def handle(
     """One entry per group asked, in order."""
     if not serves_consumer_protocol(context):
         return error_response(request, context.version, ErrorCode.UNSUPPORTED_VERSION, None)
-    described = [_describe(context, group_id) for group_id in request.group_ids]
+    may_describe = Allowed(context, Operation.DESCRIBE, ResourceType.GROUP)
+    group_ids = sorted(request.group_ids, key=lambda group_id: group_id in may_describe)
+    described = [
+        _describe(context, group_id)
+        if group_id in may_describe
+        else DescribedGroup(group_id=group_id, error_code=int(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        for group_id in group_ids
+    ]
     if request.include_authorized_operations:
         for group in described:
             if not group.error_code:
-                group.authorized_operations = GROUP_OPERATIONS
+                group.authorized_operations = operations_of(
+                    context, ResourceType.GROUP, group.group_id
+                )
+    if context.services.authorizer is not None:
+        visible = Allowed(context, Operation.DESCRIBE)
+        described = [_if_visible(group, visible) for group in described]
     return ConsumerGroupDescribeResponse(groups=described)
+
+
+def _if_visible(group: DescribedGroup, visible: Allowed) -> DescribedGroup:
+    """Return the group, or an error for a group with a topic that the client may not describe."""
+    names = {
+        partitions.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for partitions in assignment.topic_partitions
+    }
+    if all(name in visible for name in names):
+        return group
+    return DescribedGroup(
+        group_id=group.group_id,
+        error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        error_message="The group has topics that the client may not describe.",
+    )
 
 
 def _describe(context: RequestContext, group_id: str) -> DescribedGroup:

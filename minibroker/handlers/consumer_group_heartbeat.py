@@ -15,11 +15,13 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.consumer.heartbeat import Heartbeat
 from minibroker.handlers.group_members import AnswerWaiter, client_host, serves_consumer_protocol
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.groups.consumer.heartbeat import HeartbeatAnswer
@@ -34,6 +36,11 @@ def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> A
     """
     if not serves_consumer_protocol(context):
         return ConsumerGroupHeartbeatResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
+    if not context.authorize(Operation.READ, ResourceType.GROUP, request.group_id):
+        return _response(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    may_describe = Allowed(context, Operation.DESCRIBE)
+    if not all(name in may_describe for name in request.subscribed_topic_names or ()):
+        return _response(KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     heartbeat = _heartbeat(context, request)
     groups = context.services.groups
     waiter = AnswerWaiter(_response)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from minibroker.cluster.creation_limits import check_added_partitions
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, as_answer
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+from minibroker.security.acls import Operation
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -40,8 +42,10 @@ async def handle(
     mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 3)
     named_count = Counter(topic.name for topic in request.topics)
     named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
+    may_alter = Allowed(context, Operation.ALTER)
     if context.services.cluster.is_controller:
-        check_added_partitions(_added_count(context, named_once))
+        allowed = [topic for topic in named_once if topic.name in may_alter]
+        check_added_partitions(_added_count(context, allowed))
     turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatePartitionsTopicResult(name=topic.name)
@@ -51,6 +55,7 @@ async def handle(
                 raise KafkaError(ErrorCode.NOT_CONTROLLER)
             if named_count[topic.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+            may_alter.require(topic.name)
             await _grow(context, request, topic, mutations)
         except Exception as error:
             result.error_code, result.error_message = as_answer(

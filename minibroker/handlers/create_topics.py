@@ -32,6 +32,7 @@ from minibroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     named_count = Counter(topic.name for topic in request.topics)
     if context.services.cluster.is_controller:
         named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
-        _check_size(context.services, named_once)
+        allowed = [t for t in named_once if _may_create(context, t.name, is_filter=True)]
+        _check_size(context.services, allowed)
     until = asyncio.get_running_loop().time() + request.timeout_ms / 1000
     turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
@@ -130,6 +132,15 @@ def _check(context: RequestContext, name: str, named_count: int) -> None:
         )
     if named_count > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+    if not _may_create(context, name):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+
+
+def _may_create(context: RequestContext, name: str, *, is_filter: bool = False) -> bool:
+    """Return whether the client may create every topic, or this one."""
+    return context.authorize(
+        Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
+    ) or context.authorize(Operation.CREATE, ResourceType.TOPIC, name, is_filter=is_filter)
 
 
 async def _create(
@@ -171,6 +182,9 @@ async def _create(
             # Kafka starts the creation and does not wait for it.
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
         result.topic_id = created.topic_id
+    if not context.authorize(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name, is_filter=True):
+        result.topic_config_error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return
     result.num_partitions = len(replicas)
     result.replication_factor = len(replicas[0])
     result.configs = _described(services, configs) if context.version >= 5 else []

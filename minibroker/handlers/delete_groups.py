@@ -11,7 +11,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.errors import KafkaError
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from minibroker.security.acls import Operation, ResourceType
 from minibroker.slices import complete_in_slices
 
 if TYPE_CHECKING:
@@ -71,11 +73,15 @@ async def _when_visible(waits: Waits, response: DeleteGroupsResponse) -> DeleteG
 def _delete_groups(
     context: RequestContext, request: DeleteGroupsRequest, response: DeleteGroupsResponse
 ) -> Iterator[None]:
-    for group_id in dict.fromkeys(request.groups_names):
+    may_delete = Allowed(context, Operation.DELETE, ResourceType.GROUP)
+    for group_id in sorted(
+        dict.fromkeys(request.groups_names), key=lambda name: name not in may_delete
+    ):
         result = DeletableGroupResult(group_id=group_id)
         response.results.append(result)
         count = 0
         try:
+            may_delete.require(group_id)
             for deleted in context.services.groups.delete_group(group_id):
                 count += deleted
                 yield

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, as_answer
+from minibroker.handlers.permissions import Allowed
 from minibroker.partitions.record_deletions import INVALID_LOW_WATERMARK
 from minibroker.protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     import asyncio
@@ -44,6 +46,7 @@ def handle(
     """
     response = DeleteRecordsResponse()
     waits: Waits = []
+    may_delete = Allowed(context, Operation.DELETE)
     for name, offsets in _offsets_by_topic(request).items():
         answer = DeleteRecordsTopicResult(name=name)
         response.topics.append(answer)
@@ -53,6 +56,7 @@ def handle(
             )
             answer.partitions.append(result)
             try:
+                may_delete.require(name)
                 partition = _partition(context, name, index)
                 _delete(context, partition, offset, result, request.timeout_ms, waits)
             except Exception as error:

@@ -25,6 +25,7 @@ from minibroker.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -62,6 +63,7 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
             continue
         try:
             _check(topic, named_count[name])
+            _check_permission(context, result)
             await _delete(context, result, request.timeout_ms, mutations)
         except Exception as error:
             result.error_code, result.error_message = as_answer(error, f"deleting {name!r}")
@@ -93,6 +95,39 @@ def _check(topic: DeleteTopicState, named_count: int) -> None:
         reason = "the topic is asked for more than once"
     if reason is not None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
+
+
+def _check_permission(context: RequestContext, result: DeletableTopicResult) -> None:
+    """Raise KafkaError if the client may not delete the topic; its existence is not disclosed.
+
+    Who asks by id learns the name with permission to describe the topic only. StandardAuthorizer
+    also lets those delete who may delete the cluster, and tells those who may describe a topic that
+    it is not there (Kafka 4).
+    """
+    authorizer = context.services.authorizer
+    if authorizer is None:
+        return
+    has_id = result.topic_id != ZERO_TOPIC_ID
+    image = context.services.cluster.image
+    if has_id:
+        known = image.topic_by_id.get(result.topic_id)
+        if known is None:
+            return
+        result.name = known.name
+    if authorizer.is_standard and context.authorize(
+        Operation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
+    ):
+        return
+    name = result.name or ""
+    may_describe = context.authorize(Operation.DESCRIBE, ResourceType.TOPIC, name)
+    if context.authorize(Operation.DELETE, ResourceType.TOPIC, name):
+        return
+    if has_id and not may_describe:
+        result.name = None
+    elif not has_id and may_describe and authorizer.is_standard and name not in image.topics:
+        return
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    raise KafkaError(code, code.meaning)
 
 
 async def _delete(

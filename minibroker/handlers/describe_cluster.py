@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS
+from minibroker.handlers.authorized_operations import operations_of_cluster
 from minibroker.handlers.leaders import endpoint_of
 from minibroker.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -55,5 +55,5 @@ def handle(context: RequestContext, request: DescribeClusterRequest) -> Describe
                 )
             )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = operations_of_cluster(context)
     return response

@@ -35,6 +35,7 @@ from minibroker.handlers.config_resources import (
     GROUP,
     TOPIC,
     check_broker_id,
+    check_permission,
     current_values,
     invalid_request,
     is_known_kind,
@@ -48,6 +49,7 @@ from minibroker.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from minibroker.security.acls import Operation
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def handle(
     if len(request.resources) > FEW:
         return _describe_in_slices(context, request)
     return DescribeConfigsResponse(
-        results=[_describe(context.services, resource, request) for resource in request.resources]
+        results=[_describe(context, resource, request) for resource in request.resources]
     )
 
 
@@ -104,7 +106,7 @@ async def _describe_in_slices(
         wish = resource.resource_type, resource.resource_name, None if keys is None else tuple(keys)
         result = described.get(wish)
         if result is None:
-            message = _describe(context.services, resource, request)
+            message = _describe(context, resource, request)
             result = EncodedStruct(message, context.version, message.error_code)
             described[wish] = result
         results.append(result)
@@ -116,13 +118,17 @@ async def _describe_in_slices(
 
 
 def _describe(
-    services: Services, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    context: RequestContext, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
     """Return the result of one resource."""
+    services = context.services
     # Kafka sends an empty message, not null.
     code, message = 0, ""
     configs: list[DescribeConfigsResourceResult] = []
     try:
+        check_permission(
+            context, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name
+        )
         if resource.resource_type == BROKER_LOGGER and is_known_kind(services, BROKER_LOGGER):
             configs = _describe_loggers(services, resource)
         else:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, cut_detail
 from minibroker.groups.classic.group import ClassicGroup, State
-from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
+from minibroker.handlers.authorized_operations import operations_of
 from minibroker.handlers.encoded_struct import EncodedStruct
 from minibroker.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsResponse,
 )
+from minibroker.security.acls import Operation, ResourceType
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -63,9 +64,12 @@ async def _describe_in_slices(
 def _describe(
     context: RequestContext, request: DescribeGroupsRequest, group_id: str
 ) -> DescribedGroup:
+    if not context.authorize(Operation.DESCRIBE, ResourceType.GROUP, group_id):
+        code = int(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return DescribedGroup(group_id=group_id, error_code=code)
     described = _describe_group(context, group_id)
     if request.include_authorized_operations and not described.error_code:
-        described.authorized_operations = GROUP_OPERATIONS
+        described.authorized_operations = operations_of(context, ResourceType.GROUP, group_id)
     return described
 
 

@@ -21,11 +21,12 @@ from minibroker.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.handlers.context import RequestContext, Services
+    from minibroker.handlers.context import RequestContext
     from minibroker.partitions.partition import Partition
 
 
@@ -45,7 +46,7 @@ def _describe_all(
     services = context.services
     response = DescribeProducersResponse()
     for topic in request.topics:
-        refusal = _check(services, topic.name)
+        refusal = _check(context, topic.name)
         answer = TopicResponse(name=topic.name)
         response.topics.append(answer)
         for index in topic.partition_indexes:
@@ -68,13 +69,16 @@ def _describe_all(
     return response
 
 
-def _check(services: Services, topic: str) -> KafkaError | None:
+def _check(context: RequestContext, topic: str) -> KafkaError | None:
     """Return the error of the topic as a whole, None if it has none."""
     try:
         check_topic_name(topic)
     except KafkaError as error:
         return error
-    if topic in services.cluster.image.topics:
+    if not context.authorize(Operation.READ, ResourceType.TOPIC, topic):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return KafkaError(code, code.meaning)
+    if topic in context.services.cluster.image.topics:
         return None
     return KafkaError(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -15,8 +15,9 @@ from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.cluster.topics import check_topic_name
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.handlers.authorized_operations import TOPIC_OPERATIONS
+from minibroker.handlers.authorized_operations import operations_of
 from minibroker.handlers.leaders import visible_leader
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -24,6 +25,7 @@ from minibroker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.cluster.image import PartitionImage
@@ -57,14 +59,15 @@ def handle(
     limit = context.services.config.max_request_partition_size_limit
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
-    for name in names:
+    may_describe = Allowed(context, Operation.DESCRIBE, is_filter=fetch_all)
+    for name in [name for name in names if name in may_describe]:
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         topic = topics.get(name)
         if topic is None:
             if not fetch_all:
-                response.topics.append(_unknown(name))
+                response.topics.append(_unknown(context, name))
             continue
         start = cursor.partition_index if cursor is not None and name == first_name else 0
         end = min(len(topic.partitions), start + left)
@@ -73,7 +76,7 @@ def handle(
                 name=name,
                 topic_id=topic.topic_id,
                 is_internal=topic.is_internal,
-                topic_authorized_operations=TOPIC_OPERATIONS,
+                topic_authorized_operations=operations_of(context, ResourceType.TOPIC, name),
                 partitions=[
                     _partition(context, index, topic.partitions[index])
                     for index in range(start, end)
@@ -84,10 +87,18 @@ def handle(
         if end < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
             break
+    if not fetch_all:
+        response.topics += [
+            DescribeTopicPartitionsResponseTopic(
+                error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED), name=name
+            )
+            for name in names
+            if name not in may_describe
+        ]
     return response
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _unknown(context: RequestContext, name: str) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         check_topic_name(name)
@@ -97,7 +108,7 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
         error_code=int(code),
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=operations_of(context, ResourceType.TOPIC, name),
     )
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TopicData,
     TransactionState,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext
 
 
@@ -31,13 +33,18 @@ def handle(
 
 
 def _describe(context: RequestContext, transactional_id: str) -> TransactionState:
+    if not context.authorize(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return TransactionState(transactional_id=transactional_id, error_code=code)
+    visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
     try:
         found = context.services.transactions.describe(transactional_id)
     except KafkaError as error:
         return TransactionState(transactional_id=transactional_id, error_code=int(error.code))
     topics: dict[str, TopicData] = {}
     for topic, index in sorted(found.partitions):
-        topics.setdefault(topic, TopicData(topic=topic)).partitions.append(index)
+        if topic in visible:
+            topics.setdefault(topic, TopicData(topic=topic)).partitions.append(index)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=found.state.title,

@@ -230,6 +230,7 @@ def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
         for index in topic.partitions
     ]
     follower = follower_of(request)
+    authorizer = context.services.authorizer
     return context.services.fetch_sessions.context(
         request.session_id,
         request.session_epoch,
@@ -238,6 +239,7 @@ def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
         uses_topic_ids=uses_ids,
         isolation_level=LOG_END if follower else request.isolation_level,
         follower_id=follower.broker_id if follower else CONSUMER,
+        acl_changes=0 if authorizer is None else authorizer.changes,
     )
 
 

@@ -19,6 +19,7 @@ from minibroker.protocol.messages.fetch import (
     EpochEndOffset,
     PartitionData,
 )
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,11 @@ STEP_PARTITIONS: Final = 16
 _NO_RECORDS: Final = memoryview(b"")
 # Kafka sorts these out before it reads; they do not end the wait for the other partitions.
 _KNOWN_BEFORE_READING: Final = frozenset(
-    (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+    (
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    )
 )
 
 
@@ -48,6 +53,7 @@ class FetchPass:
     """One request on its way: what to read, and what the last pass over the partitions gave."""
 
     __slots__ = (
+        "allowed",
         "bytes_read",
         "cold",
         "context",
@@ -73,6 +79,11 @@ class FetchPass:
         self.session = session
         self.follower = follower_of(request)
         """The broker that fetches, None for a consumer."""
+        self.allowed: dict[str, bool] | None = None
+        """Topic → whether the client may read it, as it was when the request came; None without an
+        authorizer."""
+        if context.services.authorizer is not None:
+            self.allowed = {}
         self.needs_leader = self.follower is not None or context.version < _FOLLOWERS_SINCE
         config = context.services.config
         self.rack = ""
@@ -191,6 +202,8 @@ def _read(
 ) -> int:
     """Read one partition into `data`; returns the bytes read. Raises KafkaError, ColdError."""
     context = fetch.context
+    if fetch.allowed is not None:
+        _check_permission(fetch, fetch.allowed, asked.topic)
     partition = replica_for(fetch, asked)
     if resident_only:
         partition.require_producers()  # for the last stable offset, whatever the answer is
@@ -233,6 +246,26 @@ def _read(
         return 0
     data.records = read.records
     return len(read.records)
+
+
+def _check_permission(fetch: FetchPass, allowed: dict[str, bool], topic: str | None) -> None:
+    """Raise KafkaError if the client may not read the topic. A follower may read each or none."""
+    if fetch.follower is not None:
+        topic = ""
+    elif topic is None:
+        return
+    is_allowed = allowed.get(topic)
+    if is_allowed is None:
+        context = fetch.context
+        if fetch.follower is not None:
+            is_allowed = context.authorize(
+                Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+            )
+        else:
+            is_allowed = context.authorize(Operation.READ, ResourceType.TOPIC, topic)
+        allowed[topic] = is_allowed
+    if not is_allowed:
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _may_watch(fetch: FetchPass, partition: Partition) -> bool:

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.handlers.leaders import endpoint_of
+from minibroker.handlers.permissions import REFUSALS, Allowed
 from minibroker.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 GROUP: Final = 0
 TRANSACTION: Final = 1
 SHARE: Final = 2
+RESOURCE_TYPES: Final = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
 _FIRST_BATCHED: Final = 4
 _NO_BROKER: Final = (-1, "", -1)
 
@@ -49,19 +52,27 @@ def handle(
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unknown coordinator type received: {key_type}"
         )
+    may_describe = Allowed(context, Operation.DESCRIBE, RESOURCE_TYPES[key_type])
+    keys = [request.key] if context.version < _FIRST_BATCHED else request.coordinator_keys
+    if not any(key in may_describe for key in keys):  # no topic is created for this client
+        code = REFUSALS[RESOURCE_TYPES[key_type]]
+        return error_response(request, context.version, code, None)
     services = context.services
     journal = services.groups.journal if key_type == GROUP else services.transactions.journal
     topic = services.cluster.image.topics.get(journal.topic)
     if topic is None:
-        return _create_and_respond(context, request, journal)
-    return _respond(context, request, journal, topic)
+        return _create_and_respond(context, request, journal, may_describe)
+    return _respond(context, request, journal, topic, may_describe)
 
 
 async def _create_and_respond(
-    context: RequestContext, request: FindCoordinatorRequest, journal: Journal
+    context: RequestContext,
+    request: FindCoordinatorRequest,
+    journal: Journal,
+    may_describe: Allowed,
 ) -> FindCoordinatorResponse:
     topic = await journal.ensure_topic()
-    return _respond(context, request, journal, topic)
+    return _respond(context, request, journal, topic, may_describe)
 
 
 def _respond(
@@ -69,10 +80,16 @@ def _respond(
     request: FindCoordinatorRequest,
     journal: Journal,
     topic: TopicImage,
+    may_describe: Allowed,
 ) -> FindCoordinatorResponse:
     if context.version >= _FIRST_BATCHED:
         return FindCoordinatorResponse(
-            coordinators=[_find(context, key, journal, topic) for key in request.coordinator_keys]
+            coordinators=[
+                _find(context, key, journal, topic)
+                if key in may_describe
+                else _error(key, REFUSALS[RESOURCE_TYPES[request.key_type]])
+                for key in request.coordinator_keys
+            ]
         )
     found = _find(context, request.key, journal, topic)
     if found.error_code:
@@ -88,10 +105,13 @@ def _find(context: RequestContext, key: str, journal: Journal, topic: TopicImage
     broker = context.services.cluster.image.brokers.get(leader)
     address = None if broker is None else endpoint_of(context, broker)
     if broker is None or address is None:
-        node_id, host, port = _NO_BROKER
-        code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return Coordinator(key=key, node_id=node_id, host=host, port=port, error_code=code)
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return Coordinator(key=key, node_id=broker.id, host=address.host, port=address.port)
+
+
+def _error(key: str, code: ErrorCode) -> Coordinator:
+    node_id, host, port = _NO_BROKER
+    return Coordinator(key=key, node_id=node_id, host=host, port=port, error_code=int(code))
 
 
 _NONE_MESSAGE: Final = "NONE"

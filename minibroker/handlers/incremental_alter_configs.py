@@ -24,6 +24,7 @@ from minibroker.handlers.config_resources import (
     answer_each,
     check_min_insync_replicas,
     check_names,
+    check_permission,
     check_resource,
     check_values,
     entity_of,
@@ -36,12 +37,13 @@ from minibroker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from minibroker.config.definition import ConfigKey
-    from minibroker.handlers.context import RequestContext, Services
+    from minibroker.handlers.context import RequestContext
 
 
 async def handle(
@@ -50,7 +52,7 @@ async def handle(
     """Return one result per resource, in the order of the request."""
 
     def alter(resource: AlterConfigsResource) -> Awaitable[None]:
-        return _alter(context.services, resource, validate_only=request.validate_only)
+        return _alter(context, resource, validate_only=request.validate_only)
 
     return IncrementalAlterConfigsResponse(
         responses=await answer_each(request.resources, AlterConfigsResourceResponse, alter)
@@ -58,8 +60,9 @@ async def handle(
 
 
 async def _alter(
-    services: Services, resource: AlterConfigsResource, *, validate_only: bool
+    context: RequestContext, resource: AlterConfigsResource, *, validate_only: bool
 ) -> None:
+    services = context.services
     kind, name = resource.resource_type, resource.resource_name
     changes = [Change(c.name, c.config_operation, c.value) for c in resource.configs]
     check_names(
@@ -69,8 +72,12 @@ async def _alter(
     if kind == BROKER_LOGGER and is_known_kind(services, BROKER_LOGGER):
         from minibroker.handlers.broker_loggers import alter_levels  # noqa: PLC0415  rare
 
+        check_permission(context, Operation.ALTER_CONFIGS, kind, name)
         alter_levels(services.config.broker_id, name, changes, validate_only=validate_only)
         return
+    if kind == BROKER:  # its name is checked before the permission, as in Kafka
+        check_resource(services, kind, name)
+    check_permission(context, Operation.ALTER_CONFIGS, kind, name)
     check_resource(services, kind, name)
     for change in changes:
         if not SET <= change.operation <= SUBTRACT:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.handlers.fenced_producers import known_code
+from minibroker.handlers.permissions import Need, refusal
 from minibroker.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -32,6 +34,7 @@ def handle(
     context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
     """Hand out an id from this broker's block at once, or when the next block is there."""
+    _check_permission(context, request.transactional_id)
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
@@ -42,6 +45,20 @@ def handle(
     if isinstance(producer_id, int):
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     return _when_refilled(producer_id)
+
+
+def _check_permission(context: RequestContext, transactional_id: str | None) -> None:
+    """Raise KafkaError if the client may not have a producer id.
+
+    An idempotent producer may have one if it may write to any topic (KIP-679). IDEMPOTENT_WRITE on
+    the cluster is the older permission for it.
+    """
+    if transactional_id is not None:
+        Need(Operation.WRITE, ResourceType.TRANSACTIONAL_ID).require(context, transactional_id)
+    elif not context.authorize(
+        Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
+    ) and not context.authorize_any(Operation.WRITE, ResourceType.TOPIC):
+        raise refusal(ResourceType.CLUSTER)
 
 
 async def _initialize(

@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -19,8 +21,12 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-    """All groups at once; an error while some of them are being loaded."""
+    """Return the groups that the client may describe, at once; an error while some are loaded."""
     groups = context.services.groups
+    sees_all = context.authorize(
+        Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
+    )
+    visible = Allowed(context, Operation.DESCRIBE, ResourceType.GROUP, is_filter=True)
     if groups.journal.is_loading:
         return ListGroupsResponse(error_code=int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
     states = frozenset(state.strip().lower() for state in request.states_filter)
@@ -35,6 +41,8 @@ def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsRes
             )
             for shard in groups.active_shards()
             for group in shard.groups.values()
-            if (not states or group.is_in_state(states)) and (not types or group.type_name in types)
+            if (not states or group.is_in_state(states))
+            and (not types or group.type_name in types)
+            and (sees_all or group.group_id in visible)
         ]
     )

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, as_answer
+from minibroker.handlers.permissions import Allowed
 from minibroker.partitions.cold_reads import ColdError, answer_resident
 from minibroker.partitions.partition import READ_COMMITTED
 from minibroker.protocol.messages.list_offsets import (
@@ -35,6 +36,7 @@ from minibroker.protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -80,21 +82,24 @@ def handle(
 def _find_all(
     context: RequestContext, request: ListOffsetsRequest, cold: list[ColdError] | None
 ) -> ListOffsetsResponse:
-    """Return the answer. `cold` as for `answer_resident`: the answer is not complete where
-    something is added to it.
+    """Return the answer; topics that the client may not describe come last.
+
+    `cold` as for `answer_resident`: the answer is not complete where something is added to it.
     """
     response = ListOffsetsResponse()
     asked_count = Counter(
         (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
     )
-    is_kafka_4 = context.version >= _KAFKA_4_SINCE
-    for topic in _each_once(request.topics) if is_kafka_4 else request.topics:
+    topics = _each_once(request.topics) if context.version >= _KAFKA_4_SINCE else request.topics
+    may_describe = Allowed(context, Operation.DESCRIBE)
+    for topic in sorted(topics, key=lambda topic: topic.name not in may_describe):
         answer = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answer)
         for part in topic.partitions:
             result = ListOffsetsPartitionResponse(partition_index=part.partition_index)
             answer.partitions.append(result)
             try:
+                may_describe.require(topic.name)
                 if context.version == 0:
                     _list_segments(context, request, topic.name, part, result)
                 elif asked_count[topic.name, part.partition_index] > 1:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
     TransactionState,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -38,6 +40,7 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTra
     pattern = _compiled(request.transactional_id_pattern)
     # Sets: a frame may name millions of them, and each transaction is compared.
     producer_ids, state_titles = set(request.producer_id_filters), set(request.state_filters)
+    visible = Allowed(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, is_filter=True)
     began_before_ms = context.services.clock.now_ms() - request.duration_filter
     for transaction in found:
         if (
@@ -45,6 +48,7 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTra
             or (state_titles and transaction.state.title not in state_titles)
             or (request.duration_filter >= 0 and transaction.start_ms >= began_before_ms)
             or (pattern is not None and not pattern.fullmatch(transaction.transactional_id))
+            or transaction.transactional_id not in visible
         ):
             continue
         response.transaction_states.append(

@@ -29,9 +29,10 @@ from minibroker.cluster.internal_topics import NewTopic, new_topic
 from minibroker.cluster.topics import check_topic_name
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
-from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from minibroker.handlers.authorized_operations import operations_of, operations_of_cluster
 from minibroker.handlers.leaders import endpoint_of
 from minibroker.handlers.metadata_topics import EncodedTopic, encoded_topic
+from minibroker.handlers.permissions import Allowed
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.metadata import (
     MetadataRequest,
@@ -39,6 +40,7 @@ from minibroker.protocol.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_WITHOUT_OPERATIONS = frozenset((ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID))
+
 
 def handle(
     context: RequestContext, request: MetadataRequest
@@ -58,8 +62,11 @@ def handle(
     """Return the answer from the image, or an awaitable that creates missing topics first."""
     image = context.services.cluster.image
     if request.topics is None or (context.version == 0 and not request.topics):
+        visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
         return _respond(
-            context, request, [_known(context, request, t) for t in image.topics.values()]
+            context,
+            request,
+            [_known(context, request, t) for t in image.topics.values() if t.name in visible],
         )
     if context.version < 12:
         for topic in request.topics:
@@ -80,19 +87,53 @@ def handle(
     may_create = context.services.config.auto_create_topics_enable and (
         context.version < 4 or request.allow_auto_topic_creation
     )
-    missing = [name for name in names if name not in image.topics]
+    may_describe = Allowed(context, Operation.DESCRIBE)
+    refused = [name for name in names if name not in may_describe]
+    asked = [name for name in names if name in may_describe]
+    missing = [name for name in asked if name not in image.topics]
+    uncreatable: list[str] = []
     if missing and may_create:
-        return _create_and_respond(context, request, list(names), missing)
-    topics = [_by_name(context, request, name, {}) for name in names]
-    return _respond(context, request, topics)
+        uncreatable = _uncreatable(context, missing)
+        asked = [name for name in asked if name not in uncreatable]
+        missing = [name for name in missing if name not in uncreatable]
+    forbidden = [_forbidden(name, is_internal=name in INTERNAL_TOPICS) for name in uncreatable]
+    forbidden += [_forbidden(name) for name in refused]
+    if missing and may_create:
+        return _create_and_respond(context, request, asked, missing, forbidden)
+    topics = [_by_name(context, request, name, {}) for name in asked]
+    return _respond(context, request, [*topics, *forbidden])
+
+
+def _uncreatable(context: RequestContext, missing: list[str]) -> list[str]:
+    """Return the topics that the client may not create."""
+    if context.authorize(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True):
+        return []
+    may_create = Allowed(context, Operation.CREATE)
+    return [name for name in missing if name not in may_create]
+
+
+def _forbidden(
+    name: str | None, topic_id: bytes = ZERO_TOPIC_ID, *, is_internal: bool = False
+) -> MetadataResponseTopic:
+    """Return the entry of a topic that the client may not describe, whether it is there or not."""
+    return MetadataResponseTopic(
+        error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        name=name,
+        topic_id=topic_id,
+        is_internal=is_internal,
+    )
 
 
 async def _create_and_respond(
-    context: RequestContext, request: MetadataRequest, names: list[str], missing: list[str]
+    context: RequestContext,
+    request: MetadataRequest,
+    names: list[str],
+    missing: list[str],
+    forbidden: list[MetadataResponseTopic],
 ) -> MetadataResponse:
     failures = await _create(context, missing)
     topics = [_by_name(context, request, name, failures) for name in names]
-    return _respond(context, request, topics)
+    return _respond(context, request, [*topics, *forbidden])
 
 
 async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorCode]:
@@ -149,8 +190,10 @@ def _check_size(topics: Collection[NewTopic]) -> None:
 
 
 def _known(context: RequestContext, request: MetadataRequest, topic: TopicImage) -> EncodedTopic:
-    with_operations = context.version >= 8 and request.include_topic_authorized_operations
-    return encoded_topic(context, topic, with_operations=with_operations)
+    operations = None
+    if context.version >= 8 and request.include_topic_authorized_operations:
+        operations = operations_of(context, ResourceType.TOPIC, topic.name)
+    return encoded_topic(context, topic, operations=operations)
 
 
 def _by_name(
@@ -181,14 +224,18 @@ def _by_id(
     topic_by_id = context.services.cluster.image.topic_by_id
     known: list[AnsweredTopic] = []
     unknown: list[AnsweredTopic] = []
+    forbidden: list[AnsweredTopic] = []
+    may_describe = Allowed(context, Operation.DESCRIBE)
     for topic_id in topic_ids:
         topic = topic_by_id.get(topic_id)
-        if topic is not None:
+        if topic is not None and topic.name not in may_describe:
+            forbidden.append(_forbidden(None, topic_id))
+        elif topic is not None:
             known.append(_known(context, request, topic))
         else:
             code = int(ErrorCode.UNKNOWN_TOPIC_ID)
             unknown.append(MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id))
-    return unknown + known
+    return unknown + known + forbidden
 
 
 def _respond(
@@ -210,10 +257,14 @@ def _respond(
             )
     if context.version >= 8 and request.include_topic_authorized_operations:
         for topic in topics:
-            if isinstance(topic, MetadataResponseTopic):
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
+            if (
+                isinstance(topic, MetadataResponseTopic)
+                and topic.error_code not in _WITHOUT_OPERATIONS
+            ):
+                name = topic.name or ""
+                topic.topic_authorized_operations = operations_of(context, ResourceType.TOPIC, name)
     if 8 <= context.version <= 10 and request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = operations_of_cluster(context)
     return response
 
 

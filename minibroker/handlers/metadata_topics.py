@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.authorized_operations import TOPIC_OPERATIONS
 from minibroker.handlers.encoded_struct import EncodedStruct
 from minibroker.handlers.leaders import visible_leader
 from minibroker.protocol.messages.metadata import (
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
 
     Brokers = dict[int, BrokerInfo]
-    Key = tuple[int, str, bool]
-    """Version, name of the client's listener, whether operations are asked for."""
+    Key = tuple[int, str, int | None]
+    """Version, name of the client's listener, operations that the client may do, if it asks."""
 
 
 class EncodedTopic(EncodedStruct):
@@ -48,21 +47,21 @@ _encoded: Final[WeakKeyDictionary[TopicImage, dict[Key, EncodedTopic]]] = WeakKe
 
 
 def encoded_topic(
-    context: RequestContext, topic: TopicImage, *, with_operations: bool
+    context: RequestContext, topic: TopicImage, *, operations: int | None
 ) -> EncodedTopic:
     """Return the topic as bytes of the request's version, for the client's listener.
-    `with_operations`: the request asks for the topic's authorized operations (KIP-430).
+    `operations`: the topic's authorized operations, None if nobody asks for them (KIP-430).
     """
     brokers = context.services.cluster.image.brokers
     by_key = _encoded.get(topic)
     if by_key is None:
         by_key = _encoded[topic] = {}
-    key = context.version, context.listener.name, with_operations
+    key = context.version, context.listener.name, operations
     encoded = by_key.get(key)
     if encoded is None or encoded.brokers is not brokers:
         described = _describe(context, topic)
-        if with_operations:
-            described.topic_authorized_operations = TOPIC_OPERATIONS
+        if operations is not None:
+            described.topic_authorized_operations = operations
         encoded = by_key[key] = EncodedTopic(described, context.version, brokers)
     return encoded
 

@@ -27,6 +27,7 @@ from minibroker.handlers.committed_partitions import (
     refuse_all,
 )
 from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -34,6 +35,7 @@ from minibroker.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from minibroker.records.record import wrap_int64
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -60,7 +62,8 @@ def handle(
     has_ids = context.version >= _FIRST_WITH_TOPIC_IDS
     answers = TopicAnswers(response.topics, _CLASSES, has_ids=has_ids)
     image = context.services.cluster.image
-    topics = known_partitions(image, request.topics, answers, has_ids=has_ids)
+    may_read = Allowed(context, Operation.READ)
+    topics = known_partitions(image, request.topics, answers, has_ids=has_ids, may_read=may_read)
     if not topics:
         return response
     if context.version < _FIRST_IN_LOG:

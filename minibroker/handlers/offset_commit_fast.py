@@ -33,6 +33,7 @@ from minibroker.handlers.offset_commit_bytes import (
 from minibroker.handlers.offset_commit_routes import CommitRoutes, Route
 from minibroker.partitions.journal_partition import coordinator_error
 from minibroker.protocol.primitives import Reader, Writer
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -155,6 +156,8 @@ def handle_fast(
     for offset in offsets:
         if not 0 <= offset[0] < partition_count:
             return None
+    if services.authorizer is not None and not _is_allowed(context, route):
+        return None
     shard = route.shard
     if shard.is_replicated:
         return None  # the answer waits for followers
@@ -168,6 +171,13 @@ def handle_fast(
     except KafkaError:
         return None  # the general way finds it too and says why
     return answer
+
+
+def _is_allowed(context: RequestContext, route: Route) -> bool:
+    """Return whether the client may commit; the general way refuses."""
+    return context.authorize(
+        Operation.READ, ResourceType.GROUP, route.group_id, is_filter=True
+    ) and context.authorize(Operation.READ, ResourceType.TOPIC, route.topic, is_filter=True)
 
 
 def _find_route(

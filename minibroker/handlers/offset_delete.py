@@ -13,6 +13,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.records import encode_offset_key
 from minibroker.handlers.committed_partitions import TopicAnswers, known_partitions
+from minibroker.handlers.permissions import Allowed
 from minibroker.handlers.visible_answers import when_visible
 from minibroker.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -20,6 +21,7 @@ from minibroker.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -38,7 +40,8 @@ def handle(
     response = OffsetDeleteResponse()
     answers = TopicAnswers(response.topics, _CLASSES, has_ids=False)
     image = context.services.cluster.image
-    topics = known_partitions(image, request.topics, answers, has_ids=False)
+    may_read = Allowed(context, Operation.READ)
+    topics = known_partitions(image, request.topics, answers, has_ids=False, may_read=may_read)
     shard = context.services.groups.shard(group_id)
     group = shard.groups.get(group_id)
     if group is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
+from minibroker.handlers.permissions import Allowed, Need
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -27,6 +28,7 @@ from minibroker.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
@@ -91,6 +93,8 @@ def _fetch(
     """One group's offsets."""
     group_id = asked.group_id
     try:
+        if not context.authorize(Operation.DESCRIBE, ResourceType.GROUP, group_id):
+            raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         shard = context.services.groups.shard(group_id, may_be_empty=True)
         is_known = _check_reader(shard.groups.get(group_id), asked)
     except KafkaError as error:
@@ -100,8 +104,11 @@ def _fetch(
     image = context.services.cluster.image
     if asked.topics is None:
         if is_known:
-            answer.topics = _all_topics(shard.offsets, group_id, require_stable, image, has_ids)
+            visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
+            topics = _all_topics(shard.offsets, group_id, require_stable, image, has_ids)
+            answer.topics = [topic for topic in topics if topic.name in visible]
         return answer
+    may_describe = Allowed(context, Operation.DESCRIBE)
     unknown = []
     for topic in asked.topics:
         name = topic.name
@@ -111,6 +118,11 @@ def _fetch(
                 unknown.append(_topic_error(topic, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             name = known.name
+        if name not in may_describe:
+            refused = _topic_error(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            refused.name = name
+            unknown.append(refused)
+            continue
         entry = OffsetFetchResponseTopics(name=name)
         if has_ids:
             entry.topic_id = topic.topic_id
@@ -212,15 +224,19 @@ async def _fetch_from_tree(
     context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
     """Version 0: partitions without an offset, or that do not exist, are unknown."""
+    Need(Operation.DESCRIBE, ResourceType.GROUP, "group_id").check(context, request)
     cluster = context.services.cluster
     response = OffsetFetchResponse()
-    for topic in request.topics or ():
+    may_describe = Allowed(context, Operation.DESCRIBE)
+    for topic in sorted(request.topics or (), key=lambda topic: topic.name not in may_describe):
         known = cluster.image.topics.get(topic.name)
         count = 0 if known is None else len(known.partitions)
         entry = OffsetFetchResponseTopic(name=topic.name)
         for index in topic.partition_indexes:
             offset, code = None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if 0 <= index < count:
+            if topic.name not in may_describe:
+                code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif 0 <= index < count:
                 try:
                     offset = await cluster.consumer_offset(request.group_id, topic.name, index)
                 except (CoordinationError, ValueError):

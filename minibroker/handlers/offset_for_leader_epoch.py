@@ -11,12 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.errors import KafkaError
+from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.error_codes import ErrorCode
@@ -26,15 +28,25 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Return one result per partition, in the order of the request."""
+    """Return one result per partition, in the order of the request; topics that the client may not
+    describe come last.
+    """
     response = OffsetForLeaderEpochResponse()
-    for topic in request.topics:
+    may_describe = Allowed(context, Operation.DESCRIBE)
+    is_broker = context.authorize(
+        Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
+    )
+    for topic in sorted(
+        request.topics, key=lambda topic: not is_broker and topic.topic not in may_describe
+    ):
         answer = OffsetForLeaderTopicResult(topic=topic.topic)
         response.topics.append(answer)
         for part in topic.partitions:
             result = EpochEndOffset(partition=part.partition)
             answer.partitions.append(result)
             try:
+                if not is_broker:
+                    may_describe.require(topic.topic)
                 partition = context.services.partitions.get(
                     topic.topic, part.partition, part.current_leader_epoch
                 )

@@ -44,12 +44,18 @@ class Need(NamedTuple):
     resource_type: ResourceType
     field: str = ""
     """The field of the request that names the resource; empty for the cluster."""
+    is_told: bool = True
+    """True if the error has a message where the response has a place for it."""
 
     def check(self, context: RequestContext, request: Any) -> None:
         """Raise KafkaError with the error of the resource's type if the client may not do it."""
-        name = getattr(request, self.field) if self.field else CLUSTER_NAME
+        self.require(context, getattr(request, self.field) if self.field else CLUSTER_NAME)
+
+    def require(self, context: RequestContext, name: str) -> None:
+        """Raise KafkaError with the error of the type if the client may not do it to `name`."""
         if not context.authorize(self.operation, self.resource_type, name):
-            raise refusal(self.resource_type)
+            error = refusal(self.resource_type)
+            raise error if self.is_told else KafkaError(error.code)
 
 
 class PartNeed(NamedTuple):
@@ -87,15 +93,16 @@ REQUEST_NEEDS: Final[dict[int, tuple[Need, ...]]] = {
     keys.ALTER_PARTITION_REASSIGNMENTS: (ALTER_CLUSTER,),
     keys.LIST_PARTITION_REASSIGNMENTS: (DESCRIBE_CLUSTER,),
     keys.OFFSET_DELETE: (Need(Operation.DELETE, GROUP, "group_id"),),
-    keys.DESCRIBE_CLIENT_QUOTAS: (Need(Operation.DESCRIBE_CONFIGS, CLUSTER),),
+    keys.DESCRIBE_CLIENT_QUOTAS: (Need(Operation.DESCRIBE_CONFIGS, CLUSTER, is_told=False),),
     keys.ALTER_CLIENT_QUOTAS: (Need(Operation.ALTER_CONFIGS, CLUSTER),),
-    keys.DESCRIBE_USER_SCRAM_CREDENTIALS: (DESCRIBE_CLUSTER,),
+    keys.DESCRIBE_USER_SCRAM_CREDENTIALS: (Need(Operation.DESCRIBE, CLUSTER, is_told=False),),
     keys.ALTER_USER_SCRAM_CREDENTIALS: (ALTER_CLUSTER,),
     keys.DESCRIBE_QUORUM: (DESCRIBE_CLUSTER,),
     keys.ALTER_PARTITION: (_ACTION,),
     keys.UPDATE_FEATURES: (ALTER_CLUSTER,),
     keys.UNREGISTER_BROKER: (ALTER_CLUSTER,),
     keys.ALLOCATE_PRODUCER_IDS: (_ACTION,),
+    keys.LIST_CONFIG_RESOURCES: (Need(Operation.DESCRIBE_CONFIGS, CLUSTER),),
 }
 """API key → the permissions without which the whole request is refused, in Kafka's order."""
 
@@ -120,3 +127,46 @@ def refusal(resource_type: ResourceType) -> KafkaError:
     """Return the error of a request that may not do something to a resource of this type."""
     code = REFUSALS[resource_type]
     return KafkaError(code, "The request is not authorized." if resource_type is CLUSTER else None)
+
+
+class Allowed:
+    """The names of one type of resource to which a client may do something.
+
+    Lives for one request and asks about each name once, however many partitions the name has.
+    """
+
+    __slots__ = ("_answers", "_context", "_is_filter", "_operation", "_resource_type")
+
+    def __init__(
+        self,
+        context: RequestContext,
+        operation: Operation,
+        resource_type: ResourceType = TOPIC,
+        *,
+        is_filter: bool = False,
+    ) -> None:
+        """`is_filter`: without the permission something is left out, which is logged at DEBUG."""
+        self._context = context
+        self._operation = operation
+        self._resource_type = resource_type
+        self._is_filter = is_filter
+        self._answers: dict[str, bool] | None = None
+        if context.services.authorizer is not None:
+            self._answers = {}
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether the client may do it to the resource of this name."""
+        answers = self._answers
+        if answers is None:
+            return True
+        answer = answers.get(name)
+        if answer is None:
+            answer = answers[name] = self._context.authorize(
+                self._operation, self._resource_type, name, is_filter=self._is_filter
+            )
+        return answer
+
+    def require(self, name: str) -> None:
+        """Raise KafkaError if the client may not do it to the resource of this name."""
+        if self._answers is not None and name not in self:
+            raise refusal(self._resource_type)

@@ -20,7 +20,13 @@ from minibroker.cluster.image import INTERNAL_TOPICS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, answer_error
 from minibroker.handlers.leaders import LeaderHints
-from minibroker.handlers.produce_checks import check_batches, cold_producers, receive_batches
+from minibroker.handlers.produce_checks import (
+    check_batches,
+    cold_producers,
+    has_transactional,
+    receive_batches,
+    without_forbidden,
+)
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.partitions import verification
 from minibroker.partitions.cold_reads import warm
@@ -40,7 +46,6 @@ from minibroker.records.produce_rules import (
     NotVerifiedError,
     check_produce_version,
     is_nothing,
-    is_transactional,
 )
 
 if TYPE_CHECKING:
@@ -68,9 +73,11 @@ def handle(
     An awaitable where a batch is checked beside the loop, where the producers of a log are loaded
     first, and where a transaction has to wait for the end of the one before it. Raises
     KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where transactional records come without their
-    id.
+    id, or with one that the client may not use.
     """
     topics = receive_batches(context, request)
+    if context.services.authorizer is not None:
+        topics = without_forbidden(context, request, topics)
     large = check_batches(context, topics)
     cold = cold_producers(topics)
     if large or cold:
@@ -103,7 +110,7 @@ def _handle_checked(
             if not isinstance(refused, dict):
                 return _when_verified(context, request, topics, refused)
             return _append_all(context, request, topics, refused)
-        if _has_transactional(topics):
+        if has_transactional(topics):
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return _append_all(context, request, topics, _NOTHING_REFUSED)
 
@@ -128,7 +135,7 @@ def _append_all(
     response = ProduceResponse()
     now_ms = context.services.clock.now_ms()
     unreplicated: list[Unreplicated] = []
-    for name, topic, batches in topics:
+    for name, topic, batches, is_authorized in topics:
         answer = TopicProduceResponse(name=topic.name)
         if version >= 13:
             answer.topic_id = topic.topic_id
@@ -140,6 +147,8 @@ def _append_all(
             try:
                 if version >= 13 and not name:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+                if not is_authorized:
+                    raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 if (name, data.index) in refused:
                     raise refused[name, data.index]
                 appended = _append(context, name, batch, result, request.acks, now_ms)
@@ -260,6 +269,7 @@ _WITHOUT_LOG_START = frozenset(
     (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.MESSAGE_TOO_LARGE,
         ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -269,15 +279,6 @@ _WITHOUT_LOG_START = frozenset(
         ErrorCode.INVALID_TOPIC_EXCEPTION,
     )
 )
-
-
-def _has_transactional(topics: list[ReceivedTopic]) -> bool:
-    """Return whether some records are transactional: those need a transactional id (KafkaApis)."""
-    return any(
-        batch is not None and is_transactional(batch.records, batch.header)
-        for topic in topics
-        for _, batch in topic.batches
-    )
 
 
 def is_silent(request: ProduceRequest) -> bool:

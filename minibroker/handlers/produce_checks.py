@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
 from minibroker.partitions.checking import ReceivedBatch
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
@@ -17,10 +19,14 @@ from minibroker.protocol.messages.produce import (
     TopicProduceData,
 )
 from minibroker.records.batch import read_produced_header
-from minibroker.records.produce_rules import FIRST_VERSION_OF_V2, is_nothing
+from minibroker.records.produce_rules import (
+    FIRST_VERSION_OF_V2,
+    is_nothing,
+    is_transactional,
+)
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from minibroker.errors import KafkaError
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.cold_reads import ColdError
 
@@ -38,6 +44,8 @@ class ReceivedTopic(NamedTuple):
     data: TopicProduceData
     batches: list[tuple[PartitionProduceData, ReceivedBatch | None]]
     """In the order of the request; None where the records are null."""
+    is_authorized: bool = True
+    """False if the client may not write to the topic; then no batch is here."""
 
 
 def receive_batches(context: RequestContext, request: ProduceRequest) -> list[ReceivedTopic]:
@@ -111,3 +119,41 @@ def _topic_name(context: RequestContext, topic: TopicProduceData) -> str:
         return topic.name
     known = context.services.cluster.image.topic_by_id.get(topic.topic_id)
     return known.name if known is not None else ""
+
+
+def without_forbidden(
+    context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
+) -> list[ReceivedTopic]:
+    """Return the topics; one that the client may not write to has lost its batches, unread.
+
+    Raises KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) if some records are transactional and
+    the client may not write with the id, or names none.
+    """
+    if context.version >= FIRST_VERSION_OF_V2 and has_transactional(topics):
+        name = request.transactional_id
+        if name is None or not context.authorize(
+            Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name
+        ):
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    return [_if_allowed(context, topic) for topic in topics]
+
+
+def _if_allowed(context: RequestContext, topic: ReceivedTopic) -> ReceivedTopic:
+    """Return the topic, without batches if the client may not write to it. An unknown id stays."""
+    if not topic.name and context.version >= _FIRST_WITH_TOPIC_IDS:
+        return topic
+    if context.authorize(Operation.WRITE, ResourceType.TOPIC, topic.name):
+        return topic
+    batches: list[tuple[PartitionProduceData, ReceivedBatch | None]] = [
+        (data, None) for data, _ in topic.batches
+    ]
+    return ReceivedTopic(topic.name, topic.data, batches, is_authorized=False)
+
+
+def has_transactional(topics: list[ReceivedTopic]) -> bool:
+    """Return whether some records are transactional: those need a transactional id (KafkaApis)."""
+    return any(
+        batch is not None and is_transactional(batch.records, batch.header)
+        for topic in topics
+        for _, batch in topic.batches
+    )

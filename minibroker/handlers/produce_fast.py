@@ -35,6 +35,7 @@ from minibroker.handlers.produce_routes import (
 from minibroker.partitions.checking import ReceivedBatch
 from minibroker.partitions.cold_reads import ColdError
 from minibroker.partitions.partition import ACKS_ALL
+from minibroker.protocol.api_keys import PRODUCE
 from minibroker.protocol.header import response_header
 from minibroker.protocol.messages.produce import (
     PartitionProduceResponse,
@@ -51,6 +52,7 @@ from minibroker.records.batch import (
     BatchHeader,
 )
 from minibroker.records.produce_rules import FIRST_VERSION_OF_ZSTD, LargeBatchError
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
 
 FIRST_VERSION: Final = 3
+_WRITE: Final = Operation.WRITE
+_TOPIC: Final = ResourceType.TOPIC
 _TOPICS_MAX: Final = 126
 """Most topics of a flexible request here: their number fits one byte, here and in the answer."""
 _PARTITION_COUNT_END: Final = 1 << 14
@@ -299,6 +303,8 @@ def _append_all(
         return None
     if acks == ACKS_ALL and any(batch.partition.replicas is not None for batch in batches):
         return None  # the answer waits for followers
+    if context.services.authorizer is not None and not _may_write(context, batches):
+        return None
     answer = FastAnswer(handler, context, batches, topic_count)
     for batch in batches:
         partition = batch.partition
@@ -338,6 +344,11 @@ def _append_lone(
     partition = routes.lone_by_version[version].get(lead) or routes.find_lone(version, lead)
     if partition is None or (acks == ACKS_ALL and partition.replicas is not None):
         return None
+    authorizer = context.services.authorizer
+    if authorizer is not None and not authorizer.allows(
+        context.principal, context.host, _WRITE, _TOPIC, partition.topic, PRODUCE, True
+    ):
+        return None
     answer = LoneAnswer(handler, context, partition, records, header, lead)
     now_ms = context.services.clock.now_ms()
     try:
@@ -352,6 +363,14 @@ def _append_lone(
     answer.log_append_time_ms = appended.append_time_ms
     answer.log_start_offset = appended.log_start_offset
     return answer
+
+
+def _may_write(context: RequestContext, batches: list[BatchAnswer]) -> bool:
+    """Return whether the client may write to every topic; the general way refuses single ones."""
+    return all(
+        context.authorize(_WRITE, _TOPIC, topic, is_filter=True)
+        for topic in {batch.partition.topic for batch in batches}
+    )
 
 
 def _check_several(batches: list[BatchAnswer], topic_count: int, now_ms: int) -> bool:

@@ -80,7 +80,7 @@ def _transactional(
 ) -> Iterator[tuple[TopicPartition, BatchHeader]]:
     """Yield the batches to verify, without those that will be refused for another reason."""
     image = context.services.cluster.image
-    for name, _, batches in topics:
+    for name, _, batches, _ in topics:
         if name not in image.topics:
             continue
         for data, batch in batches:

@@ -20,6 +20,7 @@ from minibroker.errors import KafkaError
 from minibroker.groups.member_requests import Sync, SyncAnswer
 from minibroker.handlers.group_members import AnswerWaiter, manager_of
 from minibroker.protocol.messages.sync_group import SyncGroupResponse
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -37,6 +38,8 @@ def handle(context: RequestContext, request: SyncGroupRequest) -> Any:
         groups.classic.check_instance_id(request.group_instance_id)
         if names_protocol and (request.protocol_type is None or request.protocol_name is None):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if not context.authorize(Operation.READ, ResourceType.GROUP, request.group_id):
+            raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         shard = groups.shard(request.group_id)
     except KafkaError as error:
         is_loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -21,6 +21,7 @@ from minibroker.handlers.committed_partitions import (
     refuse_all,
 )
 from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
+from minibroker.handlers.permissions import Allowed
 from minibroker.handlers.transaction_verification import Protocol, Question, verify
 from minibroker.ids import TopicPartition
 from minibroker.partitions.journal_partition import coordinator_error
@@ -30,6 +31,7 @@ from minibroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -57,7 +59,8 @@ def handle(
     has_ids = context.version >= _FIRST_WITH_TOPIC_IDS
     answers = TopicAnswers(response.topics, _CLASSES, has_ids=has_ids)
     image = context.services.cluster.image
-    topics = known_partitions(image, request.topics, answers, has_ids=has_ids)
+    may_read = Allowed(context, Operation.READ)
+    topics = known_partitions(image, request.topics, answers, has_ids=has_ids, may_read=may_read)
     if not topics:
         return response
     try:

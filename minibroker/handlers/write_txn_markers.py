@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.handlers.permissions import Need
 from minibroker.ids import TopicPartition
 from minibroker.partitions.markers import EndOfTransaction
 from minibroker.protocol.messages.write_txn_markers import (
@@ -24,6 +25,7 @@ from minibroker.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -40,6 +42,8 @@ def handle(
     An awaitable until all of them are visible, where they have to be synced or replicated first.
     Raises KafkaError(UNKNOWN_SERVER_ERROR) for a marker of no producer (Kafka fails to build it).
     """
+    if not context.authorize(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True):
+        Need(Operation.CLUSTER_ACTION, ResourceType.CLUSTER).check(context, request)
     codes: dict[int, Codes] = {}
     unanswered = len(request.markers)
     waiting: asyncio.Future[WriteTxnMarkersResponse] | None = None

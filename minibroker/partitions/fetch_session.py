@@ -199,6 +199,7 @@ class FetchSession:
 
     __slots__ = (
         "_next_turn",
+        "acl_changes",
         "created_ms",
         "epoch",
         "follower_id",
@@ -229,6 +230,8 @@ class FetchSession:
         self.created_ms = self.last_used_ms = now_ms
         self.isolation_level = isolation_level
         """Isolation level of the last request; another level reads to another end."""
+        self.acl_changes = 0
+        """Changes of ACLs before the last request; each may forbid a partition or allow it."""
         self.epoch = next_epoch(INITIAL_EPOCH)
         self.partitions: dict[PartitionKey, FetchPartition] = {}
         self.news: dict[PartitionKey, FetchPartition] = {}
@@ -445,8 +448,12 @@ class FetchSessionCache:
         uses_topic_ids: bool,
         isolation_level: int,
         follower_id: int = CONSUMER,
+        acl_changes: int = 0,
     ) -> FetchContext:
-        """The context of one Fetch request (see the table at the top of this module)."""
+        """The context of one Fetch request (see the table at the top of this module).
+
+        `acl_changes`: the number of changes of ACLs so far. After one a session looks at all.
+        """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._end(session_id)
             if epoch == FINAL_EPOCH:
@@ -474,8 +481,9 @@ class FetchSessionCache:
         if not session.partitions:
             self._end(session_id)
             return FetchContext(OrderedDict(), None)
-        if session.isolation_level != isolation_level:
+        if (session.isolation_level, session.acl_changes) != (isolation_level, acl_changes):
             session.isolation_level = isolation_level
+            session.acl_changes = acl_changes
             session.look_at_everything()
         session.epoch = next_epoch(session.epoch)
         session.last_used_ms = self._clock.now_ms()

@@ -63,6 +63,8 @@ class Authorizer:
         self._rules = kind(settings.super_users, allows_unlisted=settings.allows_unlisted)
         self._decisions: dict[Question, Decision] = {}
         self._update: Update | None = None
+        self.changes = 0
+        """How often ACLs changed, or were read."""
 
     def begin(self, update: Update) -> None:
         """Change ACLs with `update` from now on (`AclStore.update`)."""
@@ -72,6 +74,7 @@ class Authorizer:
         """Take in the ACLs that a pattern has now. The next request is decided by them."""
         self._rules.put(pattern, entries)
         self._decisions.clear()
+        self.changes += 1
 
     # Decisions
 

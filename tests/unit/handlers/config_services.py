@@ -59,7 +59,9 @@ def make_context(version: int = 0, settings: dict[str, str] | None = None) -> An
     """A request context of one version over a fresh tree; broker 0, topics `t` and `u`."""
     config = BrokerConfig(settings)
     dynamic = DynamicConfig(config)
-    services = SimpleNamespace(config=config, dynamic=dynamic, cluster=TreeOfConfigs(dynamic))
+    services = SimpleNamespace(
+        config=config, dynamic=dynamic, cluster=TreeOfConfigs(dynamic), authorizer=None
+    )
     context = RequestContext(
         services=services,  # type: ignore[arg-type]
         listener=config.listeners[0],

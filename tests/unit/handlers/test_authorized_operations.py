@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from minibroker.handlers import authorized_operations as operations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.handlers.authorized_operations import ALL_OPERATIONS
+from minibroker.protocol.messages.describe_cluster import DescribeClusterRequest
+from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from tests.support.principals import connect_as
+from tests.unit.handlers.acl_requests import ALICE, SETTINGS, acl, allow
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker
 
 # AclOperation's codes, as every client that decodes the fields has them.
 CODES = {
@@ -19,29 +31,50 @@ CODES = {
 }
 
 
+@pytest.fixture
+def settings() -> dict[str, str]:
+    return SETTINGS
+
+
 def names_in(bits: int) -> set[str]:
     return {name for name, code in CODES.items() if bits & 1 << code}
 
 
-def test_each_operation_is_the_bit_of_its_code() -> None:
-    for name, code in CODES.items():
-        assert getattr(operations, name) == 1 << code
+@pytest.mark.parametrize(
+    ("resource_type", "expected"),
+    [
+        (ResourceType.CLUSTER, set(CODES) - {"READ", "WRITE", "DELETE"}),
+        (ResourceType.TOPIC, set(CODES) - {"CLUSTER_ACTION", "IDEMPOTENT_WRITE"}),
+        (
+            ResourceType.GROUP,
+            {"READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"},
+        ),
+    ],
+)
+def test_every_operation_of_a_type(resource_type: ResourceType, expected: set[str]) -> None:
+    bits = ALL_OPERATIONS[resource_type]
+    assert names_in(bits) == expected
+    assert not bits & ~sum(1 << code for code in CODES.values())
 
 
-def test_operations_of_the_cluster() -> None:
-    assert names_in(operations.CLUSTER_OPERATIONS) == set(CODES) - {"READ", "WRITE", "DELETE"}
-
-
-def test_operations_of_a_topic() -> None:
-    not_of_topics = {"CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
-    assert names_in(operations.TOPIC_OPERATIONS) == set(CODES) - not_of_topics
-
-
-def test_operations_of_a_group() -> None:
-    ours = {"READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"}
-    assert names_in(operations.GROUP_OPERATIONS) == ours
-
-
-def test_no_other_bit_is_set() -> None:
-    everything = sum(1 << code for code in CODES.values())
-    assert not (operations.CLUSTER_OPERATIONS | operations.TOPIC_OPERATIONS) & ~everything
+async def test_a_client_is_told_what_it_may_do(running: InProcessBroker) -> None:
+    await allow(
+        running,
+        acl(Operation.READ, ResourceType.TOPIC, "t"),
+        acl(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME),
+    )
+    topics = [MetadataRequestTopic(name="t")]
+    metadata = MetadataRequest(topics=topics, include_topic_authorized_operations=True)
+    cluster = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    async with await connect_as(running, ALICE) as alice:
+        (topic,) = (await alice.call(metadata, 9)).topics
+        assert names_in(topic.topic_authorized_operations) == {"READ", "DESCRIBE"}
+        answer = await alice.call(cluster, 1)
+        assert answer.cluster_authorized_operations == 0
+        await allow(running, acl(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME))
+        answer = await alice.call(cluster, 1)
+        assert names_in(answer.cluster_authorized_operations) == {"CREATE", "DESCRIBE"}
+        # What is kept as bytes for one client is not what another one may do.
+        await allow(running, acl(Operation.WRITE, ResourceType.TOPIC, "t"))
+        (topic,) = (await alice.call(metadata, 9)).topics
+        assert names_in(topic.topic_authorized_operations) == {"READ", "WRITE", "DESCRIBE"}

@@ -66,7 +66,7 @@ def test_unknown_topics_are_answered_first_and_each_topic_once(
         asked("u", 0, topic_id=b"\2" * 16),
         asked("v", topic_id=b"\3" * 16),
     ]
-    known = known_partitions(image, topics, answers, has_ids=has_ids)
+    known = known_partitions(image, topics, answers, has_ids=has_ids, may_read={"t", "u", "v"})
     assert [
         (topic.image.name, [p.partition_index for p in topic.partitions]) for topic in known
     ] == [("t", [0, 1])]
@@ -96,3 +96,17 @@ def test_unknown_topics_are_answered_first_and_each_topic_once(
 )
 def test_metadata_is_counted_in_utf_16_units(metadata: str | None, expected: bool) -> None:
     assert is_too_long(metadata, 10) is expected
+
+
+@pytest.mark.parametrize("has_ids", [False, True])
+def test_a_forbidden_topic_is_refused_whether_it_is_there_or_not(
+    image: MetadataImage, has_ids: bool
+) -> None:
+    response: list[OffsetCommitResponseTopic] = []
+    answers = TopicAnswers(response, CLASSES, has_ids=has_ids)
+    topics = [asked("t", 0, 9, topic_id=TOPIC_ID), asked("u", 0, topic_id=b"\2" * 16)]
+    assert known_partitions(image, topics, answers, has_ids=has_ids, may_read=set()) == []
+    forbidden = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if has_ids else forbidden
+    found = [[part.error_code for part in topic.partitions] for topic in response]
+    assert found == [[forbidden, forbidden], [unknown]]

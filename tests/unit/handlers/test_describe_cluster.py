@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS
+from minibroker.handlers.authorized_operations import ALL_OPERATIONS
 from minibroker.protocol.messages.describe_cluster import DescribeClusterRequest
+from minibroker.security.acls import ResourceType
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -27,7 +28,7 @@ async def test_the_cluster(running: InProcessBroker, client: RawClient, version:
 async def test_authorized_operations_are_told_when_asked_for(client: RawClient) -> None:
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
     answer = await client.call(request, 0)
-    assert answer.cluster_authorized_operations == CLUSTER_OPERATIONS
+    assert answer.cluster_authorized_operations == ALL_OPERATIONS[ResourceType.CLUSTER]
 
 
 @pytest.mark.parametrize(

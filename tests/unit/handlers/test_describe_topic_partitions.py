@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.authorized_operations import TOPIC_OPERATIONS
+from minibroker.handlers.authorized_operations import ALL_OPERATIONS
 from minibroker.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
+from minibroker.security.acls import ResourceType
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -48,7 +49,7 @@ async def test_all_topics_by_name(client: RawClient) -> None:
     assert told(answer) == [("a", [0, 1, 2]), ("t", [0, 1]), ("z", [0])]
     assert answer.next_cursor is None
     for topic in answer.topics:
-        assert topic.topic_authorized_operations == TOPIC_OPERATIONS
+        assert topic.topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
         for part in topic.partitions:
             assert (part.error_code, part.leader_id, part.replica_nodes) == (0, 0, [0])
             assert part.eligible_leader_replicas == part.last_known_elr == []

@@ -12,7 +12,7 @@ from minibroker.errors import KafkaError
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.groups.shard import DELETED_AT_ONCE
 from minibroker.handlers import describe_groups
-from minibroker.handlers.authorized_operations import GROUP_OPERATIONS
+from minibroker.handlers.authorized_operations import ALL_OPERATIONS
 from minibroker.protocol.messages.delete_groups import DeleteGroupsRequest
 from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from minibroker.protocol.messages.heartbeat import HeartbeatRequest
@@ -20,6 +20,7 @@ from minibroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupR
 from minibroker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from minibroker.protocol.messages.list_groups import ListGroupsRequest
 from minibroker.protocol.messages.sync_group import SyncGroupRequest
+from minibroker.security.acls import ResourceType
 from tests.support.turns import Turns
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ async def test_authorized_operations_of_a_group_are_answered_when_asked(
     await running.broker.services.groups.journal.ensure_topic()
     request = DescribeGroupsRequest(groups=["g", ""], include_authorized_operations=True)
     answer = await client.call(request, 5)
-    assert [group.authorized_operations for group in answer.groups] == [GROUP_OPERATIONS] * 2
+    assert [group.authorized_operations for group in answer.groups] == [
+        ALL_OPERATIONS[ResourceType.GROUP]
+    ] * 2
 
 
 @pytest.mark.parametrize("version", range(7))

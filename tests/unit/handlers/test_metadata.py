@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from minibroker.handlers.authorized_operations import ALL_OPERATIONS
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minibroker.security.acls import ResourceType
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
 from tests.support.record_requests import id_of
 
@@ -179,9 +180,9 @@ async def test_authorized_operations_are_told_when_asked_for(
     if version <= 10:
         request.include_cluster_authorized_operations = True
     answer = await client.call(request, version)
-    assert answer.topics[0].topic_authorized_operations == TOPIC_OPERATIONS
+    assert answer.topics[0].topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
     if version <= 10:
-        assert answer.cluster_authorized_operations == CLUSTER_OPERATIONS
+        assert answer.cluster_authorized_operations == ALL_OPERATIONS[ResourceType.CLUSTER]
 
 
 async def test_topic_ids_are_not_zero(client: RawClient) -> None:
