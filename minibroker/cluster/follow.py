@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.deletions import Deletions
     from minibroker.cluster.election import Election
     from minibroker.cluster.features import Features
+    from minibroker.cluster.image import BrokerInfo
     from minibroker.cluster.registration import Registration
     from minibroker.cluster.tree import Cancel, Stat
     from minibroker.ids import TopicId
@@ -302,11 +303,23 @@ class TreeFollower:
     async def _look_at_controller(self) -> None:
         """Become the controller if there is none. Tell a new one of a failed log directory: it does
         not know what the one before knew.
+
+        The controller before may have restarted: then its successor gives what it led a new leader
+        epoch. After a power cut it has less than its followers, in an epoch that they know.
         """
         context = self._context
         image = context.updater.image
         before = image.controller_epoch
-        if await self._election.run():
+        is_elected = await self._election.run()
+        self._bounced.discard(context.broker_id)  # it goes on, in a new session
+        if not self._election.is_controller:
+            self._bounced.clear()
+        elif self._bounced:
+            await self.catch_up()
+            brokers = image.brokers
+            await self._take_restarted_for_gone(brokers)
+            context.updater.apply_brokers(brokers)
+        if is_elected:
             self._settle_all = True
         elif image.controller_epoch != before and context.updater.has_failed_replicas(
             context.broker_id
@@ -380,14 +393,24 @@ class TreeFollower:
         }
         # This broker knows its own disks.
         updater.forget_failed_replicas(started_again - {self._context.broker_id})
-        if self._bounced and self._election.is_controller:
-            listed = ", ".join(map(str, sorted(self._bounced)))
-            self._context.log.info("brokers restarted: %s", listed)
-            others = brokers.keys() - self._bounced
-            updater.apply_brokers({broker_id: brokers[broker_id] for broker_id in sorted(others)})
-            await self._controller.settle()
-        self._bounced.clear()
+        if self._election.is_controller:
+            await self._take_restarted_for_gone(brokers)
+        elif updater.image.controller_id in brokers.keys() - self._bounced:
+            self._bounced.clear()  # that controller sees it, too
         return updater.apply_brokers(brokers)
+
+    async def _take_restarted_for_gone(self, brokers: dict[int, BrokerInfo]) -> None:
+        """Take the brokers that restarted for gone, as the controller; `brokers`: all that are
+        registered. Apply them afterwards.
+        """
+        if not self._bounced:
+            return
+        listed = ", ".join(map(str, sorted(self._bounced)))
+        self._context.log.info("brokers restarted: %s", listed)
+        others = sorted(brokers.keys() - self._bounced)
+        self._context.updater.apply_brokers({broker_id: brokers[broker_id] for broker_id in others})
+        await self._controller.settle()
+        self._bounced.clear()
 
     async def _watch_brokers(self, ids: list[int]) -> None:
         """Watch these registrations: a broker may advertise other listeners while it runs."""

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.cluster import paths
-from minibroker.cluster.codecs import PartitionState, decode_state, encode_state
+from minibroker.cluster.codecs import (
+    PartitionState,
+    decode_state,
+    encode_broker,
+    encode_state,
+)
 from minibroker.cluster.requests import SentTopic
 from minibroker.cluster.shared import SharedTree
 from minibroker.cluster.updates import SentState
@@ -206,3 +211,14 @@ async def test_only_a_controller_of_kafka_is_notified_of_an_isr(told: Told) -> N
     told.other.image.brokers = {**brokers, 0: brokers[0]._replace(is_minibroker=False)}
     assert await change_isr(told.other, [0, 1])
     assert len(await told.trees[1].children(paths.ISR_CHANGES)) == 1
+
+
+async def test_what_a_controller_led_that_restarted_gets_a_new_leader_epoch(told: Told) -> None:
+    """It lost power, say. Its successor sees it gone and back at once."""
+    old = told.other.image.brokers[0]
+    async with told.other._context.lock:
+        await told.controller.close()
+        await told.trees[1].create(paths.broker(0), encode_broker(old, 0), ephemeral=True)
+    await eventually(lambda: told.other.is_controller and state_at(told.other).leader == 1)
+    assert state_at(told.other).leader_epoch == 1
+    await eventually(lambda: 0 in told.other.image.brokers)
