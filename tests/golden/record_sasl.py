@@ -19,6 +19,7 @@ from tests.support.sasl_dialogues import (
     DIALOGUES,
     SASL,
     SETTINGS,
+    TOKENS,
     add_scram_users,
     play,
 )
@@ -39,14 +40,15 @@ def settings_for(ports: Mapping[str, int], controller: int | None) -> dict[str, 
         "listeners": ",".join([*shown, *inner]),
         "advertised.listeners": ",".join(shown),
         "listener.security.protocol.map": (
-            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT"
+            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT,"
+            "TOKENS:SASL_PLAINTEXT"
         ),
     }
 
 
 def record(kafka: KafkaPeer) -> dict[str, Any]:
     """Return every dialogue with one Kafka."""
-    ports = {PLAINTEXT: kafka.port, SASL: free_port(), AGAIN: free_port()}
+    ports = {PLAINTEXT: kafka.port, SASL: free_port(), AGAIN: free_port(), TOKENS: free_port()}
     controller = None if kafka.zookeeper else kafka.controller_port
     kafka.settings = {**kafka.settings, **settings_for(ports, controller)}
     kafka.start()

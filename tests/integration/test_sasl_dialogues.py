@@ -9,7 +9,15 @@ import pytest
 
 from minibroker.testing import Broker
 from tests.golden.record_sasl import PLAINTEXT, RECORDED
-from tests.support.sasl_dialogues import AGAIN, DIALOGUES, SASL, SETTINGS, add_scram_users, play
+from tests.support.sasl_dialogues import (
+    AGAIN,
+    DIALOGUES,
+    SASL,
+    SETTINGS,
+    TOKENS,
+    add_scram_users,
+    play,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +36,9 @@ def ports() -> Iterator[dict[str, int]]:
     """The listeners of a broker for all dialogues: none of them changes it."""
     settings = {
         **SETTINGS,
-        "listeners": ",".join(f"{name}://{HOST}:0" for name in (PLAINTEXT, SASL, AGAIN)),
+        "listeners": ",".join(f"{name}://{HOST}:0" for name in (PLAINTEXT, SASL, AGAIN, TOKENS)),
         "listener.security.protocol.map": (
-            "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT"
+            "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT,TOKENS:SASL_PLAINTEXT"
         ),
     }
     with Broker(config=settings) as broker:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 ALICE: Final = ("alice", "alice-secret")
 BOB: Final = ("bob", "bob-secret")
-SASL, AGAIN = "SASL", "AGAIN"
+SASL, AGAIN, TOKENS = "SASL", "AGAIN", "TOKENS"
 SESSION_MS: Final = 3_600_000
 _PLAIN: Final = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -33,6 +34,11 @@ SETTINGS: Final = {
     "connection.failed.authentication.delay.ms": "1",
     "listener.name.again.connections.max.reauth.ms": str(SESSION_MS),
     "sasl.server.max.receive.size": "2000",
+    "listener.name.tokens.sasl.enabled.mechanisms": "OAUTHBEARER",
+    "listener.name.tokens.oauthbearer.sasl.jaas.config": (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+        ' unsecuredLoginStringClaim_sub="broker" unsecuredValidatorRequiredScope="read write";'
+    ),
     **{
         f"listener.name.{name}.{mechanism}.sasl.jaas.config": line
         for name in ("sasl", "again")
@@ -43,7 +49,7 @@ SETTINGS: Final = {
         )
     },
 }
-"""Settings of the broker besides its listeners: PLAINTEXT, and SASL and AGAIN on SASL_PLAINTEXT."""
+"""Settings of the broker besides its listeners: PLAINTEXT, the others on SASL_PLAINTEXT."""
 CLOSED: Final = "closed"
 Dialogue = "Callable[[Talk], None]"
 DIALOGUES: Final[dict[str, tuple[str, Any]]] = {}
@@ -185,6 +191,10 @@ def _shown(api: str, answer: dict[str, Any]) -> Any:
         return {"error_code": answer["error_code"], "has_keys": bool(answer["api_keys"])}
     if api == "sasl_authenticate":
         shown = {key: value for key, value in answer.items() if key != "auth_bytes"}
+        if answer["auth_bytes"].startswith(b"{"):
+            shown["json"] = answer["auth_bytes"].decode()
+        if shown.get("session_lifetime_ms", 0) > SESSION_MS:  # until a token's end
+            shown["session_lifetime_ms"] = "long"
         shown["has_bytes"] = bool(answer["auth_bytes"])
         return shown
     return answer
@@ -199,6 +209,11 @@ def dialogue(function: Any, listener: str = SASL) -> Any:
 def again(function: Any) -> Any:
     """Add a dialogue with the listener whose sessions end."""
     return dialogue(function, AGAIN)
+
+
+def tokens(function: Any) -> Any:
+    """Add a dialogue with the listener that takes tokens."""
+    return dialogue(function, TOKENS)
 
 
 def play(host: str, ports: Mapping[str, int], name: str) -> list[Any]:
@@ -664,3 +679,74 @@ def authenticate_without_a_handshake(talk: Talk) -> None:
     talk.plain()
     talk.plain()
     talk.metadata()
+
+
+# OAUTHBEARER.
+
+FAR_S: Final = 7_000_000_000
+"""The year 2191. Kafka counts the nanoseconds of a session, and has no more than 292 years."""
+CLAIMS: Final = {"sub": "alice", "exp": FAR_S, "iat": 1, "scope": ["read", "write", "more"]}
+
+
+def _part(value: Any) -> str:
+    return base64.b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+def _token(claims: Any = None, *, header: Any = None, end: str = "") -> str:
+    """Return an unsecured token, whose claims are `CLAIMS` with these changes."""
+    kept = {key: value for key, value in {**CLAIMS, **(claims or {})}.items() if value is not None}
+    return f"{_part(header or {'alg': 'none'})}.{_part(kept)}.{end}"
+
+
+def _bearer(token: str, *, authorization: str = "", auth: str = "auth=Bearer ") -> bytes:
+    return f"n,{authorization},\x01{auth}{token}\x01\x01".encode()
+
+
+def _give(talk: Talk, message: bytes) -> None:
+    """Send a message, and where it is not believed, the word of a client that has heard it."""
+    talk.handshake("OAUTHBEARER")
+    answer = talk.ask("sasl_authenticate", 2, auth_bytes=message)
+    if answer and answer["auth_bytes"]:
+        talk.ask("sasl_authenticate", 2, auth_bytes=b"\x01")
+    if answer and not answer["error_code"] and not answer["auth_bytes"]:
+        talk.metadata()
+    else:
+        talk.end()
+
+
+def _add(name: str, message: bytes) -> None:
+    """Add a dialogue of one message."""
+
+    def give(talk: Talk) -> None:
+        _give(talk, message)
+
+    give.__name__ = name
+    tokens(give)
+
+
+for _name, _message in {
+    "a_token": _bearer(_token()),
+    "a_token_and_its_name": _bearer(_token(), authorization="a=alice"),
+    "a_token_and_another_name": _bearer(_token(), authorization="a=bob"),
+    "a_token_with_extensions": _bearer(_token(), auth="host=h\x01auth=bearer  "),
+    "a_token_that_has_expired": _bearer(_token({"exp": 2})),
+    "a_token_without_an_end": _bearer(_token({"exp": None})),
+    "a_token_with_an_end_that_is_text": _bearer(_token({"exp": "2"})),
+    "a_token_of_the_future": _bearer(_token({"iat": FAR_S - 1})),
+    "a_token_that_ends_before_it_begins": _bearer(_token({"iat": FAR_S})),
+    "a_token_without_a_name": _bearer(_token({"sub": None})),
+    "a_token_with_a_blank_name": _bearer(_token({"sub": " "})),
+    "a_token_with_a_number_as_name": _bearer(_token({"sub": 5})),
+    "a_token_without_scope": _bearer(_token({"scope": None})),
+    "a_token_with_half_the_scope": _bearer(_token({"scope": ["read"]})),
+    "a_token_with_scope_as_text": _bearer(_token({"scope": "read write"})),
+    "a_token_with_a_signature": _bearer(_token(end="c2ln")),
+    "a_token_with_an_algorithm": _bearer(_token(header={"alg": "HS256"})),
+    "a_token_of_two_parts": _bearer(_token().rstrip(".")),
+    "a_token_that_is_no_json": _bearer("YQ.YQ."),
+    "a_token_that_is_no_base64": _bearer("a.b."),
+    "no_bearer": _bearer(_token(), auth="auth=Basic "),
+    "no_auth": _bearer(_token(), auth="token="),
+    "no_message_of_oauth": b"hello",
+}.items():
+    _add(_name, _message)

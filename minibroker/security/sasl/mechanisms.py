@@ -14,6 +14,8 @@ from minibroker.config.settings import LISTENER_PREFIX
 from minibroker.errors import ConfigError
 from minibroker.java_strings import small_set_order
 from minibroker.security.sasl.jaas import LoginModule, parse_line
+from minibroker.security.sasl.oauth import MECHANISM as OAUTHBEARER
+from minibroker.security.sasl.oauth import OAuthExchange, TokenRules, rules_of
 from minibroker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.security.sasl.plain import PlainExchange, users_of
 from minibroker.security.sasl.scram import Login, ScramExchange
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from minibroker.config.listeners import Listener
     from minibroker.security.sasl.exchange import Exchange
 
-SERVED: Final = (PLAIN, *CODES)
+SERVED: Final = (PLAIN, *CODES, OAUTHBEARER)
 """The mechanisms that a listener may enable."""
 _NONCE_BYTES: Final = 16
 
@@ -65,7 +67,10 @@ class Mechanisms:
         self._session_ms = {name: _session_ms(config, listener, name) for name in enabled}
         self._makers: dict[str, Callable[[], Exchange]] = {}
         for name in enabled:
-            if name == PLAIN:
+            if name == OAUTHBEARER:
+                rules = _token_rules(config, listener)
+                self._makers[name] = lambda rules=rules: OAuthExchange(rules)  # type: ignore[misc]
+            elif name == PLAIN:
                 users = _plain_users(config, listener)
                 self._makers[name] = lambda users=users: PlainExchange(users)  # type: ignore[misc]
             else:
@@ -88,6 +93,13 @@ def _plain_users(config: BrokerConfig, listener: Listener) -> dict[str, str]:
     if known and jaas_key(listener, PLAIN) not in config.originals:
         return known
     return users_of(login_module(config, listener, PLAIN).options)
+
+
+def _token_rules(config: BrokerConfig, listener: Listener) -> TokenRules:
+    """Return the rules of the JAAS line, the usual ones where there is none. Raises ConfigError."""
+    if jaas_key(listener, OAUTHBEARER) not in config.originals:
+        return TokenRules()
+    return rules_of(login_module(config, listener, OAUTHBEARER).options)
 
 
 def jaas_key(listener: Listener, mechanism: str) -> str:
