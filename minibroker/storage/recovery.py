@@ -15,6 +15,7 @@ Source: Kafka LogLoader, LogSegment.recover; FORMAT.md section 8.
 """
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.clock import Clock
@@ -226,6 +227,7 @@ class _Loader:
         unsynced = self.segments.since(max(recovery_point, 0))
         if self.config.preallocate:
             self._trim_before(unsynced[0], recovery_point)
+        self._finish_before(unsynced[0], recovery_point)
         walk = self.walk = RecoveryWalk(self.disk, self.name, self.segments, self.epochs)
         start = self._walk_start(unsynced[0], recovery_point)
         walk.begin(
@@ -268,6 +270,20 @@ class _Loader:
                     end = position + fields[1] + LENGTH_FIELD_END
                 if end < segment.size_bytes:
                     segment.cut(end)
+
+    def _finish_before(self, first: Segment, recovery_point: int) -> None:
+        """Give the segment before `first` the last entry of its time index, if it has none.
+
+        A roll adds it and syncs it later. The records may have been synced before: then the
+        recovery point is behind them, and the walk does not come here.
+        """
+        before = self.segments.floor(first.base_offset - 1)
+        if before is None or first.base_offset != recovery_point:
+            return
+        with suppress(CorruptionError):  # who reads the damaged batch is told of it
+            before.read_max_timestamp()
+            before.become_inactive()
+            self.files.sync_path(before.path(names.TIME_INDEX))
 
     def _walk_start(self, segment: Segment, recovery_point: int) -> WalkStart:
         """Return where checking begins.

@@ -140,7 +140,8 @@ class _PartitionCheck:
     ) -> tuple[int, bool]:
         """Return (offset behind the segment, whether readers stop in it)."""
         path = self._path(names.segment_file(base, names.LOG))
-        reaches_unsynced = following is None or following > self.facts.synced_offset
+        # Of a segment that ends at the recovery point the last entry of the time index may lack.
+        reaches_unsynced = following is None or following >= self.facts.synced_offset
         self.findings.excuses = self.may_mend and reaches_unsynced
         end = SegmentCheck(
             path,

@@ -10,8 +10,10 @@ import pytest
 
 from minibroker.errors import StorageError
 from minibroker.storage.files import Files
+from minibroker.storage.log_directory import LogDirectory
+from tests.support.check import broken_things
 from tests.support.counting_files import CountingFiles
-from tests.support.faulty_files import FaultyFiles
+from tests.support.faulty_files import FaultyFiles, keep_everything, keep_nothing
 from tests.support.logs import (
     DEFAULTS,
     NOW_MS,
@@ -21,10 +23,12 @@ from tests.support.logs import (
     batch,
     config,
     open_manager,
+    sync,
     values_of,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from minibroker.config.topic import TopicConfig
@@ -332,6 +336,34 @@ def test_producers_that_a_stop_wrote_survive_a_power_cut(tmp_path: Path) -> None
     files.sync_directory(f"{tmp_path}/t-0")  # its name is durable sooner or later
     files.power_cut()
     assert snapshot.read_bytes() == content
+
+
+def test_a_closed_segment_has_its_last_time_after_a_power_cut(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.mkdir()
+    files = FaultyFiles(str(path))
+    waiting: list[Callable[[], None]] = []
+    manager = open_manager(str(path), files=files, topic=SETTINGS, run_later=waiting.append)
+    log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
+    for number, value in enumerate(VALUES[:4]):
+        append(log, value, timestamp_ms=NOW_MS + number)
+    sync(manager, log)
+    waiting.clear()
+    log.roll()
+    waiting[0]()  # the files of the new segment; the sync of the old one comes too late
+    abandon(manager)
+    LogDirectory.held.discard(str(path))
+    files.power_cut(keep_nothing, keep_everything)
+    files.forget_pins()
+    assert broken_things(path, is_strict=False) == []
+    manager, log = start(path)
+    assert [segment.base_offset for segment in log.segments] == [0, 4]
+    assert log.segments.first.max_timestamp == NOW_MS + 3
+    assert log.segments.first.time_index.last_entry() == (NOW_MS + 3, 3)
+    found = log.offset_for_timestamp(NOW_MS + 3)
+    assert found is not None
+    assert found.offset == 3
+    abandon(manager)
 
 
 def test_lost_checkpoints_lose_nothing(tmp_path: Path) -> None:
