@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.structure.files import File, Files
 
 from minibroker.control.families import families
+from minibroker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
 from minibroker.handlers.registry import HANDLERS
 from minibroker.protocol.api_keys import APIS
 from minibroker.testing import Broker
@@ -33,6 +34,7 @@ def on_files(files: Files, config: Any) -> Files:
     for path, content in (
         ("reference/compatibility.md", _compatibility_page()),
         ("reference/control-api.md", _control_page()),
+        ("reference/permissions.md", _permissions_page()),
     ):
         files.append(File.generated(config, path, content=content))
     return files
@@ -65,6 +67,28 @@ def _help(verb: str) -> str:
         cwd=ROOT,
     )
     return done.stdout.strip()
+
+
+def _permissions_page() -> str:
+    """Return the table of the permissions that each API needs."""
+    lines = [
+        "# Permissions of every API",
+        "",
+        "With an authorizer a request needs these permissions, as in Apache Kafka.",
+        "Without one of the whole request it is refused; without one of a part, that part is.",
+        "",
+        "| API | part | operation | resource |",
+        "|---|---|---|---|",
+    ]
+    for key in sorted(REQUEST_NEEDS.keys() | PART_NEEDS.keys()):
+        needs = [
+            *((need, "the whole request") for need in REQUEST_NEEDS.get(key, ())),
+            *((need, need.part) for need in PART_NEEDS.get(key, ())),
+        ]
+        for need, part in needs:
+            operation, kind = need.operation.name, need.resource_type.name
+            lines.append(f"| {APIS[key].name} | {part} | {operation} | {kind} |")
+    return "\n".join(lines) + "\n"
 
 
 def _control_page() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
 from minibroker.handlers.registry import BETWEEN_BROKERS, HANDLERS, ONLY_WITH_ZOOKEEPER
 from minibroker.protocol.api_keys import (
     API_VERSIONS,
@@ -29,6 +30,8 @@ from tests.support.permission_cases import CASES, PLAINTEXT, SASL, SETTINGS, Wor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from minibroker.security.authorizer import Authorizer
 
 HOST = "127.0.0.1"
 KAFKA: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())
@@ -75,10 +78,35 @@ def world(request: pytest.FixtureRequest) -> Iterator[tuple[str, World]]:
         "listeners": f"{PLAINTEXT}://{HOST}:0,{SASL}://{HOST}:0",
     }
     with Broker(config=settings) as broker:
+        authorizer = broker._node.app.services.authorizer
+        assert authorizer is not None
+        note_questions(authorizer)
         made = World(HOST, broker._node.app.ports)
         made.prepare()
         yield release, made
         made.close()
+
+
+ASKED: set[tuple[str, str]] = set()
+"""API, and the operation and the type of resource that it asked about."""
+
+
+def note_questions(authorizer: Authorizer) -> None:
+    """Have the authorizer note every question of a request in `ASKED`."""
+    allows, allows_any = authorizer.allows, authorizer.allows_any
+
+    def noted(*args: Any) -> bool:
+        _, _, operation, resource_type, _, api_key, *_ = args
+        ASKED.add((APIS[api_key].name, f"{operation.name} {resource_type.name}"))
+        return allows(*args)
+
+    def noted_any(*args: Any) -> bool:
+        _, _, operation, resource_type, api_key = args
+        ASKED.add((APIS[api_key].name, f"{operation.name} {resource_type.name}"))
+        return allows_any(*args)
+
+    authorizer.allows = noted  # type: ignore[method-assign]
+    authorizer.allows_any = noted_any  # type: ignore[method-assign]
 
 
 def without(fields: tuple[str, ...], value: Any) -> Any:
@@ -110,3 +138,14 @@ def test_every_case_is_recorded_and_every_api_has_one() -> None:
     left_out = WITHOUT_PERMISSIONS | WITH_OTHER_TESTS.keys()
     expected = {APIS[key].module for key in HANDLERS if key not in left_out}
     assert sorted(expected - asked) == []
+
+
+def test_the_tables_name_every_question_that_a_handler_asks(world: tuple[str, World]) -> None:
+    """It runs after the cases, which ask."""
+    named = {
+        (APIS[key].name, f"{need.operation.name} {need.resource_type.name}")
+        for table in (REQUEST_NEEDS, PART_NEEDS)
+        for key, needs in table.items()
+        for need in needs
+    }
+    assert sorted(ASKED - named) == []
