@@ -59,11 +59,12 @@ def test_followers_go_on_when_their_sessions_end() -> None:
                 seen.append(connection)
             return len(seen) > 1
 
+        wait_until(lambda: cluster.leader("t") >= 0, "the partition has a leader")
         leader = cluster.leader("t")
         peers = cluster.node((leader + 1) % 3).app.replication
         wait_until(has_had_two_connections, "another connection takes over")
         produce_to_all(cluster)
-        assert cluster.in_sync("t") == [0, 1, 2]
+        wait_until(lambda: cluster.in_sync("t") == [0, 1, 2], "all replicas are in sync")
 
 
 def test_a_broker_without_a_login_for_the_others_does_not_start() -> None:
