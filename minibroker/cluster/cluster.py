@@ -235,8 +235,8 @@ class Cluster:
             await self._while_away(lambda: self._join(when_registered))
             await self._deletions.settled()
             self._deletions.when_late = self._follower.look_at_deletions_later
-            await self._follower.start()
-            await self._fix_min_insync_replicas()
+            await self._while_away(self._follower.start)
+            await self._while_away(self._fix_min_insync_replicas)
         except BaseException:
             await self.close()
             raise

@@ -151,11 +151,10 @@ class TreeFollower:
         self._hidden.intersection_update(self._context.updater.image.leaving)
 
     async def start(self) -> None:
-        """Watch, and follow until `close`."""
+        """Watch, and follow until `close`. After a CoordinationError it may be called again."""
         tree = self._context.tree
         if not tree.is_shared:
             return
-        tree.on_session(self._on_session)
         watched = {
             paths.CONTROLLER: _CONTROLLER,
             paths.FEATURE: _FEATURES,
@@ -168,9 +167,11 @@ class TreeFollower:
         await tree.watch_children(paths.CONFIG_CHANGES, lambda: self._mark(_CONFIG_CHANGES))
         await tree.watch_children(paths.ADMIN_DELETE_TOPICS, lambda: self._mark(_DELETIONS))
         await tree.watch_children(paths.LOG_DIR_EVENTS, lambda: self._mark(_LOG_DIR_EVENTS))
+        tree.on_session(self._on_session)
+        is_there = await self._registration.is_there()
         self._election.listeners.append(self._on_election)
         self._dirty.update(_ORDER[1:])  # what changed between `load` and the watches
-        if not await self._registration.is_there():  # the session ended during the start
+        if not is_there:  # the session ended during the start
             self._dirty.add(_SESSION)
         self._wake.set()
         self._task = asyncio.get_running_loop().create_task(self._follow())

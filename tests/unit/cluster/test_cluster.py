@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.clock import SystemClock
 from minibroker.cluster import paths
 from minibroker.cluster.codecs import FEATURE_NODE
+from minibroker.cluster.shared import SharedTree
 from minibroker.errors import AwayError
 from tests.support.cluster import Recorder, new_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.tree import Tree
@@ -55,6 +58,28 @@ async def test_a_start_goes_on_when_the_tree_was_away_for_a_moment(
     assert next(failures, None) is None
     assert cluster.is_controller
     assert set(cluster.image.brokers) == {0}
+    await cluster.close()
+
+
+@pytest.mark.parametrize("call", ["watch_many", "watch_children", "exists"])
+async def test_a_start_goes_on_when_the_tree_was_away_while_it_began_to_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    tree = SharedTree(tmp_path / "metadata.db", SystemClock()).session()
+    monkeypatch.setattr("minibroker.cluster.cluster.AWAY_S", 0)
+    whole = getattr(tree, call)
+    failures = iter([AwayError("away"), AwayError("away")])
+
+    async def away_at_first(*arguments: Any, **options: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return await whole(*arguments, **options)
+
+    monkeypatch.setattr(tree, call, away_at_first)
+    cluster = new_cluster(tree, Recorder())
+    await cluster.start()
+    assert next(failures, None) is None
+    assert cluster.is_controller
     await cluster.close()
 
 
