@@ -29,7 +29,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move lint format bench smoke java kafkajs sarama compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move client-suites lint format bench smoke java kafkajs sarama compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -102,6 +102,36 @@ situations: $(VENV)/.test java ## every situation of three brokers on three Kafk
 move: $(VENV)/.test java ## three minibrokers become Kafka 3.9 and come back under load; older protocols, 15 minutes
 	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py \
 	  tests/compat_cluster/test_older_protocols.py $(ARGS)
+
+# The sources of clients with their own suites; they need git, npm and Go, and the network.
+KAFKAJS_REPOSITORY ?= https://github.com/tulios/kafkajs
+KAFKAJS_COMMIT := 55b0b416308b9e597a5a6b97b0a6fd6b846255dc
+SARAMA_VERSION := v1.61.1
+SUITES := build/suites
+client-suites: $(VENV)/.test java $(SUITES)/kafkajs/.done $(SUITES)/sarama/.done $(SUITES)/server ## the own suites of kafkajs and sarama on three and five minibrokers, 15 minutes
+	MINIBROKER_CLIENT_SUITES=1 $(BIN)/python -m pytest tests/clients $(ARGS)
+
+# Its helpers name the ports of its containers.
+$(SUITES)/kafkajs/.done:
+	rm -rf $(@D)
+	git clone --quiet $(KAFKAJS_REPOSITORY) $(@D)
+	git -C $(@D) checkout --quiet $(KAFKAJS_COMMIT)
+	sed -i.before -e 's/:9092`/:$${process.env.MINIBROKER_PORT_0}`/g' -e 's/:9095`/:$${process.env.MINIBROKER_PORT_1}`/' \
+	  -e 's/:9098`/:$${process.env.MINIBROKER_PORT_2}`/' -e 's/port: 9092/port: Number(process.env.MINIBROKER_PORT_0)/' \
+	  $(@D)/testHelpers/index.js
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(@D)
+	touch $@
+
+$(SUITES)/sarama/.done:
+	rm -rf $(@D)
+	mkdir -p $(SUITES)
+	cp -R "$$(cd tests/support/go && go mod download -json github.com/IBM/sarama@$(SARAMA_VERSION) \
+	  | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p')" $(@D)
+	chmod -R u+w $(@D)
+	touch $@
+
+$(SUITES)/server:
+	GOBIN=$(abspath $(@D)) go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0
 
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
 nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, two hours and a quarter

@@ -6,13 +6,13 @@ One of them runs.
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from tests.fire.plan import CLUSTER_SETTINGS, PARTITIONS, WAIT_S
 from tests.support.broker import Minibroker
-from tests.support.peers import SETTINGS_FILE, KafkaPeer
+from tests.support.configured import ConfiguredMinibroker
+from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port
 from tests.support.waiting import wait_until
 from tests.support.wire import WireClient
@@ -43,22 +43,6 @@ TOPICS: Final = {
     "__transaction_state": int(CLUSTER_SETTINGS["transaction.state.log.num.partitions"]),
 }
 LINES_OF_ERROR: Final = 30
-REASSIGNED: Final = 0
-ELECTION_NOT_NEEDED: Final = 84
-
-
-class _Configured(Minibroker):
-    """minibroker with the file of an Apache Kafka."""
-
-    def __init__(self, kafka: KafkaPeer, log_path: Path) -> None:
-        super().__init__(kafka.log_dir, log_path, listen=kafka.address)
-        self._kafka = kafka
-
-    def command(self) -> list[str]:
-        """Return the command line of the next start."""
-        self._kafka.prepare()
-        config = str(self._kafka.directory / SETTINGS_FILE)
-        return [sys.executable, "-m", "minibroker", "serve", "--config", config]
 
 
 class Moving:
@@ -84,7 +68,7 @@ class Moving:
                 port=free_port(),
                 common={},
             )
-            own = _Configured(peer, directory / f"minibroker-{n}.log")
+            own = ConfiguredMinibroker(peer, directory / f"minibroker-{n}.log")
             self._kinds.append({KAFKA: peer, MINIBROKER: own})
         self.address = ",".join(kinds[KAFKA].address for kinds in self._kinds)
         self.kind_of: dict[int, str] = {}

@@ -47,7 +47,7 @@ NOT_RUN: Final = {
         (
             *("make test", "make lint", "make smoke", "make fire", "make crash", "make bench"),
             *("make quick", "make fuzz", "make pipeline-fire", "make docs"),
-            *("make simulation", "make move"),
+            *("make simulation", "make move", "make client-suites"),
         ),
         _RUNS_TESTS,
     ),
