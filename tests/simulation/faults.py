@@ -123,10 +123,17 @@ class Faults:
         )
 
     def _wait_for_departure(self, host: Host) -> None:
-        """Have the broker start again once it has left all ISRs."""
+        """Have the broker start again once it has left all ISRs.
+
+        A topic that is being deleted waits for the broker itself.
+        """
         if self.unsafe is not host:
             return
-        is_out = all(host.broker_id not in state.isr for state in self._world.states.values())
+        is_out = all(
+            host.broker_id not in state.isr
+            for name, state in self._world.states.items()
+            if name.topic != BRIEF_TOPIC
+        )
         if not host.is_running and is_out:
             self.unsafe = None
             self._world.later(self.chance.uniform(0.05, 2.0), host.start_if_down)

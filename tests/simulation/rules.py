@@ -92,8 +92,9 @@ class PartitionRules:
         self.deleted_to: dict[tuple[int, Machine], int] = {}
         """Broker and process → the highest offset of a confirmed DeleteRecords. As in Kafka, a
         process that is killed may come back with an older start: it stands in a checkpoint."""
-        self._start = 0
-        """The highest start of a leader's log: nothing is known of what is below."""
+        self.leader_start = 0
+        """The highest start of a leader's log: nothing is known of what is below. A follower that
+        parts from the leader there may have a hole, which its own start has to hide."""
 
     def check_replica(self, host: Host, partition: Partition, before: Seen | None) -> Seen:
         """Check one replica that changed. Raises AssertionError."""
@@ -103,7 +104,7 @@ class PartitionRules:
         )
         now = Seen(log, role, log.log_start_offset if is_other else before.checked_to)  # type: ignore[union-attr]
         if isinstance(role, Leader):
-            self._start = max(self._start, now.log_start_offset)
+            self.leader_start = max(self.leader_start, now.log_start_offset)
             self._check_leader(host.broker_id, partition, role, before, now)
         if not self.is_lossy:
             for batch in batches(partition, now.checked_to, now.high_watermark):
@@ -151,7 +152,7 @@ class PartitionRules:
 
     def _check_batch(self, broker_id: int, batch: Batch, *, may_commit: bool) -> None:
         known = self.committed.get(batch.base_offset)
-        if known is None and batch.last_offset < self._start:
+        if known is None and batch.last_offset < self.leader_start:
             return
         if known is None:
             assert batch.base_offset >= self.committed_end, (
@@ -293,16 +294,17 @@ class Rules:
         starts: dict[TopicPartition, int] = {}
         for name in self._world.states:
             logs = {host.broker_id: host.log_of(name) for host in self._of_replicas(name)}
-            start = starts[name] = max(found[0] for found in logs.values())
+            partition = self._world.hosts[next(iter(logs))].replica(name)
+            assert partition is not None
+            rules = self.of(partition)
+            start = max(found[0] for found in logs.values())
+            start = starts[name] = max(start, rules.leader_start)
             contents = {broker_id: since(found[1], start) for broker_id, found in logs.items()}
             first, *others = contents
             for other in others:
                 assert contents[other] == contents[first], (
                     f"the logs of {name} at brokers {first} and {other} differ"
                 )
-            partition = self._world.hosts[first].replica(name)
-            assert partition is not None
-            rules = self.of(partition)
             for (broker_id, machine), offset in rules.deleted_to.items():
                 if self._world.hosts[broker_id].machine is machine and broker_id in logs:
                     assert logs[broker_id][0] >= offset, (
