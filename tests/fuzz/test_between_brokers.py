@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 FRAMES = 120
-"""Of one broker: later ones would find epochs that nothing is newer than."""
+"""Frames for one broker: after more of them no epoch would be newer than its own."""
 SEEDS = range(4)
 FENCED = {ErrorCode.STALE_BROKER_EPOCH, ErrorCode.STALE_CONTROLLER_EPOCH}
 EPOCH = 7

@@ -29,7 +29,7 @@ class Plan(NamedTuple):
 
     broker_count: int
     partition_count: int
-    """Of the topic that loses nothing."""
+    """Count of partitions of the topic that loses nothing."""
     has_transactions: bool
     deletes_records: bool
     moves_replicas: bool

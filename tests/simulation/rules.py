@@ -78,7 +78,7 @@ class Deletion(NamedTuple):
 
 
 class PartitionRules:
-    """What is known of one partition of one topic; a topic that is made again has others."""
+    """Facts about one partition of one topic; a topic that is made again has others."""
 
     def __init__(self, world: World, name: TopicPartition) -> None:
         self._world = world

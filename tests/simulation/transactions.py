@@ -65,7 +65,7 @@ PRODUCE, ADD_PARTITIONS, INIT, END, FIND = 9, 3, 4, 3, 3
 
 
 class Outcome(Enum):
-    """What is known of a transaction's end."""
+    """Ends of a transaction, as far as its client knows."""
 
     OPEN = "open"
     COMMITTING = "a commit was asked for"

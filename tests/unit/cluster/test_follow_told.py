@@ -213,7 +213,7 @@ async def test_only_a_controller_of_kafka_is_notified_of_an_isr(told: Told) -> N
     assert len(await told.trees[1].children(paths.ISR_CHANGES)) == 1
 
 
-async def test_what_a_controller_led_that_restarted_gets_a_new_leader_epoch(told: Told) -> None:
+async def test_partitions_of_a_restarted_controller_get_a_new_leader_epoch(told: Told) -> None:
     """It lost power, say. Its successor sees it gone and back at once."""
     old = told.other.image.brokers[0]
     async with told.other._context.lock:
