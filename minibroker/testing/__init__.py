@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from minibroker.testing.acls import Allow, Deny
     from minibroker.testing.broker import Broker
     from minibroker.testing.cluster import Cluster
     from minibroker.testing.faults import Fault
@@ -22,9 +23,20 @@ if TYPE_CHECKING:
     from minibroker.testing.request_log import SeenRequest
     from minibroker.testing.topic_records import TopicRecord
 
-__all__ = ["Broker", "Cluster", "Fault", "GroupMember", "SeenRequest", "TopicRecord"]
+__all__ = [
+    "Allow",
+    "Broker",
+    "Cluster",
+    "Deny",
+    "Fault",
+    "GroupMember",
+    "SeenRequest",
+    "TopicRecord",
+]
 
 _MODULES = {
+    "Allow": "acls",
+    "Deny": "acls",
     "Broker": "broker",
     "Cluster": "cluster",
     "Fault": "faults",

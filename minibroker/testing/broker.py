@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.config.broker import BrokerConfig
 from minibroker.config.options import parse_topic
+from minibroker.testing.acls import BrokerAcls, authorizer_settings
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.clock import MovableClock, TestClock
@@ -24,6 +25,9 @@ from minibroker.testing.values import setting_text
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
     from pathlib import Path
+
+    from minibroker.security.acls import Acl
+    from minibroker.testing.acls import AclRule
 
 TEST_DEFAULTS: Final = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -45,6 +49,9 @@ class Broker(InProcess, BrokerCalls):
             `client_config`. `"SASL_PLAINTEXT"`, `"SASL_SSL"`: clients log in. None: whatever
             `config` says, PLAINTEXT without it.
         users: name → password of the users that may log in, by PLAIN and by SCRAM.
+        acls: `Allow("alice", "READ", topic="orders")`, `Deny(…)`: with a list, even an empty one,
+            only what an ACL allows is allowed, at the start and after each reset. The user
+            `"broker"` is the broker itself, and may do everything.
     """
 
     NOUN = "broker"
@@ -57,10 +64,12 @@ class Broker(InProcess, BrokerCalls):
         data_dir: str | Path | None = None,
         security: str | None = None,
         users: Mapping[str, str] | None = None,
+        acls: Iterable[AclRule] | None = None,
     ) -> None:
         super().__init__(data_dir)
         self._protocol = security
         self._users = users
+        self._acls = None if acls is None else [rule.to_acl() for rule in acls]
         self._topics = tuple(parse_topic(topic) for topic in topics)
         self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
         self._node: Node
@@ -73,6 +82,8 @@ class Broker(InProcess, BrokerCalls):
     async def _serving(self) -> AsyncIterator[None]:
         self._node = Node(BrokerConfig(self._all_settings()), self._topics, clock=self._clock)
         await self._node.start()
+        if self._acls:
+            await self._node.inspector.change_acls(self._acls, ())
         yield
         await self._node.stop()
 
@@ -80,11 +91,13 @@ class Broker(InProcess, BrokerCalls):
         named = {}
         if self._data_dir is not None or "log.dirs" not in self._settings:
             named["log.dirs"] = str(self._directory())
+        has_acls = self._acls is not None
         return {
             **TEST_DEFAULTS,
-            **self._secured(self._protocol, self._users),
+            **self._secured(self._protocol, self._users, has_acls=has_acls),
             **named,
             **self._settings,
+            **(authorizer_settings(self._settings) if has_acls else {}),
         }
 
     @property
@@ -99,6 +112,14 @@ class Broker(InProcess, BrokerCalls):
     ) -> list[Any]:
         """Do `broker_faults.OnNodes`; this broker has one node."""
         return [self._await(call(self._running))]
+
+    @property
+    def acls(self) -> BrokerAcls:
+        """Return the ACLs there are, to read and to change."""
+        return BrokerAcls(lambda: self.call(self._look.acls), self._change_acls)
+
+    def _change_acls(self, added: list[Acl], removed: list[Acl]) -> None:
+        self._await(self._look.change_acls(added, removed))
 
     def client_config(
         self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-256"
@@ -119,7 +140,10 @@ class Broker(InProcess, BrokerCalls):
         """Make the broker as it was after the start; clients may stay connected.
 
         It removes records, groups, offsets, transactions, quotas, faults and changed settings. The
-        topics of the start exist and are empty; the clock shows the machine's time.
+        topics of the start exist and are empty, its ACLs are there, and no others; the clock shows
+        the machine's time.
         """
         self._await(self._running.reset())
+        if self._acls:
+            self._change_acls(self._acls, [])
         self.faults.forget()

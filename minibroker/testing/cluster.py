@@ -17,6 +17,7 @@ from minibroker.config.broker import BrokerConfig
 from minibroker.config.members import configs_of, replicas_of
 from minibroker.config.options import parse_topic
 from minibroker.local_cluster import LocalCluster
+from minibroker.testing.acls import BrokerAcls, authorizer_settings
 from minibroker.testing.broker import TEST_DEFAULTS
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
         Sequence,
     )
     from pathlib import Path
+
+    from minibroker.security.acls import Acl
+    from minibroker.testing.acls import AclRule
 
 CLUSTER_DEFAULTS: Final = {
     **TEST_DEFAULTS,
@@ -61,7 +65,8 @@ class Cluster(InProcess):
         data_dir: directory of their data; None: in memory, until the cluster stops.
         racks: `broker.rack` of broker 0, 1, …; brokers behind the last one have none.
         security: as for `Broker`; brokers use it among each other, too.
-        users: as for `Broker`; the brokers are the first user.
+        users: as for `Broker`; the brokers are the first user, with `acls` the user `"broker"`.
+        acls: as for `Broker`; with `security`, for brokers and clients would be one user.
     """
 
     NOUN = "cluster"
@@ -76,12 +81,16 @@ class Cluster(InProcess):
         racks: Sequence[str] = (),
         security: str | None = None,
         users: Mapping[str, str] | None = None,
+        acls: Iterable[AclRule] | None = None,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
+        if acls is not None and not users and (security or "PLAINTEXT").upper() == "PLAINTEXT":
+            raise ValueError("acls=… needs security=…: brokers and clients would be one user")
         super().__init__(data_dir)
         self._protocol = security
         self._users = users
+        self._acls = None if acls is None else [rule.to_acl() for rule in acls]
         # Constant after construction.
         self._count = brokers
         self._topics = tuple(parse_topic(topic) for topic in topics)
@@ -99,9 +108,15 @@ class Cluster(InProcess):
     async def _serving(self) -> AsyncIterator[None]:
         directory = self._directory()
         cluster = LocalCluster(directory, self._clock)
-        secured = self._secured(self._protocol, self._users)
+        has_acls = self._acls is not None
         config = BrokerConfig(
-            {**CLUSTER_DEFAULTS, **secured, **self._settings, "log.dirs": str(directory)}
+            {
+                **CLUSTER_DEFAULTS,
+                **self._secured(self._protocol, self._users, has_acls=has_acls),
+                **self._settings,
+                **(authorizer_settings(self._settings) if has_acls else {}),
+                "log.dirs": str(directory),
+            }
         )
         self._nodes = Nodes()
         for number, member in enumerate(configs_of(config, self._count)):
@@ -109,6 +124,8 @@ class Cluster(InProcess):
             self._nodes.add(Node(in_rack, clock=self._clock, new_tree=cluster.tree.session))
         cluster.members.extend(self._nodes.all)
         await cluster.start(self._topics)
+        if self._acls:
+            await self._nodes.change_acls(self._acls, [])
         yield
         await cluster.stop()
 
@@ -140,6 +157,18 @@ class Cluster(InProcess):
         Raises ValueError for another client, an unknown user, or a user without `security=…`.
         """
         return self._client_config(client, self.bootstrap, user, mechanism)
+
+    @property
+    def acls(self) -> BrokerAcls:
+        """Return the ACLs there are, to read and to change.
+
+        A change holds on every broker that is not killed or paused when the call returns.
+        """
+        return BrokerAcls(lambda: self.call(self._nodes.acls), self._change_acls)
+
+    def _change_acls(self, added: list[Acl], removed: list[Acl]) -> None:
+        self._check_running()
+        self._await(self._nodes.change_acls(added, removed), WAIT_S)
 
     @property
     def brokers(self) -> list[ClusterBroker]:
@@ -302,9 +331,12 @@ class Cluster(InProcess):
         """Make the cluster as it was after the start; clients may stay connected.
 
         It ends all faults, starts killed brokers, and removes records, groups, offsets and changed
-        settings. The topics of the start exist and are empty; the clock shows the machine's time.
+        settings. The topics of the start exist and are empty, its ACLs are there, and no others;
+        the clock shows the machine's time.
         """
         self._await(self._nodes.reset(), 3 * WAIT_S)
+        if self._acls is not None:
+            self._await(self._nodes.set_acls(self._acls), WAIT_S)
         self.faults.forget()
 
     # Waiting.

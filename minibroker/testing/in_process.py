@@ -86,16 +86,20 @@ class InProcess(ABC):
         self._own_dir = tempfile.mkdtemp(prefix="minibroker-", dir=memory)
         return Path(self._own_dir)
 
-    def _secured(self, protocol: str | None, users: Mapping[str, str] | None) -> dict[str, str]:
+    def _secured(
+        self, protocol: str | None, users: Mapping[str, str] | None, *, has_acls: bool
+    ) -> dict[str, str]:
         """Return the settings of `security=…`. The certificates have a directory of their own
-        until it stops. Raises ConfigError.
+        until it stops. `has_acls`: the broker's own user is none of `users`. Raises ConfigError.
         """
         if protocol is None and not users:
             return {}
         from minibroker.testing.security import Security  # noqa: PLC0415  only who asks pays
 
         self._certificates = tempfile.mkdtemp(prefix="minibroker-tls-")
-        self._security = Security(protocol or "SASL_PLAINTEXT", Path(self._certificates), users)
+        directory = Path(self._certificates)
+        protocol = protocol or "SASL_PLAINTEXT"
+        self._security = Security(protocol, directory, users, has_own_user=has_acls)
         return self._security.broker_settings()
 
     def _client_config(

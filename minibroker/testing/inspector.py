@@ -15,6 +15,14 @@ from minibroker.errors import KafkaError
 from minibroker.partitions.partition import LOG_END, READ_UNCOMMITTED
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
+from minibroker.security.acls import (
+    Acl,
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from minibroker.slices import TimeSlice
 from minibroker.testing.group_views import GroupMember, members_of
 from minibroker.testing.partitioner import partition_of
@@ -28,8 +36,12 @@ if TYPE_CHECKING:
     from minibroker.config.options import TopicToCreate
     from minibroker.partitions.partition import Partition
     from minibroker.records.record import Header
+    from minibroker.security.authorizer import Authorizer
 
 ACKS_ALL = -1
+EVERY_ACL: Final = AclFilter(
+    ResourceType.ANY, None, PatternType.ANY, None, None, Operation.ANY, Permission.ANY
+)
 _BATCH_BYTES: Final = 16 << 10
 """Bytes of values in one batch, like `batch.size` of Java's producer; a larger value is alone."""
 _RECORD_BYTES_AROUND: Final = 32
@@ -250,10 +262,38 @@ class Inspector:
             for (topic, index), offset in self.committed(group_id).items()
         }
 
+    # ACLs.
+
+    @property
+    def authorizer(self) -> Authorizer:
+        """Return the broker's authorizer. Raises RuntimeError if it has none."""
+        authorizer = self._broker.services.authorizer
+        if authorizer is None:
+            raise RuntimeError("everyone may do everything here: give acls=[…] at the start")
+        return authorizer
+
+    def acls(self) -> list[Acl]:
+        """Return all ACLs, sorted."""
+        return self.authorizer.find(EVERY_ACL)
+
+    async def change_acls(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
+        """Add and remove ACLs, as a client does. Raises KafkaError."""
+        outcomes = await self.authorizer.create(added, allows_networks=True)
+        for deleted in await self.authorizer.delete([_filter_of(acl) for acl in removed]):
+            outcomes += [error for _, error in deleted]
+        for error in outcomes:
+            if error is not None:
+                raise error
+
+    def has_acls(self, added: Sequence[Acl], removed: Sequence[Acl]) -> bool:
+        """Return whether the broker decides by the former, and not by the latter."""
+        known = set(self.acls())
+        return known.issuperset(added) and known.isdisjoint(removed)
+
     # Anew.
 
     async def reset(self, topics: Sequence[TopicToCreate]) -> None:
-        """Delete every topic, changed setting and quota; then make `topics` and users again.
+        """Delete every topic, changed setting, quota and ACL; then make `topics` and users again.
 
         Internal topics go too: they hold groups and transactions.
         """
@@ -268,9 +308,25 @@ class Inspector:
         ]
         for kind, name, config in entities:
             await cluster.alter_config(kind, name, dict.fromkeys(config))
+        if self._broker.services.authorizer is not None:
+            await self.change_acls((), self.acls())
         await self._broker.write_users()
         for topic in topics:
             await self.add_topic(topic)
+
+
+def _filter_of(acl: Acl) -> AclFilter:
+    """Return a filter that matches this ACL and no other."""
+    pattern, entry = acl
+    return AclFilter(
+        pattern.resource_type,
+        pattern.name,
+        pattern.pattern_type,
+        entry.principal,
+        entry.host,
+        entry.operation,
+        entry.permission,
+    )
 
 
 def _batches(values: Sequence[bytes | None]) -> Iterator[list[bytes | None]]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.cluster import Cluster as Metadata
     from minibroker.cluster.image import PartitionImage, TopicImage
+    from minibroker.security.acls import Acl
+    from minibroker.testing.inspector import Inspector
     from minibroker.testing.node import Node
 
 WAIT_S: Final = 30.0
@@ -134,6 +136,35 @@ class Nodes:
         await self._until_all(
             lambda cluster: cluster.image.topics.keys() == names, "the brokers know the topics"
         )
+
+    def acls(self) -> list[Acl]:
+        """Return the ACLs that a broker knows which runs. Raises RuntimeError."""
+        return self._inspector().acls()
+
+    def _inspector(self) -> Inspector:
+        if not self.active:
+            raise RuntimeError("all brokers of the cluster are killed or paused: restart one")
+        return self.active[0].inspector
+
+    async def change_acls(self, added: list[Acl], removed: list[Acl]) -> None:
+        """Add and remove ACLs; all brokers that run decide by them when this returns.
+
+        Raises KafkaError, RuntimeError, TimeoutError.
+        """
+        await self._inspector().change_acls(added, removed)
+        await self.until(
+            lambda: all(node.inspector.has_acls(added, removed) for node in self.active),
+            "the brokers know the ACLs",
+        )
+
+    async def set_acls(self, acls: list[Acl]) -> None:
+        """Have these ACLs and no others, on all brokers. Raises as `change_acls`."""
+        await self.until(
+            lambda: all(node.inspector.acls() == self.acls() for node in self.active),
+            "the brokers know the same ACLs",
+        )
+        others = [acl for acl in self.acls() if acl not in acls]
+        await self.change_acls(acls, others)
 
     def _controller_id(self) -> int:
         """Return the controller's id; NO_CONTROLLER while a node of these only seems to be it."""

@@ -8,8 +8,8 @@
     kafka_session   a broker for the whole run; it keeps what the tests write
 
     @pytest.mark.kafka(topics=["orders:3"], config={"message.max.bytes": 2000}, security="SSL")
-        topics for `kafka`, `kafka_broker` and `kafka_cluster`; settings and the security protocol
-        for the latter two
+        topics for `kafka`, `kafka_broker` and `kafka_cluster`; settings, the security protocol,
+        `users` and `acls` for the latter two
 
     [pytest]
     minibroker_topics =            topics of every broker but `kafka_broker`, as on the command line
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from minibroker.testing.cluster import Cluster
 
 MARKER: Final = (
-    "kafka(topics=[…], config={…}, security=…): topics of the fixtures `kafka` and `kafka_broker`,"
-    " settings and security protocol of `kafka_broker`; on a module also those of `kafka_module`"
+    "kafka(topics=[…], config={…}, security=…, users={…}, acls=[…]): topics of the fixtures `kafka`"
+    " and `kafka_broker`; settings, security protocol, users and ACLs of `kafka_broker`; on a"
+    " module also those of `kafka_module`"
 )
 _TOPIC_NAME_MAX: Final = 200
 _numbers = itertools.count(1)
@@ -88,13 +89,13 @@ def _settings(config: pytest.Config) -> dict[str, str]:
 
 
 def _wishes(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
-    """Return what the marker says: `topics`, `config`, `security`, `users`. Raises UsageError."""
+    """Return what the marker says: arguments of `Broker`. Raises UsageError."""
     marker = node.get_closest_marker("kafka")
     wishes: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
-    unknown = sorted(set(wishes) - {"topics", "config", "security", "users"})
+    unknown = sorted(set(wishes) - {"topics", "config", "security", "users", "acls"})
     if unknown or (marker is not None and marker.args):
         raise pytest.UsageError(
-            f"@pytest.mark.kafka takes topics, config, security and users, not {unknown}"
+            f"@pytest.mark.kafka takes topics, config, security, users and acls, not {unknown}"
         )
     return wishes
 
@@ -105,7 +106,7 @@ def _serving(
     config: dict[str, Any] | None = None,
     **secured: Any,
 ) -> Iterator[Broker]:
-    """Run a broker as long as the fixture lives. `secured`: `security` and `users` of `Broker`."""
+    """Run a broker as long as the fixture lives. `secured`: `security`, `users`, `acls`."""
     from minibroker.testing.broker import Broker  # noqa: PLC0415  only who uses it pays
 
     settings = {**_settings(request.config), **(config or {})}
@@ -134,7 +135,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Yield the run's broker, without records, groups and settings of other tests."""
     wishes = {} if "kafka_broker" in request.fixturenames else _wishes(request.node)
     if (
-        wishes.keys() & {"config", "security", "users"}
+        wishes.keys() & {"config", "security", "users", "acls"}
         and "kafka_module" not in request.fixturenames
     ):
         raise pytest.UsageError(

@@ -11,11 +11,13 @@ certificate is the user of its common name: `User:alice`. With SASL, users log i
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.config.listeners import SecurityProtocol
 from minibroker.config.secured import MECHANISMS, check_users, sasl_settings
 from minibroker.errors import ConfigError
+from minibroker.testing.acls import BROKER_USER
 from minibroker.testing.client_settings import CLIENTS, ClientAccess, ClientLogin
 
 if TYPE_CHECKING:
@@ -36,10 +38,16 @@ class Security:
     """One protocol with its certificates. Raises ConfigError."""
 
     def __init__(
-        self, protocol: str, directory: Path, users: Mapping[str, str] | None = None
+        self,
+        protocol: str,
+        directory: Path,
+        users: Mapping[str, str] | None = None,
+        *,
+        has_own_user: bool = False,
     ) -> None:
         """`protocol`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. `directory`: for the
-        certificates, made if missing. `users`: name → password, with SASL.
+        certificates, made if missing. `users`: name → password, with SASL. `has_own_user`: the
+        broker itself is `BROKER_USER`; else it is the first user.
         """
         if protocol.upper() not in SecurityProtocol.__members__:
             raise ConfigError(f"security={protocol}: expected one of {', '.join(SecurityProtocol)}")
@@ -47,6 +55,9 @@ class Security:
         """Constant, as are the next two."""
         self._users = dict(users or {})
         check_users(self.protocol, self._users)
+        self._own: dict[str, str] = {}
+        if has_own_user and self.protocol.uses_sasl:
+            self._own[BROKER_USER] = self._users.get(BROKER_USER, secrets.token_hex(16))
         self.directory = directory
         self._ca: trustme.CA | None = None
         if self.protocol.uses_tls:
@@ -64,7 +75,7 @@ class Security:
             "security.inter.broker.protocol": str(self.protocol),
         }
         if self.protocol.uses_sasl:
-            settings |= sasl_settings(self._users)
+            settings |= sasl_settings({**self._own, **self._users})
         host = address.rpartition(":")[0].strip("[]")
         return settings | self.tls_settings(host)
 
@@ -73,7 +84,7 @@ class Security:
         if self._ca is None:
             return {}
         names = (*_NAMES, host) if host not in ("", "0.0.0.0", "::", *_NAMES) else _NAMES
-        certificate = self._ca.issue_cert(*names, common_name="broker")
+        certificate = self._ca.issue_cert(*names, common_name=BROKER_USER)
         chain = b"".join(pem.bytes() for pem in certificate.cert_chain_pems)
         return {
             "ssl.keystore.type": "PEM",
@@ -111,10 +122,11 @@ class Security:
         """Return the login of a user, of the first one for None. Raises ValueError."""
         if mechanism not in MECHANISMS:
             raise ValueError(f"mechanism {mechanism!r}: expected one of {', '.join(MECHANISMS)}")
-        name = next(iter(self._users)) if user is None else user
-        if name not in self._users:
-            raise ValueError(f"user {name!r}: expected one of {', '.join(self._users)}")
-        return ClientLogin(mechanism, name, self._users[name])
+        known = {**self._users, **self._own}
+        name = next(iter(known)) if user is None else user
+        if name not in known:
+            raise ValueError(f"user {name!r}: expected one of {', '.join(known)}")
+        return ClientLogin(mechanism, name, known[name])
 
     def _certificate_file(self, user: str) -> Path:
         """Return a file with key and certificate of a user; made where it is missing."""

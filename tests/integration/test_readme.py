@@ -34,6 +34,7 @@ PIPELINE = ("Pipeline", "In Python", "In jobs of your own")
 TESTS_IN_PYTHON = (
     "In a test",
     "A secured broker",
+    "Say who may do what",
     "A test",
     "In Python tests",
     "Faults and time",
