@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Protocols = tuple[tuple[str, bytes], ...]
     """The protocols of a member: (name, metadata), the one it likes best first."""
+    MayDescribe = Callable[[str], bool]
+    """Tells whether the client of a request may describe a topic."""
     JoinWaiter = Callable[["JoinAnswer"], None]
     SyncWaiter = Callable[["SyncAnswer"], None]
     LeaveWaiter = Callable[["list[ErrorCode] | KafkaError"], None]
@@ -43,6 +45,8 @@ class Join(NamedTuple):
     """v9+: a static leader that came back is told that it leads (KIP-814)."""
     reason: str = ""
     """v8+: the client's reason to join, for the log (KIP-800)."""
+    may_describe: MayDescribe | None = None
+    """For patterns of others in the group, which its join may have looked up; None: everything."""
 
 
 class JoinAnswer(NamedTuple):

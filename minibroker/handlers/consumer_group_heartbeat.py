@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.consumer.heartbeat import Heartbeat
-from minibroker.handlers.group_members import AnswerWaiter, client_host, serves_consumer_protocol
+from minibroker.handlers.group_members import (
+    AnswerWaiter,
+    client_host,
+    serves_consumer_protocol,
+    topic_filter,
+)
 from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -46,7 +51,9 @@ def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> A
     waiter = AnswerWaiter(_response)
     try:
         groups.consumer.check(heartbeat)
-        groups.consumer.beat(groups.shard(request.group_id), heartbeat, waiter)
+        groups.consumer.beat(
+            groups.shard(request.group_id), heartbeat, waiter, topic_filter(context)
+        )
     except KafkaError as error:
         return _response(error)
     return waiter.outcome()

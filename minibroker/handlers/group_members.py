@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.cluster.features import GROUP_VERSION
 from minibroker.groups.group import CLASSIC, CONSUMER
+from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.groups.coordinator import GroupCoordinator
+    from minibroker.groups.member_requests import MayDescribe
     from minibroker.groups.members import Members
     from minibroker.groups.shard import GroupShard
     from minibroker.handlers.context import RequestContext
@@ -38,6 +40,19 @@ def serves_consumer_protocol(context: RequestContext) -> bool:
 def client_host(context: RequestContext) -> str:
     """The client's address as Kafka stores and shows it: Java's InetAddress, `/127.0.0.1`."""
     return f"/{context.host}"
+
+
+def topic_filter(context: RequestContext) -> MayDescribe | None:
+    """Return whether the client of the request in hand may describe a topic, None without an
+    authorizer. It may be asked when the request is answered, and knows the ACLs of that moment.
+    """
+    authorizer = context.services.authorizer
+    if authorizer is None:
+        return None
+    principal, host, api_key = context.principal, context.host, context.api_key
+    return lambda name: authorizer.allows(
+        principal, host, Operation.DESCRIBE, ResourceType.TOPIC, name, api_key, is_filter=True
+    )
 
 
 class AnswerWaiter:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.errors import KafkaError
 from minibroker.groups.member_requests import UNKNOWN_MEMBER_ID, Join, JoinAnswer
-from minibroker.handlers.group_members import AnswerWaiter, client_host, manager_of
+from minibroker.handlers.group_members import AnswerWaiter, client_host, manager_of, topic_filter
 from minibroker.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def handle(context: RequestContext, request: JoinGroupRequest) -> Any:
         is_member_id_required=version >= _REQUIRES_MEMBER_ID_SINCE,
         may_skip_assignment=version >= _SKIPS_ASSIGNMENT_SINCE,
         reason=(request.reason or "")[:_REASON_CHARACTERS_MAX],
+        may_describe=topic_filter(context),
     )
     waiter = AnswerWaiter(respond)
     manager_of(groups, shard, request.group_id).join(shard, request.group_id, join, waiter)

@@ -27,7 +27,7 @@ from minibroker.groups.consumer.heartbeat import HeartbeatAnswer, check, on_hear
 from minibroker.groups.consumer.leaving import fence, on_leave
 from minibroker.groups.consumer.member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
 from minibroker.groups.consumer.migration import group_for
-from minibroker.groups.consumer.regexes import match_topics, on_resolved
+from minibroker.groups.consumer.regexes import match_topics, on_resolved, permitted_topics
 from minibroker.groups.consumer.step import BIDIRECTIONAL, Settings, Step
 from minibroker.groups.consumer.topics import ImageTopics
 from minibroker.groups.group import CLASSIC
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         JoinWaiter,
         LeaveWaiter,
         Leaving,
+        MayDescribe,
         Sync,
         SyncWaiter,
     )
@@ -158,11 +159,18 @@ class ConsumerMembership:
         """Before the group is looked for. Raises KafkaError: see `heartbeat.check`."""
         check(request, self._settings.assignors)
 
-    def beat(self, shard: GroupShard, request: Heartbeat, waiter: BeatWaiter) -> None:
+    def beat(
+        self,
+        shard: GroupShard,
+        request: Heartbeat,
+        waiter: BeatWaiter,
+        may_describe: MayDescribe | None = None,
+    ) -> None:
         """ConsumerGroupHeartbeat, checked; `waiter` is called when what it tells is visible.
 
-        Raises KafkaError: GROUP_ID_NOT_FOUND, those of `heartbeat.on_heartbeat` and
-        `leaving.on_leave`, and those of `shard.write`.
+        Patterns that are looked up because of it match only topics that its client may describe;
+        `may_describe` of None: all of them. Raises KafkaError: GROUP_ID_NOT_FOUND, those of
+        `heartbeat.on_heartbeat` and `leaving.on_leave`, and those of `shard.write`.
         """
         group_id = request.group_id
         step = self._step(group_id)
@@ -181,6 +189,7 @@ class ConsumerMembership:
             step,
             then=lambda: waiter(answer),
             failed=lambda code: waiter(KafkaError(code)),
+            may_describe=may_describe,
         )
 
     # The classic protocol, in a consumer group that has members; as `ClassicMembership`.
@@ -200,6 +209,7 @@ class ConsumerMembership:
                 step,
                 then=lambda: waiter(answer),
                 failed=lambda code: waiter(JoinAnswer(code, "")),
+                may_describe=join.may_describe,
             )
         except KafkaError as error:
             logger.info("%s: join of %r refused: %s", group, join.member_id, error)
@@ -323,6 +333,7 @@ class ConsumerMembership:
         *,
         then: Callable[[], None] = _nothing,
         failed: Callable[[ErrorCode], None] | None = None,
+        may_describe: MayDescribe | None = None,
     ) -> None:
         """Do what the step asks for, and `then` what follows when it is visible.
 
@@ -332,7 +343,7 @@ class ConsumerMembership:
         """
 
         def follow() -> None:
-            self._follow(shard, group_id, step)
+            self._follow(shard, group_id, step, may_describe)
 
         apply = None
         if step.downgrade is not None:
@@ -347,7 +358,9 @@ class ConsumerMembership:
             shard.when_visible(follow)
         shard.when_visible(then, failed)
 
-    def _follow(self, shard: GroupShard, group_id: str, step: Step) -> None:
+    def _follow(
+        self, shard: GroupShard, group_id: str, step: Step, may_describe: MayDescribe | None
+    ) -> None:
         """The records of the step are visible."""
         if step.downgrade is not None:
             self._set_timers(shard, group_id, step)
@@ -360,10 +373,16 @@ class ConsumerMembership:
             if step.checked_topics_version is not None:
                 group.checked_topics_version = step.checked_topics_version
             if step.regexes:
-                self._look_up(shard, group, step.regexes)
+                self._look_up(shard, group, step.regexes, may_describe)
         self._set_timers(shard, group_id, step)
 
-    def _look_up(self, shard: GroupShard, group: ConsumerGroup, regexes: tuple[str, ...]) -> None:
+    def _look_up(
+        self,
+        shard: GroupShard,
+        group: ConsumerGroup,
+        regexes: tuple[str, ...],
+        may_describe: MayDescribe | None,
+    ) -> None:
         group.is_resolving = True
         names = self.topics.names()
         version = self.topics.new_topics_version
@@ -379,7 +398,8 @@ class ConsumerMembership:
             if failure is not None:
                 logger.error("%s: cannot look up %s: %s", group, regexes, failure)
             elif shard.groups.get(group.group_id) is group:
-                self._take(shard, group, matched, version)
+                permitted = permitted_topics(matched, may_describe)
+                self._take(shard, group, permitted, version)
 
         self._run_then(match, take)
 

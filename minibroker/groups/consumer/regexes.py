@@ -2,7 +2,8 @@
 
 A pattern is RE2's: time is linear in its length and the topic's, whatever a client sends. Looking
 through all topics is done on the worker and its result comes back as a step of its own; meanwhile
-the pattern matches nothing. One look-up serves all patterns of a group, at most one every
+the pattern matches nothing. It matches no topic that the client may not describe whose request led
+to the look-up. One look-up serves all patterns of a group, at most one every
 `REFRESH_INTERVAL_MIN_MS`; new topics ask for the next one.
 
 Source: Kafka 4.4, GroupMetadataManager.maybeUpdateRegularExpressions, TopicRegexResolver.
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from minibroker.groups.consumer.group import ConsumerGroup
     from minibroker.groups.consumer.member import Member
     from minibroker.groups.consumer.step import Step
+    from minibroker.groups.member_requests import MayDescribe
 
 logger = logging.getLogger(__name__)
 
@@ -134,6 +136,19 @@ def match_topics(regexes: Iterable[str], names: list[str]) -> dict[str, frozense
         else:
             matched[regex] = frozenset(name for name in names if compiled.fullmatch(name))
     return matched
+
+
+def permitted_topics(
+    matched: Mapping[str, frozenset[str]], may_describe: MayDescribe | None
+) -> dict[str, frozenset[str]]:
+    """Return pattern → the topics among those that it matches which the client may describe whose
+    request asked for the look-up. None: all. Each topic is asked about once.
+    """
+    if may_describe is None:
+        return dict(matched)
+    names = sorted(frozenset[str]().union(*matched.values()))
+    permitted = {name for name in names if may_describe(name)}
+    return {regex: topics & permitted for regex, topics in matched.items()}
 
 
 def on_resolved(

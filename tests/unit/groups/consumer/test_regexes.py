@@ -6,7 +6,7 @@ import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.groups.consumer.regexes import compile_regex, match_topics
+from minibroker.groups.consumer.regexes import compile_regex, match_topics, permitted_topics
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,19 @@ def test_a_pattern_matches_from_end_to_end() -> None:
 
 def test_a_pattern_that_was_stored_and_is_none_matches_nothing() -> None:
     assert match_topics(["["], ["a"]) == {"[": frozenset()}
+
+
+def test_what_may_not_be_described_is_left_out_and_each_topic_asked_about_once() -> None:
+    matched = {"a.*": frozenset({"a", "ab"}), ".*b": frozenset({"ab", "b"})}
+    asked: list[str] = []
+
+    def may_describe(name: str) -> bool:
+        asked.append(name)
+        return name != "ab"
+
+    assert permitted_topics(matched, may_describe) == {"a.*": {"a"}, ".*b": {"b"}}
+    assert asked == ["a", "ab", "b"]
+    assert permitted_topics(matched, None) == matched
 
 
 def test_hostile_patterns_cost_no_time() -> None:
