@@ -46,7 +46,7 @@ def test_a_pattern_that_was_stored_and_is_none_matches_nothing() -> None:
     assert match_topics(["["], ["a"]) == {"[": frozenset()}
 
 
-def test_what_may_not_be_described_is_left_out_and_each_topic_asked_about_once() -> None:
+def test_a_topic_that_may_not_be_described_is_left_out_and_asked_about_once() -> None:
     matched = {"a.*": frozenset({"a", "ab"}), ".*b": frozenset({"ab", "b"})}
     asked: list[str] = []
 
