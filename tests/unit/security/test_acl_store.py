@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from minibroker.clock import SystemClock
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.shared import SharedTree
 from minibroker.cluster.tree import ensure_node
+from minibroker.cluster.zookeeper import ZooKeeperTree
 from minibroker.errors import CoordinationError
 from minibroker.security import acl_nodes
 from minibroker.security.acl_store import CHANGE_EXPIRATION_MS, AclStore
@@ -27,11 +29,13 @@ from tests.support.in_process import TIMEOUT_S
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from minibroker.cluster.tree import Tree
+    from tests.support.peers import ZooKeeper
 
+_chroots = count()
 TOPIC = Pattern(ResourceType.TOPIC, "orders", PatternType.LITERAL)
 PREFIX = Pattern(ResourceType.GROUP, "app-", PatternType.PREFIXED)
 READ = Entry("User:alice", "*", Operation.READ, Permission.ALLOW)
@@ -55,11 +59,22 @@ def clock() -> MovableClock:
     return MovableClock()
 
 
+@pytest.fixture(params=["shared", pytest.param("zookeeper", marks=pytest.mark.java)])
+def new_tree(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock
+) -> Callable[[], Tree]:
+    """Makes sessions with one tree, in this process or in a ZooKeeper; each test has its own."""
+    if request.param == "shared":
+        return SharedTree(tmp_path / "metadata.db", clock).session
+    server: ZooKeeper = request.getfixturevalue("zookeeper")
+    connect = f"{server.connect}/acls-{next(_chroots)}"
+    return lambda: ZooKeeperTree(connect)
+
+
 @pytest.fixture
-async def readers(tmp_path: Path, clock: MovableClock) -> AsyncIterator[list[Reader]]:
-    """Two brokers on writer tree, not started."""
-    home = SharedTree(tmp_path / "metadata.db", clock)
-    made = [Reader(home.session(), clock) for _ in range(2)]
+async def readers(new_tree: Callable[[], Tree], clock: MovableClock) -> AsyncIterator[list[Reader]]:
+    """Two brokers on one tree, not started."""
+    made = [Reader(new_tree(), clock) for _ in range(2)]
     for reader in made:
         await reader.tree.open()
     yield made
@@ -120,6 +135,7 @@ async def test_an_unchanged_pattern_is_not_announced(readers: list[Reader]) -> N
     assert len(await writer.tree.children(acl_nodes.CHANGES[PatternType.LITERAL])) == 1
 
 
+@pytest.mark.parametrize("new_tree", ["shared"], indirect=True)  # ZooKeeper's time is not moved
 async def test_old_announcements_are_removed(readers: list[Reader], clock: MovableClock) -> None:
     writer, other = readers
     await writer.store.start()
