@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from minibroker.replication.outboxes import Outboxes
     from minibroker.security.acl_store import AclStore
     from minibroker.security.authorizer import Authorizer
+    from minibroker.security.token_store import TokenStore
     from minibroker.server.interceptor import Interceptor
     from minibroker.storage.files import Files
 
@@ -274,6 +275,24 @@ class Broker:
             supported_apis=supported_versions(release, **kind),
             advertised_apis=advertised_versions(release, **kind),
             authorizer=self._make_authorizer(),
+            tokens=self._make_tokens(),
+        )
+
+    def _make_tokens(self) -> TokenStore | None:
+        """Return the delegation tokens, None where no secret is set."""
+        if not any(key.startswith("delegation.token.") for key in self.config.originals):
+            return None
+        from minibroker.security import token_store  # noqa: PLC0415  most do without
+
+        settings = token_store.settings_of(self.config)
+        if settings is None:
+            return None
+        return token_store.TokenStore(
+            settings,
+            self.cluster.tree,
+            self.clock,
+            self.timers,
+            is_controller=lambda: self.cluster.is_controller,
         )
 
     def _make_authorizer(self) -> Authorizer | None:
@@ -318,6 +337,8 @@ class Broker:
                 self._accept_cluster_id, self._tree.gathered if self._tree is not None else None
             )
             await self._begin_authorizer()
+            if self.services.tokens is not None:
+                await self.services.tokens.start()
             self.dynamic.subscribe(self)
             if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
                 await self.cluster.advertise(self._endpoints())
@@ -334,7 +355,7 @@ class Broker:
             await self._server.stop()
             self.timers.close()
             self.housekeeping.close()
-            await self._close_acls()
+            await self._close_security()
             await self.cluster.close()
             await self._close_outboxes()
             self._close_workers()
@@ -520,7 +541,7 @@ class Broker:
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
-        await self._close_acls()
+        await self._close_security()
         await self.cluster.close()
         await self._close_outboxes()
         self.partitions.end_deletions(are_finished=True)
@@ -538,7 +559,7 @@ class Broker:
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
-        await self._close_acls()
+        await self._close_security()
         await self.cluster.abandon()
         await self._close_outboxes()
         await self._server.stop()
@@ -546,9 +567,11 @@ class Broker:
         self._close_workers()
         self.logs.release()
 
-    async def _close_acls(self) -> None:
+    async def _close_security(self) -> None:
         if self._acl_store is not None:
             await self._acl_store.close()
+        if self.services.tokens is not None:
+            await self.services.tokens.close()
 
     async def _close_outboxes(self) -> None:
         if self._outboxes is not None:

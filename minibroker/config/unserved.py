@@ -37,6 +37,11 @@ _SECURITY_KEYS: Final = frozenset(
 _SERVED: Final = frozenset(
     {
         "connections.max.reauth.ms",
+        "delegation.token.expiry.check.interval.ms",
+        "delegation.token.expiry.time.ms",
+        "delegation.token.master.key",
+        "delegation.token.max.lifetime.ms",
+        "delegation.token.secret.key",
         "sasl.enabled.mechanisms",
         "sasl.mechanism.inter.broker.protocol",
         "sasl.server.max.receive.size",

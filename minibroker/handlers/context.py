@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from minibroker.resolver import Resolver
     from minibroker.security.acls import Operation, ResourceType
     from minibroker.security.authorizer import Authorizer
+    from minibroker.security.token_store import TokenStore
     from minibroker.timers import Timers
     from minibroker.transactions.coordinator import TransactionCoordinator
 
@@ -60,6 +61,7 @@ class Services:
         "resolver",
         "supported_apis",
         "timers",
+        "tokens",
     )
 
     def __init__(
@@ -81,6 +83,7 @@ class Services:
         supported_apis: dict[int, tuple[int, int]],
         advertised_apis: dict[int, tuple[int, int]] | None = None,
         authorizer: Authorizer | None = None,
+        tokens: TokenStore | None = None,
     ) -> None:
         self._coordinators = coordinators
         self.authorizer = authorizer
@@ -101,6 +104,8 @@ class Services:
         self.replication_quotas = replication_quotas
         self.resolver = resolver
         self.timers = timers
+        self.tokens = tokens
+        """None: no secret is set, so there are no delegation tokens."""
         self.supported_apis = supported_apis
         """API key → (lowest, highest version) that this broker serves."""
         self.advertised_apis = supported_apis if advertised_apis is None else advertised_apis
@@ -135,6 +140,7 @@ class RequestContext:
         "close_connection",
         "correlation_id",
         "host",
+        "is_token",
         "listener",
         "note_controller",
         "principal",
@@ -158,6 +164,8 @@ class RequestContext:
         self.host = host_address(client_address.rpartition(":")[0].strip("[]"))
         """The client's address as Java writes it: ACLs and groups have it so."""
         self.principal = principal
+        self.is_token = False
+        """True where a delegation token was the credential."""
         self.close_connection = close_connection
         """Closes the connection once the finished answers are sent; the argument is the reason."""
         self.note_controller = note_controller or _ignore

@@ -191,6 +191,17 @@ PART_NEEDS: Final[dict[int, tuple[PartNeed, ...]]] = {
     keys.CONSUMER_GROUP_HEARTBEAT: (_READ_ITS_GROUP, _DESCRIBE_TOPIC),
     keys.CONSUMER_GROUP_DESCRIBE: (_DESCRIBE_GROUP, _DESCRIBE_TOPIC),
     keys.DESCRIBE_TOPIC_PARTITIONS: (_DESCRIBE_TOPIC,),
+    keys.CREATE_DELEGATION_TOKEN: (
+        PartNeed(Operation.CREATE_TOKENS, ResourceType.USER, "an owner who is not the client"),
+    ),
+    keys.DESCRIBE_DELEGATION_TOKEN: (
+        PartNeed(
+            Operation.DESCRIBE,
+            ResourceType.DELEGATION_TOKEN,
+            "each token that is not the client's, or the next",
+        ),
+        PartNeed(Operation.DESCRIBE_TOKENS, ResourceType.USER, "the owner of such a token"),
+    ),
 }
 """API key → the permissions that parts of a request need; its handler asks in Kafka's order."""
 

@@ -59,10 +59,10 @@ HANDLERS: Final[dict[int, str]] = {
     35: "describe_log_dirs",
     36: "refusals",  # sasl_authenticate
     37: "create_partitions",
-    38: "refusals",  # create_delegation_token
-    39: "refusals",  # renew_delegation_token
-    40: "refusals",  # expire_delegation_token
-    41: "refusals",  # describe_delegation_token
+    38: "create_delegation_token",
+    39: "renew_delegation_token",
+    40: "expire_delegation_token",
+    41: "describe_delegation_token",
     42: "delete_groups",
     43: "elect_leaders",
     44: "incremental_alter_configs",

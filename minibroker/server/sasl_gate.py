@@ -50,7 +50,12 @@ def mechanisms_of(services: Services, listener: Listener) -> Mechanisms:
     def config_of_user(user: str) -> Mapping[str, str]:
         return cluster.config_of("users", sanitize(user))
 
-    return Mechanisms(services.config, listener, config_of_user=config_of_user)
+    return Mechanisms(
+        services.config,
+        listener,
+        config_of_user=config_of_user,
+        login_of_token=None if services.tokens is None else services.tokens.login,
+    )
 
 
 class SaslGate:
@@ -145,6 +150,7 @@ class SaslGate:
         identity = authenticator.identity
         self._identity = identity
         self._context.principal = identity.principal
+        self._context.is_token = identity.is_token
         session_ms = authenticator.session_ms
         self._ends_s = (
             None

@@ -45,8 +45,11 @@ class Mechanisms:
         listener: Listener,
         *,
         config_of_user: Callable[[str], Mapping[str, str]],
+        login_of_token: Callable[[str, str], Login | None] | None = None,
     ) -> None:
-        """Take `config_of_user`: user → the configuration in the tree. Raises ConfigError."""
+        """Take `config_of_user`: user → the configuration in the tree, and `login_of_token`:
+        mechanism, id of a delegation token → its login. Raises ConfigError.
+        """
         settings = config.of_listener(listener.name)
         enabled = settings.words("sasl.enabled.mechanisms")
         for name in enabled:
@@ -75,7 +78,15 @@ class Mechanisms:
                 self._makers[name] = lambda users=users: PlainExchange(users)  # type: ignore[misc]
             else:
                 self._makers[name] = lambda name=name: ScramExchange(  # type: ignore[misc]
-                    name, lambda user, is_token: _login(name, user, is_token, config_of_user), nonce
+                    name,
+                    lambda user, is_token: (
+                        _login(name, user, config_of_user)
+                        if not is_token
+                        else None
+                        if login_of_token is None
+                        else login_of_token(name, user)
+                    ),
+                    nonce,
                 )
 
     def begin(self, mechanism: str) -> Exchange:
@@ -147,10 +158,9 @@ def _session_ms(config: BrokerConfig, listener: Listener, mechanism: str) -> int
 def _login(
     mechanism: str,
     user: str,
-    is_token: bool,
     config_of_user: Callable[[str], Mapping[str, str]],
 ) -> Login | None:
     """Return the login of a user with a SCRAM credential, None if there is none."""
-    stored = None if is_token else config_of_user(user).get(mechanism)
+    stored = config_of_user(user).get(mechanism)
     credential = None if stored is None else credential_of(stored)
     return None if credential is None else Login(user, credential)
