@@ -30,6 +30,7 @@ NOT_RUN: Final = {
     "broker.id=0": "settings of Apache Kafka; tests/integration/test_kafka_takes_over.py has them",
     "minibroker serve --zookeeper": "needs a ZooKeeper: see test_zookeeper_kafka.py",
     "minibroker serve --config": "of a Kafka that was there: see test_kafka_takes_over.py",
+    "delegation.token.secret.key=": "settings of tokens; the unit tests of tokens log in by one",
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
