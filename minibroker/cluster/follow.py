@@ -22,6 +22,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
+from minibroker.cluster.announcements import RETRY_DELAY_S, Announcements
 from minibroker.cluster.codecs import (
     decode_broker,
     decode_config_change,
@@ -30,7 +31,7 @@ from minibroker.cluster.codecs import (
     encode_log_dir_event,
 )
 from minibroker.cluster.image import TopicImage
-from minibroker.cluster.tree import NoNode, SessionEvent, TreeError
+from minibroker.cluster.tree import SessionEvent, TreeError
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.slices import collect
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from minibroker.cluster.admin_nodes import AdminNodes
+    from minibroker.cluster.announcements import Announcement
     from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.configs import Configs
     from minibroker.cluster.context import ClusterContext
@@ -50,11 +52,6 @@ if TYPE_CHECKING:
     from minibroker.cluster.registration import Registration
     from minibroker.cluster.tree import Cancel, Stat
     from minibroker.ids import TopicId
-
-CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
-"""Age at which the first broker that sees a config change notification removes it, as in Kafka."""
-RETRY_DELAY_S: Final = 0.2
-"""Pause after a failed step, unless the session changes before."""
 
 TOPICS_PER_STEP: Final = 50
 """Topics that are read together, under the cluster's lock; then others may have it."""
@@ -128,7 +125,7 @@ class TreeFollower:
         self._hidden: set[str] = set()
         """Topics that were on their way out when this broker came."""
         self._broker_watches: dict[int, Cancel] = {}
-        self._last_change = ""
+        self._config_changes = Announcements(context.tree, context.clock, paths.CONFIG_CHANGES)
         self._settle_all = False
         self._is_behind = False
         """True for a new controller that has not read every topic yet."""
@@ -142,8 +139,7 @@ class TreeFollower:
         """Read everything once. Call it under the cluster's lock."""
         await self._read_brokers()
         if self._context.tree.is_shared:
-            changes = await self._context.tree.children(paths.CONFIG_CHANGES)
-            self._last_change = changes[-1] if changes else ""
+            await self._config_changes.skip()
         await self._configs.load()
         if self._deletions.is_enabled:
             self._hidden = set(await self._context.tree.children(paths.ADMIN_DELETE_TOPICS))
@@ -286,10 +282,10 @@ class TreeFollower:
             if self._election.is_controller:
                 await self._do_as_asked(thing)
         elif thing in _ORDER:
-            readers = {
+            readers: dict[str, Callable[[], Awaitable[None]]] = {
                 _SESSION: self._renew_session,
                 _TOPICS: self._read_topics,
-                _CONFIG_CHANGES: self._read_config_changes,
+                _CONFIG_CHANGES: partial(self._config_changes.apply, self._read_announced),
                 _DELETIONS: self._read_marks,
                 _FEATURES: self._features.load,
             }
@@ -425,28 +421,14 @@ class TreeFollower:
         cancels = await self._context.tree.watch_many(callbacks)
         self._broker_watches.update(zip(new, cancels, strict=True))
 
-    async def _read_config_changes(self) -> None:
-        tree = self._context.tree
-        names = await tree.children(paths.CONFIG_CHANGES)
-        change_paths = [f"{paths.CONFIG_CHANGES}/{name}" for name in names]
-        found = await tree.get_many(change_paths)
-        now_ms = self._context.clock.now_ms()
-        for name, path, value in zip(names, change_paths, found, strict=True):
-            if value is None:
-                continue
-            if name > self._last_change:
-                try:
-                    change = decode_config_change(path, value[0])
-                except CoordinationError as error:  # a broken node must not stop this broker
-                    self._context.log.warning("%s", error)
-                else:
-                    await self._configs.refresh(change.entity_type, change.entity_name)
-                self._last_change = name
-            elif now_ms - value[1].ctime_ms > CHANGE_EXPIRATION_MS:
-                try:
-                    await tree.delete(path)
-                except NoNode:
-                    continue
+    async def _read_announced(self, announcements: list[Announcement]) -> None:
+        for path, value in announcements:
+            try:
+                change = decode_config_change(path, value)
+            except CoordinationError as error:  # a broken node must not stop this broker
+                self._context.log.warning("%s", error)
+            else:
+                await self._configs.refresh(change.entity_type, change.entity_name)
 
     # Topics
 

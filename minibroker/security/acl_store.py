@@ -1,28 +1,19 @@
 """ACLs in the tree: read at start, changed with the version that was read, followed by watches.
 
-Several brokers change the same nodes: ours and Apache Kafka's. A writer announces each change by a
-sequence node. Every broker then reads the ACLs of that pattern again, and the first one that sees
-an announcement of more than fifteen minutes removes it.
+Several brokers change the same nodes: ours and Apache Kafka's. A writer announces each change.
+Every broker then reads the ACLs of that pattern again.
 
-Source: Kafka AclAuthorizer (loadCache, updateResourceAcls), ZkNodeChangeNotificationListener.
+Source: Kafka AclAuthorizer (loadCache, updateResourceAcls).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from minibroker.cluster.tree import (
-    BadVersion,
-    NodeExists,
-    NoNode,
-    NotEmpty,
-    SessionEvent,
-    TreeError,
-    ensure_node,
-)
+from minibroker.cluster.announcements import AnnouncementFollower
+from minibroker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, ensure_node
 from minibroker.errors import CoordinationError
 from minibroker.security import acl_nodes as nodes
 
@@ -30,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from minibroker.clock import Clock
+    from minibroker.cluster.announcements import Announcement
     from minibroker.cluster.tree import Tree
     from minibroker.security.acls import Entry, Pattern
 
@@ -38,9 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
-RETRY_DELAY_S: Final = 0.2
-"""Pause after a failed step, unless the session changes before."""
 ATTEMPTS_MAX: Final = 11
 """Times that a change is tried while other brokers change the same node."""
 
@@ -51,17 +40,19 @@ class AclStore:
     def __init__(self, tree: Tree, clock: Clock, put: Put) -> None:
         """`put`: pattern, its ACLs → takes them in; called with everything that is read."""
         self._tree = tree
-        self._clock = clock
         self._put = put
         self._known: set[Pattern] = set()
         """Patterns that had ACLs when they were last read."""
         self._lock = asyncio.Lock()
         """Held while nodes are read or written, so that an older value never comes last."""
-        self._seen: dict[str, str] = dict.fromkeys(nodes.CHANGES.values(), "")
-        """Node of changes → the last change that was applied."""
-        self._reads_all = False
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._follower = AnnouncementFollower(
+            tree,
+            clock,
+            nodes.CHANGES.values(),
+            read=self._read_announced,
+            read_all=self._read_all,
+            log=logger,
+        )
 
     # Life
 
@@ -72,24 +63,12 @@ class AclStore:
         """
         for path in nodes.PERSISTENT:
             await ensure_node(self._tree, path)
-        if not self._tree.is_shared:
-            await self._read_all(is_strict=True)
-            return
-        self._tree.on_session(self._on_session)
-        for path in nodes.CHANGES.values():
-            await self._tree.watch_children(path, self._wake.set)
-            changes = await self._tree.children(path)
-            self._seen[path] = changes[-1] if changes else ""
+        await self._follower.start()
         await self._read_all(is_strict=True)
-        self._wake.set()
-        self._task = asyncio.get_running_loop().create_task(self._follow())
 
     async def close(self) -> None:
         """Stop following."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._follower.close()
 
     # Changes by this broker
 
@@ -142,28 +121,6 @@ class AclStore:
 
     # Changes by others
 
-    def _on_session(self, event: SessionEvent) -> None:
-        if event in (SessionEvent.RENEWED, SessionEvent.RESUMED):
-            self._reads_all = True
-            self._wake.set()
-
-    async def _follow(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                if self._reads_all:
-                    await self._read_all()
-                    self._reads_all = False
-                for path in nodes.CHANGES.values():
-                    await self._read_changes(path)
-            except (CoordinationError, TreeError) as error:
-                logger.info("could not read the ACLs that changed: %s", error)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(RETRY_DELAY_S):
-                        await self._wake.wait()
-                self._wake.set()
-
     async def _read_all(self, *, is_strict: bool = False) -> None:
         """Read every ACL. With `is_strict` a broken node raises CoordinationError: a broker does
         not start with less than all of its ACLs.
@@ -192,26 +149,12 @@ class AclStore:
                 continue
             self._take_in(pattern, entries)
 
-    async def _read_changes(self, parent: str) -> None:
-        """Read the patterns that were announced since the last time, remove old announcements."""
-        names = await self._tree.children(parent)
-        paths = [f"{parent}/{name}" for name in names]
-        found = await self._tree.get_many(paths)
-        now_ms = self._clock.now_ms()
+    async def _read_announced(self, announcements: list[Announcement]) -> None:
         changed: set[Pattern] = set()
-        for name, path, value in zip(names, paths, found, strict=True):
-            if value is None:
-                continue
-            if name > self._seen[parent]:
-                try:
-                    changed.add(nodes.decode_change(path, value[0]))
-                except CoordinationError as error:  # a broken node must not stop this broker
-                    logger.warning("%s", error)
-            elif now_ms - value[1].ctime_ms > CHANGE_EXPIRATION_MS:
-                with suppress(NoNode):
-                    await self._tree.delete(path)
-        if changed:
-            async with self._lock:
-                await self._read(changed)
-        if names:
-            self._seen[parent] = max(self._seen[parent], names[-1])
+        for path, value in announcements:
+            try:
+                changed.add(nodes.decode_change(path, value))
+            except CoordinationError as error:  # a broken node must not stop this broker
+                logger.warning("%s", error)
+        async with self._lock:
+            await self._read(changed)

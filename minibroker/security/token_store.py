@@ -1,11 +1,10 @@
 """Delegation tokens in the tree, and those that this broker knows: for requests and for logins.
 
-A broker writes the node of a token, takes it in, and announces it by a sequence node. Every broker
-then reads that token again. The controller removes tokens whose time is over, every
+A broker writes the node of a token, takes it in, and announces it. Every broker then reads that
+token again. The controller removes tokens whose time is over, every
 `delegation.token.expiry.check.interval.ms`; they let nobody in before that either.
 
-Source: Kafka DelegationTokenManagerZk, DelegationTokenCache, ZkNodeChangeNotificationListener,
-KafkaController (expireTokens).
+Source: Kafka DelegationTokenManagerZk, DelegationTokenCache, KafkaController (expireTokens).
 Differs from Kafka: a login with an expired token fails; Kafka lets it in and closes the connection
 with its first request. A token whose owner is no `User` lets nobody in. A new controller looks for
 expired tokens after the interval, not at once.
@@ -20,7 +19,8 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.cluster.tree import NoNode, SessionEvent, TreeError, ensure_node
+from minibroker.cluster.announcements import AnnouncementFollower
+from minibroker.cluster.tree import NoNode, TreeError, ensure_node
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.security import token_nodes as nodes
@@ -47,15 +47,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from minibroker.clock import Clock
+    from minibroker.cluster.announcements import Announcement
     from minibroker.cluster.tree import Tree
     from minibroker.config.broker import BrokerConfig
     from minibroker.timers import Timer, Timers
 
 logger = logging.getLogger(__name__)
 
-CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
-RETRY_DELAY_S: Final = 0.2
-"""Pause after a failed step, unless the session changes before."""
 _ID_BYTES: Final = 16
 _SALT_BYTES: Final = 16
 
@@ -122,10 +120,14 @@ class TokenStore:
         """HMAC → id."""
         self._lock = asyncio.Lock()
         """Held while nodes are read or written, so that an older value never comes last."""
-        self._seen = ""
-        """The last announcement that was applied."""
-        self._reads_all = False
-        self._wake = asyncio.Event()
+        self._follower = AnnouncementFollower(
+            tree,
+            clock,
+            (nodes.CHANGES,),
+            read=self._read_announced,
+            read_all=self._read_all,
+            log=logger,
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
         self._is_closed = False
@@ -139,20 +141,14 @@ class TokenStore:
         """
         for path in (nodes.TOKENS, nodes.CHANGES):
             await ensure_node(self._tree, path)
-        if self._tree.is_shared:
-            self._tree.on_session(self._on_session)
-            await self._tree.watch_children(nodes.CHANGES, self._wake.set)
-            changes = await self._tree.children(nodes.CHANGES)
-            self._seen = changes[-1] if changes else ""
+        await self._follower.start()
         await self._read_all()
-        if self._tree.is_shared:
-            self._wake.set()
-            self._run_beside(self._follow())
         self._sweep_due()
 
     async def close(self) -> None:
         """Stop following and sweeping."""
         self._is_closed = True
+        await self._follower.close()
         if self._timer is not None:
             self._timer.cancel()
         tasks = tuple(self._tasks)
@@ -306,27 +302,6 @@ class TokenStore:
 
     # Changes by others
 
-    def _on_session(self, event: SessionEvent) -> None:
-        if event in (SessionEvent.RENEWED, SessionEvent.RESUMED):
-            self._reads_all = True
-            self._wake.set()
-
-    async def _follow(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                if self._reads_all:
-                    await self._read_all()
-                    self._reads_all = False
-                await self._read_changes()
-            except (CoordinationError, TreeError) as error:
-                logger.info("could not read the delegation tokens that changed: %s", error)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(RETRY_DELAY_S):
-                        await self._wake.wait()
-                self._wake.set()
-
     async def _read_all(self) -> None:
         async with self._lock:
             names = await self._tree.children(nodes.TOKENS)
@@ -348,26 +323,9 @@ class TokenStore:
                 continue
             await self._take_in((token,))
 
-    async def _read_changes(self) -> None:
-        """Read the tokens that were announced since the last time, remove old announcements."""
-        names = await self._tree.children(nodes.CHANGES)
-        paths = [f"{nodes.CHANGES}/{name}" for name in names]
-        found = await self._tree.get_many(paths)
-        now_ms = self._clock.now_ms()
-        changed: set[str] = set()
-        for name, path, value in zip(names, paths, found, strict=True):
-            if value is None:
-                continue
-            if name > self._seen:
-                changed.add(value[0].decode("utf-8", "replace"))
-            elif now_ms - value[1].ctime_ms > CHANGE_EXPIRATION_MS:
-                with suppress(NoNode):
-                    await self._tree.delete(path)
-        if changed:
-            async with self._lock:
-                await self._read(changed)
-        if names:
-            self._seen = max(self._seen, names[-1])
+    async def _read_announced(self, announcements: list[Announcement]) -> None:
+        async with self._lock:
+            await self._read({value.decode("utf-8", "replace") for _, value in announcements})
 
 
 def _new_id() -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.clock import SystemClock
-from minibroker.cluster import follow, paths
+from minibroker.cluster import announcements, paths
 from minibroker.cluster.auto_creation import CREATED_AT_ONCE
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.codecs import (
@@ -325,7 +325,7 @@ async def test_old_notifications_are_removed(
     first, heard, second, _ = pair
     await second.alter_config("clients", "a", {"x": "1"})
     await heard.wait_until(lambda: bool(first.config_of("clients", "a")))
-    monkeypatch.setattr(follow, "CHANGE_EXPIRATION_MS", -1)
+    monkeypatch.setattr(announcements, "EXPIRATION_MS", -1)
     await second.alter_config("clients", "b", {"x": "1"})
     await heard.wait_until(lambda: bool(first.config_of("clients", "b")))
     async with first._context.lock:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.clock import SystemClock
+from minibroker.cluster.announcements import EXPIRATION_MS
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.shared import SharedTree
 from minibroker.cluster.tree import ensure_node
 from minibroker.cluster.zookeeper import ZooKeeperTree
 from minibroker.errors import CoordinationError
 from minibroker.security import acl_nodes
-from minibroker.security.acl_store import CHANGE_EXPIRATION_MS, AclStore
+from minibroker.security.acl_store import AclStore
 from minibroker.security.acls import (
     Entry,
     Operation,
@@ -142,7 +143,7 @@ async def test_old_announcements_are_removed(readers: list[Reader], clock: Movab
     await other.store.start()
     await writer.add(TOPIC, READ)
     await eventually(lambda: other.known.get(TOPIC) == {READ})
-    clock.move(CHANGE_EXPIRATION_MS + 1)
+    clock.move(EXPIRATION_MS + 1)
     await writer.add(TOPIC, WRITE)
     changes = acl_nodes.CHANGES[PatternType.LITERAL]
     old = f"{changes}/{acl_nodes.CHANGE_NAME}{0:010d}"
