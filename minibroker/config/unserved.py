@@ -34,7 +34,22 @@ _SECURITY_KEYS: Final = frozenset(
         "zookeeper.set.acl",
     }
 )
-_SERVED: Final = frozenset(
+TLS_STORE_KEYS: Final = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+"""Keys that change while a listener runs, each behind the prefix of the listener."""
+_SERVED: Final = TLS_STORE_KEYS | frozenset(
     {
         "connections.max.reauth.ms",
         "delegation.token.expiry.check.interval.ms",
@@ -52,36 +67,11 @@ _SERVED: Final = frozenset(
         "ssl.client.auth",
         "ssl.enabled.protocols",
         "ssl.endpoint.identification.algorithm",
-        "ssl.key.password",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
         "ssl.principal.mapping.rules",
         "ssl.protocol",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
     }
 )
 """Keys of security that act."""
-TLS_STORE_KEYS: Final = frozenset(
-    {
-        "ssl.key.password",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
-    }
-)
-"""Keys that change while a listener runs, each behind the prefix of the listener."""
 _SERVED_OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas.config"})
 """Keys that act for one mechanism of one listener."""
 _SECURITY_REASON: Final = (

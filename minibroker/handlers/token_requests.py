@@ -1,11 +1,11 @@
-"""Checks that the APIs of delegation tokens share: who may ask for tokens at all.
+"""The part that the APIs of delegation tokens share: who may ask at all, and new ends.
 
 Source: Kafka KafkaApis (allowTokenRequests).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.config.listeners import SecurityProtocol
 from minibroker.error_codes import ErrorCode
@@ -13,8 +13,12 @@ from minibroker.errors import KafkaError
 from minibroker.handlers.context import ANONYMOUS
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from minibroker.handlers.context import RequestContext
     from minibroker.security.token_store import TokenStore
+
+_NO_TIME: Final = -1
 
 
 def check_client(context: RequestContext) -> None:
@@ -34,3 +38,14 @@ def tokens_of(context: RequestContext) -> TokenStore:
     if tokens is None:
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
     return tokens
+
+
+async def change_end(
+    context: RequestContext, change: Callable[[TokenStore], Awaitable[int]]
+) -> tuple[ErrorCode, int]:
+    """Return NONE and the end that `change` gives a token (ms since 1970), or the error and -1."""
+    try:
+        check_client(context)
+        return ErrorCode.NONE, await change(tokens_of(context))
+    except KafkaError as error:
+        return error.code, _NO_TIME
