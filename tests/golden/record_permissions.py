@@ -3,23 +3,24 @@
     python -m tests.golden.record_permissions
 
 Writes `permissions.json`: case → release → step → what the client is told; null where the release
-is not asked. 3.9.1 has
-AclAuthorizer, 4.4.0 StandardAuthorizer.
+is not asked. 3.9.1 has AclAuthorizer, 4.4.0 StandardAuthorizer.
 """
 
 from __future__ import annotations
 
 import json
-import tempfile
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minibroker.config.authorizers import ACL_AUTHORIZER, STANDARD_AUTHORIZER
-from tests.support.peers import KafkaPeer, ZooKeeper
+from tests.golden.both_kafkas import listeners, of_both
 from tests.support.permission_cases import CASES, PLAINTEXT, SASL, SETTINGS, World, play
 from tests.support.processes import free_port
+
+if TYPE_CHECKING:
+    from tests.support.peers import KafkaPeer
 
 RECORDED = Path(__file__).with_name("permissions.json")
 AUTHORIZERS = {"3.9.1": ACL_AUTHORIZER, "4.4.0": STANDARD_AUTHORIZER}
@@ -29,14 +30,11 @@ SETTLE_S = 0.3
 def record(kafka: KafkaPeer) -> dict[str, Any]:
     """Return every case with one Kafka."""
     ports = {PLAINTEXT: kafka.port, SASL: free_port()}
-    shown = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
-    inner = [] if kafka.zookeeper else [f"CONTROLLER://127.0.0.1:{kafka.controller_port}"]
     kafka.settings = {
         **kafka.settings,
         **SETTINGS,
         "authorizer.class.name": AUTHORIZERS[kafka.version],
-        "listeners": ",".join([*shown, *inner]),
-        "advertised.listeners": ",".join(shown),
+        **listeners(kafka, ports),
     }
     kafka.start()
     try:
@@ -57,14 +55,7 @@ def record(kafka: KafkaPeer) -> dict[str, Any]:
 
 def main() -> None:
     """Record both, and write what they said."""
-    with tempfile.TemporaryDirectory() as directory:
-        zookeeper = ZooKeeper(Path(directory, "zookeeper"))
-        zookeeper.start()
-        try:
-            old = record(KafkaPeer("3.9.1", Path(directory, "39"), zookeeper=zookeeper.connect))
-        finally:
-            zookeeper.stop()
-        new = record(KafkaPeer("4.4.0", Path(directory, "44")))
+    old, new = of_both(record)
     lines = []
     for name in sorted(CASES):
         seen = {"3.9.1": old.get(name), "4.4.0": new.get(name)}

@@ -8,11 +8,10 @@ Writes `sasl.json`: dialogue → what the client saw; release → that, where th
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support.peers import KafkaPeer, ZooKeeper
+from tests.golden.both_kafkas import listeners, of_both
 from tests.support.processes import free_port
 from tests.support.sasl_dialogues import (
     AGAIN,
@@ -25,32 +24,22 @@ from tests.support.sasl_dialogues import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from tests.support.peers import KafkaPeer
 
 RECORDED = Path(__file__).with_name("sasl.json")
 PLAINTEXT = "PLAINTEXT"
-
-
-def settings_for(ports: Mapping[str, int], controller: int | None) -> dict[str, str]:
-    """Return the settings of a Kafka; `controller` is the port of its KRaft controller."""
-    shown = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
-    inner = [f"CONTROLLER://127.0.0.1:{controller}"] if controller else []
-    return {
-        **SETTINGS,
-        "listeners": ",".join([*shown, *inner]),
-        "advertised.listeners": ",".join(shown),
-        "listener.security.protocol.map": (
-            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT,"
-            "TOKENS:SASL_PLAINTEXT"
-        ),
-    }
+PROTOCOLS = {
+    "listener.security.protocol.map": (
+        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT,"
+        "TOKENS:SASL_PLAINTEXT"
+    ),
+}
 
 
 def record(kafka: KafkaPeer) -> dict[str, Any]:
     """Return every dialogue with one Kafka."""
     ports = {PLAINTEXT: kafka.port, SASL: free_port(), AGAIN: free_port(), TOKENS: free_port()}
-    controller = None if kafka.zookeeper else kafka.controller_port
-    kafka.settings = {**kafka.settings, **settings_for(ports, controller)}
+    kafka.settings = {**kafka.settings, **SETTINGS, **listeners(kafka, ports), **PROTOCOLS}
     kafka.start()
     try:
         add_scram_users(kafka.host, kafka.port)
@@ -61,14 +50,7 @@ def record(kafka: KafkaPeer) -> dict[str, Any]:
 
 def main() -> None:
     """Record both, and write what they said."""
-    with tempfile.TemporaryDirectory() as directory:
-        zookeeper = ZooKeeper(Path(directory, "zookeeper"))
-        zookeeper.start()
-        try:
-            old = record(KafkaPeer("3.9.1", Path(directory, "39"), zookeeper=zookeeper.connect))
-        finally:
-            zookeeper.stop()
-        new = record(KafkaPeer("4.4.0", Path(directory, "44")))
+    old, new = of_both(record)
     found = {
         name: old[name] if old[name] == new[name] else {"3.9.1": old[name], "4.4.0": new[name]}
         for name in DIALOGUES
