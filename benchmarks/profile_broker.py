@@ -112,10 +112,10 @@ def _path(
     full = dict(zip(LOAD_SIZES_BYTES, FULL.load_counts, strict=True))[size_bytes]
     count = max(1, int(full * options.share))
     bootstrap = f"127.0.0.1:{port}"
-    produce = load.producer_command(directory, bootstrap, _TOPIC, size_bytes, count)
+    produce = load.producer_command(bootstrap, _TOPIC, size_bytes, count)
     if kind == "produce":
         return (lambda: None), (lambda: f"{load.parse_producer(_run(produce)):,.0f} records/s")
-    fetch = load.assigned_consumer_command(directory, bootstrap, _TOPIC, count)
+    fetch = load.assigned_consumer_command(bootstrap, _TOPIC, count)
     return (lambda: _run(produce)), (lambda: f"{load.parse_assigned(_run(fetch)):,.0f} MB/s")
 
 

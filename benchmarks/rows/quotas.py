@@ -190,9 +190,7 @@ def _fill(session: Session, connection: wire.Connection) -> None:
     wire.create_topic(connection, _READ_TOPIC)
     limit_mb = max(QUOTA_LIMITS_MB)
     count = int(limit_mb * _MB * (session.plan.quota_s + 2 * WINDOW_S) / RECORD_BYTES)
-    command = producer_command(
-        session.directory, session.bootstrap, _READ_TOPIC, RECORD_BYTES, count
-    )
+    command = producer_command(session.bootstrap, _READ_TOPIC, RECORD_BYTES, count)
     run_tool(session, command)
 
 

@@ -146,6 +146,7 @@ class RequestContext:
         "principal",
         "services",
         "version",
+        "writable",
     )
 
     def __init__(
@@ -164,6 +165,9 @@ class RequestContext:
         self.host = host_address(client_address.rpartition(":")[0].strip("[]"))
         """The client's address as Java writes it: ACLs and groups have it so."""
         self.principal = principal
+        self.writable: dict[str, int] = {}
+        """Topic → `Authorizer.changes` at which the client might write to it. `produce_fast` fills
+        it, and a login clears it."""
         self.is_token = False
         """True where a delegation token was the credential."""
         self.close_connection = close_connection

@@ -35,7 +35,6 @@ from minibroker.handlers.produce_routes import (
 from minibroker.partitions.checking import ReceivedBatch
 from minibroker.partitions.cold_reads import ColdError
 from minibroker.partitions.partition import ACKS_ALL
-from minibroker.protocol.api_keys import PRODUCE
 from minibroker.protocol.header import response_header
 from minibroker.protocol.messages.produce import (
     PartitionProduceResponse,
@@ -60,8 +59,8 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
 
 FIRST_VERSION: Final = 3
-_WRITE: Final = Operation.WRITE
-_TOPIC: Final = ResourceType.TOPIC
+_WRITABLE_MAX: Final = 1_000
+"""Topics of a connection are forgotten all at once beyond this."""
 _TOPICS_MAX: Final = 126
 """Most topics of a flexible request here: their number fits one byte, here and in the answer."""
 _PARTITION_COUNT_END: Final = 1 << 14
@@ -303,7 +302,9 @@ def _append_all(
         return None
     if acks == ACKS_ALL and any(batch.partition.replicas is not None for batch in batches):
         return None  # the answer waits for followers
-    if context.services.authorizer is not None and not _may_write(context, batches):
+    if context.services.authorizer is not None and not all(
+        _may_write(context, topic) for topic in {batch.partition.topic for batch in batches}
+    ):
         return None
     answer = FastAnswer(handler, context, batches, topic_count)
     for batch in batches:
@@ -345,8 +346,10 @@ def _append_lone(
     if partition is None or (acks == ACKS_ALL and partition.replicas is not None):
         return None
     authorizer = context.services.authorizer
-    if authorizer is not None and not authorizer.allows(
-        context.principal, context.host, _WRITE, _TOPIC, partition.topic, PRODUCE, True
+    if (
+        authorizer is not None
+        and context.writable.get(partition.topic) != authorizer.changes
+        and not _may_write(context, partition.topic)
     ):
         return None
     answer = LoneAnswer(handler, context, partition, records, header, lead)
@@ -365,12 +368,24 @@ def _append_lone(
     return answer
 
 
-def _may_write(context: RequestContext, batches: list[BatchAnswer]) -> bool:
-    """Return whether the client may write to every topic; the general way refuses single ones."""
-    return all(
-        context.authorize(_WRITE, _TOPIC, topic, is_filter=True)
-        for topic in {batch.partition.topic for batch in batches}
-    )
+def _may_write(context: RequestContext, topic: str) -> bool:
+    """Return whether the client may write to a topic; remember a yes until an ACL changes.
+
+    A yes is not remembered while each one is to be logged. After a no the general way asks again.
+    """
+    authorizer = context.services.authorizer
+    if authorizer is None:
+        return True
+    writable = context.writable
+    if writable.get(topic) == authorizer.changes:
+        return True
+    if not context.authorize(Operation.WRITE, ResourceType.TOPIC, topic, is_filter=True):
+        return False
+    if not authorizer.logs_all:
+        if len(writable) >= _WRITABLE_MAX:
+            writable.clear()
+        writable[topic] = authorizer.changes
+    return True
 
 
 def _check_several(batches: list[BatchAnswer], topic_count: int, now_ms: int) -> bool:

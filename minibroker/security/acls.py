@@ -22,6 +22,8 @@ CLUSTER_NAME: Final = "kafka-cluster"
 class ResourceType(IntEnum):
     """The kinds of resources. Values are Kafka's codes."""
 
+    __hash__ = int.__hash__  # the one of enumerations is Python: it counts on the hot path
+
     UNKNOWN = 0
     ANY = 1
     TOPIC = 2
@@ -44,6 +46,8 @@ class PatternType(IntEnum):
 
 class Operation(IntEnum):
     """The operations on resources. ALL stands in ACLs, ANY in filters."""
+
+    __hash__ = int.__hash__  # the one of enumerations is Python: it counts on the hot path
 
     UNKNOWN = 0
     ANY = 1

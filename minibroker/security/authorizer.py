@@ -78,6 +78,11 @@ class Authorizer:
 
     # Decisions
 
+    @property
+    def logs_all(self) -> bool:
+        """Return whether a yes is logged, too."""
+        return logger.isEnabledFor(logging.DEBUG)
+
     def allows(  # noqa: PLR0917  one call for each resource of every request
         self,
         principal: str,

@@ -6,6 +6,7 @@ changes between two requests of one connection.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -78,6 +79,28 @@ async def test_a_producer_that_sent_before_is_refused_once_it_may_not(
             assert codes == [0 if is_allowed else FORBIDDEN] * len(indexes)
     partition = running.partitions.get("t", 0)
     assert partition.log_end_offset == 1
+
+
+async def test_a_producer_is_decided_about_once_unless_every_yes_is_logged(
+    running: InProcessBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    await allow(running, WRITE)
+
+    async def lines_of(requests: int) -> int:
+        caplog.clear()
+        for _ in range(requests):
+            answer = await alice.call(produce(0), 9)
+            assert answer.responses[0].partition_responses[0].error_code == 0
+        return sum("may WRITE TOPIC t" in record.message for record in caplog.records)
+
+    async with await connect_as(running, ALICE) as alice:
+        with caplog.at_level(logging.DEBUG, "minibroker.security.authorizer"):
+            assert await lines_of(3) == 3
+        assert await lines_of(1) == 0
+        authorizer = running.broker.services.authorizer
+        assert authorizer is not None
+        authorizer.allows = None  # type: ignore[method-assign, assignment]  nobody is asked
+        await lines_of(3)
 
 
 async def test_a_quiet_partition_of_a_session_is_refused_once_it_may_not_be_read(

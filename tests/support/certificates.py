@@ -7,6 +7,12 @@ from functools import cache
 from pathlib import Path
 
 import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from minibroker.config.listeners import Listener, SecurityProtocol
 
@@ -47,6 +53,31 @@ def _issued(name: str, number: int, *identities: str) -> trustme.LeafCert:
 def pem_of(certificate: trustme.LeafCert) -> str:
     """Return key and certificates in one text."""
     return certificate.private_key_and_cert_chain_pem.bytes().decode()
+
+
+def pem_for_java(certificate: trustme.LeafCert) -> str:
+    """Return key and certificates in one text. Kafka reads keys in PKCS8 only."""
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), password=None)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    chain = b"".join(part.bytes() for part in certificate.cert_chain_pems)
+    return (text + chain).decode()
+
+
+def write_stores(directory: Path, certificate: trustme.LeafCert, trusted: str) -> dict[str, str]:
+    """Write a key store and a trust store as PEM files; return the settings that name them.
+
+    `trusted`: certificates of authorities, PEM. Both Apache Kafka and minibroker read the files.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    key_store, trust_store = directory / "keystore.pem", directory / "truststore.pem"
+    key_store.write_text(pem_for_java(certificate))
+    trust_store.write_text(trusted)
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(key_store),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(trust_store),
+    }
 
 
 def authority_pem(number: int = 0) -> str:

@@ -1,0 +1,542 @@
+"""`python -m benchmarks.secured`: secured listeners beside Apache Kafka 3.9.1, and the authorizer.
+
+Both brokers have the same `server.properties` and run at the same time; each row measures one, then
+the other, `ROUNDS` times. Rows:
+
+    tls         ProducerPerformance and ConsumerPerformance through TLS 1.3, records of 1 KB
+    logins      SCRAM-SHA-256 logins a second by four clients, each on a connection of its own
+    neighbour   p99 of a producer without TLS while 100 TLS handshakes a second come in, and alone
+    authorizer  broker CPU of raw Produce and of a small Fetch with an authorizer, and without
+                (minibroker alone: two fresh brokers in turns)
+
+Certificates have RSA keys of 2048 bits, as in Kafka's documentation. Prints a table for
+`docs/measured.md`. Takes about five minutes; without Java, minibroker alone is measured.
+"""
+
+import argparse
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import trustme
+
+from benchmarks import machine, open_loop, pairs, wire
+from benchmarks.children import Child
+from benchmarks.peers import KAFKA_SCRIPT_FLAGS, START_PATIENCE_S
+from benchmarks.rows.load import parse_consumer, parse_producer, tool_command
+from benchmarks.secured_clients import ITERATIONS, SALT, USER, salted_password
+from benchmarks.table import number
+from minibroker.config.authorizers import ACL_AUTHORIZER
+from minibroker.security.acls import Operation, PatternType, Permission, ResourceType
+from tests.support import java, peers
+from tests.support.certificates import write_stores
+from tests.support.configured import ConfiguredMinibroker
+from tests.support.processes import free_port
+from tests.support.wire import WireClient
+
+KAFKA, MINIBROKER = "Kafka 3.9.1", "minibroker"
+ROWS: Final = ("tls", "logins", "neighbour", "authorizer")
+RECORD_BYTES: Final = 1_000
+LOGIN_CLIENTS: Final = 4
+HANDSHAKES_PER_S: Final = 100
+NEIGHBOUR_PER_S: Final = 300
+IN_FLIGHT: Final = 50
+_READ_BYTES: Final = 1 << 18
+_SCRAM_LINE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+_TOPIC: Final = "secured"
+
+
+class Sizes(NamedTuple):
+    """How long everything takes."""
+
+    rounds: int
+    records: int
+    login_s: float
+    neighbour_s: float
+    authorizer_pairs: int
+    burst_s: float
+
+
+FULL: Final = Sizes(3, 250_000, 4.0, 6.0, 16, 0.7)
+QUICK: Final = Sizes(1, 50_000, 1.0, 3.0, 6, 0.3)
+
+
+class Line(NamedTuple):
+    """One line of the table."""
+
+    label: str
+    values: dict[str, float]
+    """Broker → value."""
+    ratio: float | None
+    """The value that the bar is about: minibroker by Kafka, or by itself."""
+    bar: float
+    is_least: bool
+    """True if the ratio has to be at least the bar, False: at most."""
+    note: str = ""
+
+    def render(self) -> str:
+        """Return the line as Markdown."""
+        cells = [number(self.values[name]) if name in self.values else "-" for name in _COLUMNS]
+        if self.ratio is None:
+            return f"| {' | '.join([self.label, *cells, '-', '', ''])} |"
+        is_met = self.ratio >= self.bar if self.is_least else self.ratio <= self.bar
+        bar = f"{'≥' if self.is_least else '≤'} {self.bar:g}"
+        ratio = f"{self.ratio:.2f}{self.note}"
+        return f"| {' | '.join([self.label, *cells, ratio, bar, 'yes' if is_met else 'NO'])} |"
+
+
+_COLUMNS: Final = (MINIBROKER, KAFKA)
+
+
+class Secured:
+    """A broker with the listeners PLAINTEXT, SSL and SASL_PLAINTEXT."""
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        zookeeper: str | None,
+        stores: dict[str, str],
+        **settings: str,
+    ) -> None:
+        self.name = name
+        directory.mkdir()
+        self.ports = {kind: free_port() for kind in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT")}
+        shown = ",".join(f"{kind}://127.0.0.1:{port}" for kind, port in self.ports.items())
+        peer = peers.KafkaPeer(
+            "3.9.1",
+            directory,
+            zookeeper=zookeeper or "127.0.0.1:1",
+            settings={
+                "listeners": shown,
+                "advertised.listeners": shown,
+                "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+                "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": _SCRAM_LINE,
+                **stores,
+                **{key.replace("_", "."): value for key, value in settings.items()},
+            },
+            log_dir=directory / "data",
+            port=self.ports["PLAINTEXT"],
+        )
+        peer.settings.pop("log.retention.ms")  # the tests' own
+        peer.prepare()
+        if name == KAFKA:
+            options = [java.log_option("tools")]
+            command = peers.kafka_command(
+                java.KAFKA_39, directory, options=options, jvm=KAFKA_SCRIPT_FLAGS
+            )
+        else:
+            command = ConfiguredMinibroker(peer, directory / "output.log").command()
+            command += ["--zookeeper", zookeeper] if zookeeper else ["--set", "zookeeper.connect="]
+        self.child = Child(command, output=directory / "output.log", directory=directory)
+        wire.wait_for_metadata(
+            self.ports["PLAINTEXT"], timeout_s=START_PATIENCE_S, check=self.child.check
+        )
+
+    def client(self) -> WireClient:
+        """Return a connection without TLS."""
+        return WireClient("127.0.0.1", self.ports["PLAINTEXT"])
+
+    def create_topic(self, name: str) -> None:
+        """Create a topic with one partition that has a leader."""
+        connection = wire.Connection(self.ports["PLAINTEXT"])
+        wire.create_topic(connection, name)
+        wire.wait_for_leader(connection, name)
+        connection.close()
+
+    def add_user(self) -> None:
+        """Let the user of the logins in."""
+        change = {
+            "name": USER,
+            "mechanism": 1,
+            "iterations": ITERATIONS,
+            "salt": SALT,
+            "salted_password": salted_password(),
+        }
+        with self.client() as client:
+            answer = client.call(
+                "alter_user_scram_credentials", 0, deletions=[], upsertions=[change]
+            )
+        assert answer["results"][0]["error_code"] == 0, answer
+
+
+def _median(values: Iterable[float]) -> float:
+    return statistics.median(values)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _compared(
+    label: str, found: dict[str, list[float]], bar: float, *, is_less_better: bool = False
+) -> Line:
+    """Return a line with the median of each broker, and how many times better minibroker is."""
+    values = {name: _median(samples) for name, samples in found.items()}
+    ratio = None
+    if KAFKA in values:
+        ours, kafka = values[MINIBROKER], values[KAFKA]
+        ratio = kafka / ours if is_less_better else ours / kafka
+    return Line(label, values, ratio, bar, is_least=True)
+
+
+# Rows
+
+
+def _run(command: list[str]) -> str:
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stdout[-500:]}")
+    return done.stdout
+
+
+def tls(brokers: list[Secured], sizes: Sizes, directory: Path, trusted: Path) -> list[Line]:
+    """Return the lines of Kafka's load tools through TLS."""
+    config = directory / "client.properties"
+    config.write_text(
+        f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={trusted}\n"
+    )
+    rates: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    fetched: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    cpu: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    fetch_cpu: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    gigabytes = sizes.records * RECORD_BYTES / 1e9
+    for turn in range(sizes.rounds):
+        for broker in brokers:
+            topic = f"tls-{turn}"
+            broker.create_topic(topic)
+            where = f"--bootstrap-server localhost:{broker.ports['SSL']} --topic {topic}"
+            where += f" --command-config {config}"
+            before = broker.child.cpu_seconds()
+            load = f" --record-size {RECORD_BYTES} --throughput -1 --command-property acks=1"
+            output = _run(
+                tool_command("ProducerPerformance", f"{where} --num-records {sizes.records}{load}")
+            )
+            rates[broker.name].append(parse_producer(output))
+            between = broker.child.cpu_seconds()
+            cpu[broker.name].append((between - before) / gigabytes)
+            output = _run(
+                tool_command("ConsumerPerformance", f"{where} --num-records {sizes.records}")
+            )
+            fetched[broker.name].append(parse_consumer(output))
+            fetch_cpu[broker.name].append((broker.child.cpu_seconds() - between) / gigabytes)
+            _say(f"tls: {broker.name} {rates[broker.name][-1]:.0f} records/s")
+    return [
+        _compared("TLS, ProducerPerformance 1 KB, records/s", rates, 1.2),
+        _compared("TLS, ConsumerPerformance 1 KB, MB/s", fetched, 1.2),
+        _compared("TLS, broker CPU producing, s/GB", cpu, 1.0, is_less_better=True),
+        _compared("TLS, broker CPU consuming, s/GB", fetch_cpu, 1.0, is_less_better=True),
+    ]
+
+
+class Helper:
+    """A client of `secured_clients` in a process of its own, ready to begin."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.secured_clients", *arguments]
+        self._child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._read("ready")
+
+    def _read(self, expected: str = "") -> str:
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline().strip()
+        if not line or (expected and line != expected):
+            raise RuntimeError(f"a client said {line!r} and ended with {self._child.wait()}")
+        return line
+
+    def begin(self) -> None:
+        """Let it begin."""
+        assert self._child.stdin is not None
+        self._child.stdin.write("\n")
+        self._child.stdin.flush()
+
+    def end(self) -> int:
+        """Wait for its end; return how much it did."""
+        count = int(self._read())
+        self._child.wait()
+        return count
+
+
+def logins(brokers: list[Secured], sizes: Sizes) -> list[Line]:
+    """Return the lines of SCRAM logins."""
+    rates: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    cpu: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    for broker in brokers:
+        broker.add_user()
+    for turn in range(sizes.rounds + 1):
+        for broker in brokers:
+            port = str(broker.ports["SASL_PLAINTEXT"])
+            clients = [Helper("login", port, str(sizes.login_s)) for _ in range(LOGIN_CLIENTS)]
+            before = broker.child.cpu_seconds()
+            for client in clients:
+                client.begin()
+            count = sum(client.end() for client in clients)
+            if turn:  # the first one warms up
+                rates[broker.name].append(count / sizes.login_s)
+                cpu[broker.name].append((broker.child.cpu_seconds() - before) * 1e6 / count)
+            _say(f"logins: {broker.name} {count / sizes.login_s:.0f} a second")
+    return [
+        _compared("SCRAM-SHA-256 logins by four clients, a second", rates, 1.0),
+        _compared("broker CPU of a login, µs", cpu, 1.0, is_less_better=True),
+    ]
+
+
+def _percentile_ms(broker: Secured, sizes: Sizes, seed: int) -> float:
+    """Return the p99 of small requests of a producer without TLS."""
+    connection = wire.Connection(broker.ports["PLAINTEXT"])
+    request = wire.produce_frame(_TOPIC, wire.one_record_batch(bytes(RECORD_BYTES)))
+    stream = open_loop.Stream(connection.socket, request, open_loop.kafka_size)
+    count = int(NEIGHBOUR_PER_S * sizes.neighbour_s)
+    stream.plan(open_loop.spread(count, NEIGHBOUR_PER_S, seed))
+    open_loop.run([stream])
+    connection.close()
+    return sorted(stream.taken_s)[count * 99 // 100] * 1000
+
+
+def neighbour(brokers: list[Secured], sizes: Sizes, trusted: Path) -> list[Line]:
+    """Return the lines of a producer beside TLS handshakes."""
+    quiet: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    disturbed: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    for broker in brokers:
+        broker.create_topic(_TOPIC)
+        _percentile_ms(broker, sizes, 0)
+    for turn in range(sizes.rounds):
+        for broker in brokers:
+            quiet[broker.name].append(_percentile_ms(broker, sizes, turn))
+            # It goes on until the producer is done.
+            client = Helper(
+                "shake",
+                str(broker.ports["SSL"]),
+                str(trusted),
+                str(HANDSHAKES_PER_S),
+                str(sizes.neighbour_s + 0.5),
+            )
+            client.begin()
+            disturbed[broker.name].append(_percentile_ms(broker, sizes, turn))
+            client.end()
+            _say(
+                f"neighbour: {broker.name} p99 {quiet[broker.name][-1]:.2f} →"
+                f" {disturbed[broker.name][-1]:.2f} ms"
+            )
+    names = [broker.name for broker in brokers]
+    ratios = {name: _median(disturbed[name]) / _median(quiet[name]) for name in names}
+    return [
+        Line(
+            "Produce p99 alone, ms", {name: _median(quiet[name]) for name in names}, None, 0, True
+        ),
+        Line(
+            f"Produce p99 beside {HANDSHAKES_PER_S} TLS handshakes a second, ms",
+            {name: _median(disturbed[name]) for name in names},
+            ratios[MINIBROKER],
+            2.0,
+            is_least=False,
+            note=" of alone" + (f"; Kafka {ratios[KAFKA]:.2f}" if KAFKA in ratios else ""),
+        ),
+    ]
+
+
+class SameRequest:
+    """Sends one request again and again. Every answer has the size of the first one."""
+
+    def __init__(self, port: int, request: bytes, check: Callable[[bytes], object]) -> None:
+        self._socket = wire.Connection(port).socket
+        self._socket.sendall(request)
+        self._answer_bytes = 0
+        answer = bytearray()
+        while not self._answer_bytes or len(answer) < self._answer_bytes:
+            answer += self._socket.recv(_READ_BYTES)
+            self._answer_bytes = open_loop.kafka_size(answer)
+        check(bytes(answer[8:]))
+        self._requests = request * IN_FLIGHT
+        self._request_bytes = len(request)
+
+    def run(self, duration_s: float) -> int:
+        """Keep `IN_FLIGHT` requests on their way for so long; return how many there were."""
+        deadline = time.perf_counter() + duration_s
+        sent, received, answered = IN_FLIGHT, 0, 0
+        self._socket.sendall(self._requests)
+        while answered < sent:
+            received += len(self._socket.recv(_READ_BYTES))
+            fresh = received // self._answer_bytes - answered
+            answered += fresh
+            if fresh and time.perf_counter() < deadline:
+                self._socket.sendall(self._requests[: fresh * self._request_bytes])
+                sent += fresh
+        return sent
+
+
+def _fetch_frame(topic: str) -> bytes:
+    """Return a Fetch v11 without a session for the first record of a topic."""
+    partition = struct.pack(">iiiqqi", 1, 0, -1, 0, -1, RECORD_BYTES)
+    body = struct.pack(">iiiibii", -1, 0, 1, RECORD_BYTES, 0, 0, -1)
+    body += struct.pack(">i", 1) + wire.string(topic) + partition + struct.pack(">i", 0)
+    return wire.frame(1, 11, body + wire.string(""))
+
+
+def _check_fetch(body: bytes) -> None:
+    _, error, _, topics = struct.unpack_from(">ihii", body)
+    (partition_error,) = struct.unpack_from(">h", body, 14 + 2 + len(_TOPIC) + 8)
+    if error or topics != 1 or partition_error:
+        raise wire.WireError(f"Fetch answered errors {error}, {partition_error}")
+
+
+def _check_produce(body: bytes) -> None:
+    error, _ = wire.produce_answer(body, _TOPIC)
+    if error:
+        raise wire.WireError(f"Produce answered error {error}")
+
+
+def _permit(broker: Secured) -> None:
+    """Give the client without a login the permissions that an application has."""
+    acls = [
+        {
+            "resource_type": int(ResourceType.TOPIC),
+            "resource_name": name,
+            "resource_pattern_type": int(PatternType.LITERAL),
+            "principal": "User:ANONYMOUS",
+            "host": "*",
+            "operation": int(operation),
+            "permission_type": int(Permission.ALLOW),
+        }
+        for name in (_TOPIC, "another")
+        for operation in (Operation.READ, Operation.WRITE)
+    ]
+    with broker.client() as client:
+        answer = client.call("create_acls", 2, creations=acls)
+    assert all(result["error_code"] == 0 for result in answer["results"]), answer
+
+
+def authorizer(directory: Path, stores: dict[str, str], sizes: Sizes) -> list[Line]:
+    """Return the lines of the hot path with an authorizer, and without."""
+    free = Secured(MINIBROKER, directory / "free", None, stores)
+    asked = Secured(
+        MINIBROKER,
+        directory / "asked",
+        None,
+        stores,
+        authorizer_class_name=ACL_AUTHORIZER,
+        # Everything but topics with ACLs is open, so that the client can set them.
+        allow_everyone_if_no_acl_found="true",
+    )
+    lines = []
+    batch = wire.one_record_batch(b"x" * 100)
+    try:
+        _permit(asked)
+        for broker in (free, asked):
+            broker.create_topic(_TOPIC)
+        for label, request, check in (
+            ("raw Produce", wire.produce_frame(_TOPIC, batch), _check_produce),
+            ("small Fetch", _fetch_frame(_TOPIC), _check_fetch),
+        ):
+            clients = {
+                broker: SameRequest(broker.ports["PLAINTEXT"], request, check)
+                for broker in (free, asked)
+            }
+            lines.append(_authorizer_line(label, clients, free, asked, sizes))
+    finally:
+        free.child.stop()
+        asked.child.stop()
+    return lines
+
+
+def _authorizer_line(
+    label: str,
+    clients: dict[Secured, SameRequest],
+    free: Secured,
+    asked: Secured,
+    sizes: Sizes,
+) -> Line:
+    costs: dict[Secured, list[float]] = {free: [], asked: []}
+    for client in clients.values():
+        client.run(sizes.burst_s)
+    for turn in range(sizes.authorizer_pairs):
+        # The order changes: who comes second finds a warmer machine.
+        for broker in (free, asked) if turn % 2 else (asked, free):
+            before = broker.child.cpu_seconds()
+            count = clients[broker].run(sizes.burst_s)
+            costs[broker].append((broker.child.cpu_seconds() - before) * 1e6 / count)
+    changes = pairs.changes(costs[free], costs[asked])
+    low, high = pairs.median_interval(changes)
+    _say(f"authorizer: {label} {_median(changes):+.1%} ({low:+.1%} to {high:+.1%})")
+    without = _median(costs[free])
+    return Line(
+        f"{label}, broker CPU with an authorizer, µs ({without:.2f} without)",
+        {MINIBROKER: _median(costs[asked])},
+        1 + _median(changes),
+        1.03,
+        is_least=False,
+        note=f" of without ({1 + low:.2f} to {1 + high:.2f})",
+    )
+
+
+def _measure(rows: list[str], sizes: Sizes, directory: Path) -> list[Line]:
+    authority = trustme.CA(organization_name="Benchmark", key_type=trustme.KeyType.RSA)
+    certificate = authority.issue_cert("localhost", "127.0.0.1", key_type=trustme.KeyType.RSA)
+    stores = write_stores(directory / "stores", certificate, authority.cert_pem.bytes().decode())
+    trusted = Path(stores["ssl.truststore.location"])
+    lines: list[Line] = []
+    missing = java.missing_java()
+    if missing is not None:
+        _say(f"{KAFKA} is not measured: {missing}")
+    with ExitStack() as running:
+        brokers = []
+        if set(rows) - {"authorizer"}:
+            brokers.append(Secured(MINIBROKER, directory / "minibroker", None, stores))
+            running.callback(brokers[-1].child.stop)
+            if missing is None:
+                zookeeper = peers.ZooKeeper(directory / "zookeeper")
+                zookeeper.start()
+                running.callback(zookeeper.stop)
+                brokers.append(Secured(KAFKA, directory / "kafka", zookeeper.connect, stores))
+                running.callback(brokers[-1].child.stop)
+        if "tls" in rows:
+            lines += tls(brokers, sizes, directory, trusted)
+        if "logins" in rows:
+            lines += logins(brokers, sizes)
+        if "neighbour" in rows:
+            lines += neighbour(brokers, sizes, trusted)
+    if "authorizer" in rows:
+        lines += authorizer(directory, stores, sizes)
+    return lines
+
+
+def main() -> int:
+    """Measure what was asked for; return 0: to fall short of a bar is a result."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.secured")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (all)")
+    parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
+    given = parser.parse_args()
+    rows = given.rows or list(ROWS)
+    for name in rows:
+        if name not in ROWS:
+            parser.error(f"{name!r} is none of {', '.join(ROWS)}")
+    facts = machine.facts()
+    if machine.is_busy(facts):
+        _say(f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers.")
+    sizes = QUICK if given.quick else FULL
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="secured-") as scratch:
+        lines = _measure(rows, sizes, Path(scratch))
+    print(f"| | {' | '.join(_COLUMNS)} | ratio | bar | met |\n|---|---:|---:|---:|---:|---|")
+    print("\n".join(line.render() for line in lines))
+    described = ", ".join(f"{key} {value}" for key, value in facts.items())
+    print(
+        f"\nMedians of {sizes.rounds} rounds; the authorizer: of {sizes.authorizer_pairs} pairs, "
+        f"with the interval of the median. Took {time.perf_counter() - begun:.0f} s. {described}."
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
