@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from minibroker.config.broker import BrokerConfig
+    from minibroker.config.control import ControlOptions
 
 EXIT_OK: Final = 0
 EXIT_CANNOT_START: Final = 1
@@ -33,8 +34,9 @@ minibroker: a Kafka-compatible broker in one process
                    [--topic NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]]...
                    [--zookeeper HOST:PORT[,...][/chroot]] [--config FILE] [--set KEY=VALUE]...
                    [--security PROTOCOL] [--user NAME:PASSWORD]...
-                   [--ready-file FILE] [--control HOST:PORT] [--control-token TOKEN]
-                   [--loop uvloop|asyncio] [--log-level LEVEL]
+                   [--ready-file FILE] [--loop uvloop|asyncio] [--log-level LEVEL]
+                   [--control HOST:PORT] [--control-token TOKEN] [--control-read-token TOKEN]
+                   [--control-tls LISTENER|FILE]
   minibroker dump-log [--print-data-log] [--deep-iteration] [--offsets-decoder]
                    [--transaction-log-decoder] [--json] FILE...
   minibroker check-log [--strict] [--deep] [--quiet] [--json] DIR...
@@ -72,7 +74,14 @@ minibroker serve: start the broker and serve until SIGTERM or SIGINT
                           line of the ready file is its address. Any host but 127.0.0.1, ::1 and
                           localhost needs a token
   --control-token TOKEN   token that HTTP callers send (Authorization: Bearer TOKEN); /health needs
-                          none. The variable MINIBROKER_CONTROL_TOKEN keeps it out of process lists
+                          none. The variable MINIBROKER_CONTROL_TOKEN, or @FILE in place of the
+                          token, keeps it out of process lists
+  --control-read-token TOKEN
+                          another token, for callers that only read (GET), such as Prometheus;
+                          @FILE and MINIBROKER_CONTROL_READ_TOKEN as above
+  --control-tls LISTENER|FILE
+                          serve HTTPS with the certificate of a listener (--control-tls SSL), or
+                          with a PEM file of a private key and its certificates
   --loop uvloop|asyncio   the event loop (uvloop)
   --log-level LEVEL       debug, info, warning or error (info), on stderr
 
@@ -91,8 +100,6 @@ a segment is full. --set minibroker.log.cleaner.idle.ms=0 waits like Kafka.
 """
 
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-CONTROL_TOKEN_VARIABLE: Final = "MINIBROKER_CONTROL_TOKEN"
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _LOOPS: Final = ("uvloop", "asyncio")
 BROKERS_MAX: Final = 100
 """They share one loop, so a hundred idle ones are as many as make sense."""
@@ -105,7 +112,8 @@ class ServeArguments:
         "brokers",
         "config_file",
         "control",
-        "control_token",
+        "control_tls",
+        "control_tokens",
         "in_memory",
         "log_level",
         "loop",
@@ -122,7 +130,9 @@ class ServeArguments:
         self.config_file: str | None = None
         self.ready_file: str | None = None
         self.control: tuple[str, int] | None = None
-        self.control_token: str | None = None
+        self.control_tokens: dict[str, str] = {}
+        """Flag → token, or @FILE."""
+        self.control_tls: str | None = None
         self.in_memory = False
         self.security: str | None = None
         self.users: dict[str, str] = {}
@@ -250,8 +260,7 @@ def build(
         in_memory=arguments.in_memory,
         loop=arguments.loop,
         log_level=arguments.log_level,
-        control=arguments.control,
-        control_token=_control_token(arguments, environment),
+        control=_control(arguments, environment),
         brokers=arguments.brokers,
     )
     return config, options
@@ -283,21 +292,18 @@ def _certificates(arguments: ServeArguments) -> list[tuple[str, str]]:
     return list(security.tls_settings(host).items())
 
 
-def _control_token(arguments: ServeArguments, environment: Mapping[str, str]) -> str | None:
-    """Return the token of the flag, or of the variable. Raises ConfigError if it is needed and
-    missing.
-    """
-    token = arguments.control_token or environment.get(CONTROL_TOKEN_VARIABLE) or None
-    if arguments.control is not None and token is None and arguments.control[0] not in _LOOPBACK:
-        raise ConfigError(
-            f"--control {arguments.control[0]}:{arguments.control[1]} can be reached from other "
-            f"machines: give it a token with {CONTROL_TOKEN_VARIABLE} or --control-token"
-        )
-    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
-        raise ConfigError(
-            "the control API's token may have only ASCII letters, digits and signs, no blanks"
-        )
-    return token
+def _control(arguments: ServeArguments, environment: Mapping[str, str]) -> ControlOptions | None:
+    """Return the options of the control API, None without `--control`. Raises ConfigError."""
+    if arguments.control is None:
+        given = [*arguments.control_tokens, *(["--control-tls"] if arguments.control_tls else [])]
+        if given:
+            raise ConfigError(f"{given[0]} needs --control HOST:PORT")
+        return None
+    from minibroker.config.control import control_options  # noqa: PLC0415  for --control only
+
+    return control_options(
+        arguments.control, arguments.control_tokens, arguments.control_tls, environment
+    )
 
 
 def _value_of(flag: str, remaining: Iterator[str]) -> str:
@@ -357,7 +363,15 @@ def _take_control(arguments: ServeArguments, value: str) -> None:
 
 
 def _take_control_token(arguments: ServeArguments, value: str) -> None:
-    arguments.control_token = value
+    arguments.control_tokens["--control-token"] = value
+
+
+def _take_control_read_token(arguments: ServeArguments, value: str) -> None:
+    arguments.control_tokens["--control-read-token"] = value
+
+
+def _take_control_tls(arguments: ServeArguments, value: str) -> None:
+    arguments.control_tls = value
 
 
 def _take_security(arguments: ServeArguments, value: str) -> None:
@@ -410,6 +424,8 @@ _FLAGS: Final[dict[str, Callable[[ServeArguments, str], None]]] = {
     "--ready-file": _take_ready_file,
     "--control": _take_control,
     "--control-token": _take_control_token,
+    "--control-read-token": _take_control_read_token,
+    "--control-tls": _take_control_tls,
     "--security": _take_security,
     "--user": _take_user,
     "--brokers": _take_brokers,

@@ -141,15 +141,14 @@ def _controlled(
             f"--control needs {error.name}: pip install 'minibroker[control]'"
         ) from error
     assert options.control is not None
-    host, port = options.control
+    port = options.control.port
     if port + number > 65535:
         raise ConfigError(
-            f"--control {host}:{port}: the ports of the other brokers follow this one, and "
-            f"{port + number} is none: give a lower port, or 0 for free ones"
+            f"--control {options.control.address}: the ports of the other brokers follow this one, "
+            f"and {port + number} is none: give a lower port, or 0 for free ones"
         )
-    return ControlledBroker(
-        config, host, port + number if port else 0, options.control_token, **shared
-    )
+    own = options.control._replace(port=port + number if port else 0)
+    return ControlledBroker(config, own, **shared)
 
 
 def _ready_text(brokers: Sequence[Any]) -> str:
@@ -157,7 +156,7 @@ def _ready_text(brokers: Sequence[Any]) -> str:
     addresses = ",".join("{}:{}".format(*broker.address) for broker in brokers)
     lines = [f"minibroker listening on {addresses}\n"]
     lines += [
-        "minibroker control on http://{}:{}\n".format(*broker.control_address)
+        f"minibroker control on {broker.control_url}\n"
         for broker in brokers
         if not isinstance(broker, Broker)
     ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minibroker.config.control import ControlOptions
+
 
 class UsageError(Exception):
     """The arguments make no command."""
@@ -29,7 +31,6 @@ class ServeOptions:
     __slots__ = (
         "brokers",
         "control",
-        "control_token",
         "in_memory",
         "log_level",
         "loop",
@@ -46,8 +47,7 @@ class ServeOptions:
         in_memory: bool = False,
         loop: str = "uvloop",
         log_level: str = "info",
-        control: tuple[str, int] | None = None,
-        control_token: str | None = None,
+        control: ControlOptions | None = None,
         ready_lines: Sequence[str] = (),
         brokers: int = 1,
     ) -> None:
@@ -62,9 +62,7 @@ class ServeOptions:
         self.loop = loop
         self.log_level = log_level
         self.control = control
-        """Host and port of the control API, None: there is none."""
-        self.control_token = control_token
-        """The token that callers have to show, None for none."""
+        """The control API, None: there is none."""
 
 
 def parse_topic(text: str) -> TopicToCreate:

@@ -40,7 +40,11 @@ _LISTENERS: Final = "PLAINTEXT://:9092,DOCKER://:19092"
 _PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,DOCKER:PLAINTEXT"
 
 # Variables for flags of `serve` that are no keys of Kafka.
-_FLAGS: Final = {"MINIBROKER_LOG_LEVEL": "--log-level", "MINIBROKER_CONTROL": "--control"}
+_FLAGS: Final = {
+    "MINIBROKER_LOG_LEVEL": "--log-level",
+    "MINIBROKER_CONTROL": "--control",
+    "MINIBROKER_CONTROL_TLS": "--control-tls",
+}
 
 _ZOOKEEPER_FILES: Final = ("zookeeper.properties", f"{TEMPORARY}/zookeeper.properties")
 """File that Testcontainers' start scripts write for a ZooKeeper in the container."""

@@ -1,15 +1,11 @@
 """The control API: the paths and their methods. `openapi.json` beside it describes them for
 programs.
 
-    http.HttpRequest ─► ControlApi.handle: check access, find the route ─► a method ─► http.Response
-
-Without a token it serves loopback only. A page in a browser can reach loopback too; it sends
-`Origin` or a foreign `Host`, and is refused.
+    http.HttpRequest ─► ControlApi.handle: Access.check, the route ─► a method ─► http.Response
 """
 
 from __future__ import annotations
 
-import hmac
 from http import HTTPStatus
 from importlib.resources import files
 from itertools import chain, count
@@ -18,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from minibroker.control import bodies, views
+from minibroker.control.access import Access
 from minibroker.control.families import families
 from minibroker.control.health import reasons_not_ready
 from minibroker.control.http import JSON, HttpError, Response, json_response
@@ -33,22 +30,24 @@ if TYPE_CHECKING:
     from minibroker.testing.faults import Fault
     from minibroker.testing.node import Node
 
-LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 JSON_LINES: Final = "application/x-ndjson"
-_OPEN_TO_ALL: Final = "/health/"
 
 
 class ControlApi:
-    """The control API of one node. Without a `token` it serves loopback only. The loop owns it."""
+    """The control API of one node. The loop owns it."""
 
-    def __init__(self, node: Node, token: str | None = None, nodes: Nodes | None = None) -> None:
-        """`nodes`: all nodes of the cluster in this process; None: this one is alone."""
+    def __init__(
+        self, node: Node, access: Access | None = None, nodes: Nodes | None = None
+    ) -> None:
+        """`access`: who may ask; None: programs on this machine. `nodes`: all nodes of the cluster
+        in this process; None: this one is alone.
+        """
         self._node = node
         if nodes is None:
             nodes = Nodes()
             nodes.add(node)
         self._nodes = nodes
-        self._token = token
+        self._access = access or Access()
         self._faults: dict[int, Fault] = {}
         self._numbers = count(1)
         self._process = ProcessMetrics()
@@ -81,7 +80,7 @@ class ControlApi:
 
     async def handle(self, request: HttpRequest) -> Response:
         """Return the response. Raises HttpError."""
-        self._check_caller(request)
+        self._access.check(request)
         path = request.path
         if path.startswith("/faults/") and path.count("/") == 2:
             path = "/faults/{id}"
@@ -99,27 +98,6 @@ class ControlApi:
                 (("Allow", allowed),),
             )
         return await method(request)
-
-    def _check_caller(self, request: HttpRequest) -> None:
-        if request.path.startswith(_OPEN_TO_ALL):
-            return
-        if self._token is not None:
-            given = request.headers.get("authorization", "").encode()
-            if not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
-                raise HttpError(
-                    HTTPStatus.UNAUTHORIZED,
-                    "the header Authorization has to be: Bearer TOKEN, the one of --control-token",
-                    (("WWW-Authenticate", "Bearer"),),
-                )
-            return
-        host = request.headers.get("host", "localhost")
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if "origin" in request.headers or name.lower() not in LOOPBACK:
-            raise HttpError(
-                HTTPStatus.FORBIDDEN,
-                "without a token only programs on this machine are served: neither pages of a "
-                f"browser nor Host {host:.100}",
-            )
 
     def _check_running(self) -> None:
         if not self._node.is_running:

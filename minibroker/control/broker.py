@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
 from minibroker.control.http import HttpServer
 from minibroker.errors import ConfigError
@@ -16,10 +17,12 @@ from minibroker.testing.nodes import Nodes
 
 if TYPE_CHECKING:
     import asyncio
+    import ssl
     from collections.abc import Callable, Sequence
 
     from minibroker.cluster.shared import TreeSession
     from minibroker.config.broker import BrokerConfig
+    from minibroker.config.control import ControlOptions
     from minibroker.config.options import TopicToCreate
     from minibroker.testing.clock import MovableClock
 
@@ -32,9 +35,7 @@ class ControlledBroker:
     def __init__(
         self,
         config: BrokerConfig,
-        host: str,
-        port: int,
-        token: str | None,
+        options: ControlOptions,
         *,
         clock: MovableClock | None = None,
         new_tree: Callable[[], TreeSession] | None = None,
@@ -47,18 +48,21 @@ class ControlledBroker:
         self._config = config
         self._clock = clock
         self._new_tree = new_tree
-        self._host = host
-        self._port = port
-        self._token = token
+        self._options = options
         self._node: Node
         self._server: HttpServer
-        self.control_address: tuple[str, int] = (host, port)
-        """Host and port of the API, after `start`."""
+        self._port = options.port
 
     @property
     def address(self) -> tuple[str, int]:
         """Return the host and port that clients are told."""
         return self._node.address
+
+    @property
+    def control_url(self) -> str:
+        """Return the URL of the API, after `start`."""
+        scheme = "http" if self._options.tls is None else "https"
+        return f"{scheme}://{self._options._replace(port=self._port).address}"
 
     @property
     def failure(self) -> asyncio.Future[str]:
@@ -69,20 +73,34 @@ class ControlledBroker:
         """Start to serve. Raises MinibrokerError; then nothing is left running."""
         self._node = Node(self._config, topics, clock=self._clock, new_tree=self._new_tree)
         self._nodes.add(self._node)
-        self._server = HttpServer(ControlApi(self._node, self._token, self._nodes).handle)
+        access = Access(self._options.token, self._options.read_token)
+        self._server = HttpServer(
+            ControlApi(self._node, access, self._nodes).handle, self._context_source()
+        )
         try:
-            port = await self._server.listen(self._host, self._port)
+            self._port = await self._server.listen(self._options.host, self._options.port)
         except OSError as error:
             raise ConfigError(
-                f"--control {self._host}:{self._port}: cannot listen: {error.strerror or error}"
+                f"--control {self._options.address}: cannot listen: {error.strerror or error}"
             ) from error
-        self.control_address = (self._host, port)
         try:
             await self._node.start()
         except BaseException:
             await self._server.close()
             raise
-        logger.info("control API on http://%s:%d", *self.control_address)
+        logger.info("control API on %s", self.control_url)
+
+    def _context_source(self) -> Callable[[], ssl.SSLContext] | None:
+        """Return what gives a connection its TLS, None for plain HTTP. Raises ConfigError."""
+        if self._options.tls is None:
+            return None
+        from minibroker.control.tls import ControlTls  # noqa: PLC0415  3 ms, seldom used
+
+        return ControlTls(self._options.tls, self._settings).context
+
+    def _settings(self) -> BrokerConfig:
+        """Return the broker's settings in force; those of the start while it does not run."""
+        return self._node.app.dynamic.broker if self._node.is_running else self._config
 
     async def stop(self, *, hands_over: bool = True) -> None:
         """Do `app.Broker.stop`. Raises MinibrokerError."""

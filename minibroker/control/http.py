@@ -1,10 +1,16 @@
 """HTTP/1.1 for the control API: h11 over asyncio streams, on the broker's loop.
 
-    connection ─► HttpRequest (bounded in size and time) ─► handler ─► Response
+    accept ─► TLS, if any ─► HttpRequest (bounded in size and time) ─► handler ─► Response
 
 A connection has one request at a time and stays open between requests. A body that is too large
-gets 413, a slow request 408, bad HTTP 400, and a connection above the limit 503. None of them
-disturbs the broker.
+gets 413, a slow request 408, bad HTTP 400. None of them disturbs the broker.
+
+There are at most `CONNECTIONS_MAX` connections. One more ends the one whose client has been silent
+longest: in a handshake, between two requests, or within one. So idle clients cannot keep others
+from `/health`. Only if a request of every connection is in work, the new one gets 503.
+
+Accepting is a loop of ours: `asyncio.start_server` knows a connection with TLS only behind its
+handshake, and could neither count nor end it before.
 """
 
 from __future__ import annotations
@@ -12,6 +18,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
+import ssl
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -29,9 +37,13 @@ REQUEST_TIMEOUT_S: Final = 10.0
 """Longest time from the first byte of a request to its last, and for taking an answer."""
 IDLE_TIMEOUT_S: Final = 60.0
 CONNECTIONS_MAX: Final = 64
+ACCEPT_RETRY_S: Final = 0.1
+"""Wait after a failed accept, when the system has no file handle left."""
 PIECE_BYTES: Final = 64 << 10
 """Largest piece of an answer that is sent at once; the loop is free between two pieces."""
 _READ_BYTES: Final = 16 << 10
+_PLAIN_HTTP: Final = ("HTTP_REQUEST", "WRONG_VERSION_NUMBER")
+"""OpenSSL's words for a request without TLS."""
 JSON: Final = "application/json"
 
 
@@ -78,53 +90,141 @@ def json_response(value: Any, status: int = HTTPStatus.OK) -> Response:
 class HttpServer:
     """Serves HTTP: `listen`, then `close`. The loop owns it."""
 
-    def __init__(self, handle: Callable[[HttpRequest], Awaitable[Response]]) -> None:
-        """`handle` may raise HttpError."""
+    def __init__(
+        self,
+        handle: Callable[[HttpRequest], Awaitable[Response]],
+        tls: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        """`handle` may raise HttpError. `tls`: returns the context of the next connection; None:
+        without TLS.
+        """
         self._handle = handle
-        self._server: asyncio.Server
+        self._tls = tls
+        self._sockets: list[socket.socket] = []
+        self._accepting: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        """One for each connection."""
+        self._silent: dict[asyncio.Task[None], None] = {}
+        """Those that wait for their client; the one that has waited longest is first."""
 
     async def listen(self, host: str, port: int) -> int:
-        """Bind and serve; return the port. Raises OSError."""
-        self._server = await asyncio.start_server(
-            self._serve, host, port, limit=HEADER_BYTES_MAX, backlog=CONNECTIONS_MAX
-        )
-        return int(self._server.sockets[0].getsockname()[1])
+        """Bind every address of the host and serve; return the port. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        try:
+            for family, _, _, _, address in dict.fromkeys(found):
+                free = self._sockets[0].getsockname()[1] if self._sockets else port
+                bound = socket.create_server(
+                    (address[0], free), family=family, backlog=CONNECTIONS_MAX
+                )
+                bound.setblocking(False)
+                self._sockets.append(bound)
+        except OSError:
+            for bound in self._sockets:
+                bound.close()
+            raise
+        self._accepting = [loop.create_task(self._accept(bound)) for bound in self._sockets]
+        return int(self._sockets[0].getsockname()[1])
 
     async def close(self) -> None:
         """Stop to serve and close all connections."""
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
+        for tasks in (self._accepting, self._tasks):  # no new connection after the first
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for bound in self._sockets:
+            bound.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
+    async def _accept(self, bound: socket.socket) -> None:
+        """Take connections for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                client, address = await loop.sock_accept(bound)
+            except OSError as error:
+                logger.warning("the control API cannot accept a connection: %s", error)
+                await asyncio.sleep(ACCEPT_RETRY_S)
+                continue
+            is_full = len(self._tasks) >= CONNECTIONS_MAX
+            if is_full and self._silent:
+                longest = next(iter(self._silent))
+                self._forget(longest)
+                longest.cancel()
+                is_full = False
+            task = loop.create_task(self._serve(client, address[0], is_full=is_full))
+            self._tasks.add(task)
+            self._wait_for_client(task)
+            task.add_done_callback(self._forget)
+            # A task that is cancelled before it begins would not close its socket.
+            await asyncio.sleep(0)
+
+    def _wait_for_client(self, task: asyncio.Task[Any] | None) -> None:
+        """Note that from now on a connection waits for its client, to send or to take bytes."""
         assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        connection = _Connection(reader, writer)
+        self._silent.pop(task, None)
+        self._silent[task] = None
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._silent.pop(task, None)
+
+    async def _serve(self, client: socket.socket, host: str, *, is_full: bool) -> None:
+        """Serve a connection until it ends. `is_full`: there are too many already."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(HEADER_BYTES_MAX, loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        transport: Any = None
         try:
-            if len(self._tasks) > CONNECTIONS_MAX:
+            transport = await self._connect(client, protocol)
+            writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+            connection = _Connection(reader, writer)
+            if is_full:
                 busy = HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections: try again")
                 await connection.send(busy.response())
             else:
                 while await self._serve_one(connection):
                     connection.begin_next()
-        except (ConnectionError, TimeoutError, h11.LocalProtocolError) as error:
+        except ssl.SSLError as error:
+            logger.warning("TLS of the control API with %s failed: %s", host, _explain(error))
+        except (OSError, TimeoutError, h11.LocalProtocolError) as error:
             logger.debug("control connection ended: %r", error)
         except asyncio.CancelledError:
-            logger.debug("control connection ended by the stop")
+            logger.debug("control connection ended: by the stop, or for a newer one")
         finally:
-            writer.transport.abort()
+            if transport is None:
+                client.close()
+            else:
+                transport.abort()
+
+    async def _connect(
+        self, client: socket.socket, protocol: asyncio.StreamReaderProtocol
+    ) -> asyncio.BaseTransport:
+        """Return the transport of an accepted socket, behind the TLS handshake if there is one.
+        Raises OSError (ssl.SSLError among them).
+        """
+        loop = asyncio.get_running_loop()
+        client.setblocking(False)
+        if self._tls is None:
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, client)
+        else:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                client,
+                ssl=self._tls(),
+                ssl_handshake_timeout=REQUEST_TIMEOUT_S,
+                ssl_shutdown_timeout=REQUEST_TIMEOUT_S,
+            )
+        return transport
 
     async def _serve_one(self, connection: _Connection) -> bool:
         """Answer one request; return whether another may follow."""
+        task: asyncio.Task[Any] | None = asyncio.current_task()
+        self._wait_for_client(task)
         try:
             request = await connection.receive()
             if request is None:
                 return False
+            self._silent.pop(task, None)  # type: ignore[arg-type]
             response = await self._handle(request)
         except HttpError as error:
             response = error.response()
@@ -140,7 +240,18 @@ class HttpServer:
             response = HttpError(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "minibroker failed: its log says how"
             ).response()
+        self._wait_for_client(task)
         return await connection.send(response)
+
+
+def _explain(failure: ssl.SSLError) -> str:
+    """Return the reason of a failed handshake, and the way out."""
+    if failure.reason in _PLAIN_HTTP:
+        return "the client speaks plain HTTP, its address has to begin with https://"
+    reason = (failure.reason or str(failure)).lower().replace("_", " ")
+    if "alert" in reason and ("unknown ca" in reason or "certificate" in reason):
+        return f"{reason}: the client has to trust the CA of the certificate (curl --cacert FILE)"
+    return reason
 
 
 class _Connection:

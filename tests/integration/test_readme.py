@@ -77,7 +77,7 @@ def run_all(
 def test_every_section_has_a_test_or_a_reason() -> None:
     tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
     tested |= {"Looking inside", "Command line", SERVICE_UNDER_TEST, "With one command"}
-    tested |= {"With one flag"}
+    tested |= {"With one flag", "Access"}
     without = {
         (block.section, text)
         for block in readme.blocks()
@@ -281,3 +281,18 @@ def test_the_control_api_by_hand(tmp_path: Path) -> None:
                 ),
             },
         )
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_tokens_and_tls_of_the_control_api(tmp_path: Path) -> None:
+    make, *calls = commands("Access")
+    run_command(make, tmp_path)
+    for serve, ask in zip(calls[::2], calls[1::2], strict=True):
+        port = str(free_port())
+        with serving(f"{serve} --listen 127.0.0.1:0".replace("9093", port), tmp_path):
+            call = ask.replace("curl", "curl -sS --fail").replace("9093", port)
+            printed = run_command(call, tmp_path)
+            assert "\nkafka_" in printed or json.loads(printed)["ready"]
+            if "read.token" in call:
+                refused = call.replace("-sS --fail", "-sS -X POST").replace("metrics", "reset")
+                assert "only reads" in run_command(refused, tmp_path)

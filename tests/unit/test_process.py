@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.config.broker import BrokerConfig
+from minibroker.config.control import ControlOptions
 from minibroker.config.options import ServeOptions
 from minibroker.process import run
 
@@ -148,12 +149,14 @@ def test_several_brokers_are_told_in_one_line(
 def test_each_of_several_brokers_has_a_control_api(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ServeOptions(ready_file=str(tmp_path / "ready"), brokers=2, control=("127.0.0.1", 0))
+    options = ServeOptions(
+        ready_file=str(tmp_path / "ready"), brokers=2, control=ControlOptions("127.0.0.1", 0)
+    )
     assert run_until_ready(config(tmp_path / "data"), options) == 0
     _, *control = capsys.readouterr().out.splitlines()
     assert len(set(control)) == 2
     assert all(line.startswith("minibroker control on http://127.0.0.1:") for line in control)
-    options = ServeOptions(brokers=3, control=("127.0.0.1", 65534))
+    options = ServeOptions(brokers=3, control=ControlOptions("127.0.0.1", 65534))
     assert run(config(tmp_path / "more"), options) == 1
     assert "--control 127.0.0.1:65534: the ports of the other" in capsys.readouterr().err
 

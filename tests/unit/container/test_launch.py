@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import cli
+from minibroker.config.control import ControlOptions
 from minibroker.config.options import TopicToCreate, UsageError
 from minibroker.container import launch
 from minibroker.container.launch import arrange, listener_to_ask, ready_lines
@@ -116,12 +117,16 @@ def test_topics_log_level_and_control() -> None:
             "MINIBROKER_LOG_LEVEL": "DEBUG",
             "MINIBROKER_CONTROL": "0.0.0.0:9644",
             "MINIBROKER_CONTROL_TOKEN": "secret",
+            "MINIBROKER_CONTROL_READ_TOKEN": "reads",
+            "MINIBROKER_CONTROL_TLS": "/etc/kafka/secrets/control.pem",
         }
     )
     _, options = cli.build(arguments, settings)
     assert options.topics == (TopicToCreate("orders", 6, {}, 1),)
     assert options.log_level == "debug"
-    assert (options.control, options.control_token) == (("0.0.0.0", 9644), "secret")
+    assert options.control == ControlOptions(
+        "0.0.0.0", 9644, "secret", "reads", "/etc/kafka/secrets/control.pem"
+    )
     with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS"):
         arrange({"KAFKA_CREATE_TOPICS": "orders:none"})
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
 from minibroker.control.http import HttpServer
 from minibroker.testing import Broker
@@ -45,9 +46,9 @@ class Control:
         return status, json.loads(text)
 
 
-def serve(broker: Broker, token: str | None = None) -> tuple[Control, HttpServer]:
+def serve(broker: Broker, access: Access | None = None) -> tuple[Control, HttpServer]:
     """The API of a broker that runs in this process."""
-    api = ControlApi(broker._node, token)
+    api = ControlApi(broker._node, access)
     server = HttpServer(api.handle)
     port = broker.await_node(lambda _: server.listen("127.0.0.1", 0))
     return Control(broker, api, port), server

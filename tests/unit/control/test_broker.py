@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
-from minibroker.cli import UsageError, build, parse_serve
+from minibroker.cli import UsageError, parse_serve
 from minibroker.config.broker import BrokerConfig
+from minibroker.config.control import ControlOptions
 from minibroker.control.broker import ControlledBroker
 from minibroker.errors import ConfigError, MinibrokerError
 
@@ -20,28 +22,36 @@ def config(directory: Path, listeners: str = "PLAINTEXT://127.0.0.1:0") -> Broke
     return BrokerConfig({"listeners": listeners, "log.dirs": str(directory)})
 
 
+def control_address(broker: ControlledBroker) -> tuple[str, int]:
+    """Return host and port of the API."""
+    url = urlsplit(broker.control_url)
+    assert url.hostname is not None
+    assert url.port is not None
+    return url.hostname, url.port
+
+
 async def test_start_and_stop(tmp_path: Path) -> None:
-    broker = ControlledBroker(config(tmp_path), "127.0.0.1", 0, None)
+    broker = ControlledBroker(config(tmp_path), ControlOptions("127.0.0.1", 0))
     await broker.start()
-    for address in (broker.address, broker.control_address):
+    for address in (broker.address, control_address(broker)):
         socket.create_connection(address, 5).close()
     assert not broker.failure.done()
     await broker.stop()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(broker.control_address, 5)
+        socket.create_connection(control_address(broker), 5)
 
 
 async def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"--control 127.0.0.1:{port}: cannot listen"):
-            await ControlledBroker(config(tmp_path), "127.0.0.1", port, None).start()
+            await ControlledBroker(config(tmp_path), ControlOptions("127.0.0.1", port)).start()
         listeners = f"PLAINTEXT://127.0.0.1:{port}"
-        broker = ControlledBroker(config(tmp_path, listeners), "127.0.0.1", 0, None)
+        broker = ControlledBroker(config(tmp_path, listeners), ControlOptions("127.0.0.1", 0))
         with pytest.raises(MinibrokerError, match="cannot listen"):
             await broker.start()
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(broker.control_address, 5)
+            socket.create_connection(control_address(broker), 5)
 
 
 @pytest.mark.parametrize("value", ["9093", ":9093", "a:b", "a:70000"])
@@ -50,15 +60,15 @@ def test_an_address_that_is_none(value: str) -> None:
         parse_serve(["--control", value])
 
 
-def test_requests_that_need_a_token() -> None:
-    for local in ("127.0.0.1:1", "localhost:1", "[::1]:1"):
-        _, options = build(parse_serve(["--control", local]), {})
-        assert options.control is not None
-        assert options.control_token is None
-    open_to_all = parse_serve(["--control", "0.0.0.0:9093"])
-    with pytest.raises(ConfigError, match="MINIBROKER_CONTROL_TOKEN"):
-        build(open_to_all, {})
-    _, options = build(open_to_all, {"MINIBROKER_CONTROL_TOKEN": "a"})
-    assert (options.control, options.control_token) == (("0.0.0.0", 9093), "a")
-    with pytest.raises(ConfigError, match="ASCII"):
-        build(parse_serve(["--control-token", "two words"]), {})
+async def test_a_certificate_that_is_not_there_ends_the_start(tmp_path: Path) -> None:
+    options = ControlOptions("127.0.0.1", 0, tls="SSL")
+    with pytest.raises(ConfigError, match=r"--control-tls SSL: no listener has this name"):
+        await ControlledBroker(config(tmp_path), options).start()
+
+
+def test_the_url_of_the_api(tmp_path: Path) -> None:
+    for options, url in (
+        (ControlOptions("127.0.0.1", 5), "http://127.0.0.1:5"),
+        (ControlOptions("::1", 5, tls="a.pem"), "https://[::1]:5"),
+    ):
+        assert ControlledBroker(config(tmp_path), options).control_url == url

@@ -121,6 +121,72 @@ async def test_a_silent_client_is_disconnected(port: int, monkeypatch: pytest.Mo
     assert await exchange(port, b"GET / HTTP/1.1\r\nHost", half_close=True) != b"x"
 
 
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def ends(streams: Streams) -> bool:
+    """Return whether the server has ended a connection, with what it sent taken."""
+    async with asyncio.timeout(60):
+        try:
+            return await streams[0].read(1) == b""
+        except ConnectionError:
+            return True
+
+
+async def test_idle_connections_do_not_keep_others_out(port: int) -> None:
+    idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(http.CONNECTIONS_MAX)]
+    for _ in range(3):
+        assert b" 200 " in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
+    # The one that was silent longest made room, the latest one is still served.
+    assert await ends(idle[0])
+    idle[-1][1].write(b"GET /late HTTP/1.1\r\n" + CLOSE)
+    assert b'"/late"' in await idle[-1][0].read()
+    for _, writer in idle:
+        writer.transport.abort()
+
+
+async def test_half_requests_and_untaken_answers_make_room(port: int) -> None:
+    held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(http.CONNECTIONS_MAX)]
+    for number, (_, writer) in enumerate(held):
+        large = b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n"
+        writer.write(large if number % 2 else b"GET / HTTP/1.1\r\nHo")
+    for _ in range(http.CONNECTIONS_MAX + 1):
+        assert b" 200 " in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
+    for _, writer in held:
+        writer.transport.abort()
+
+
+async def test_a_request_in_work_is_not_ended_for_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "CONNECTIONS_MAX", 1)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: HttpRequest) -> Response:
+        begun.set()
+        await go_on.wait()
+        return json_response(request.path)
+
+    server = HttpServer(slow)
+    port = await server.listen("127.0.0.1", 0)
+    first = asyncio.create_task(exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE))
+    await begun.wait()
+    assert b" 503 " in await exchange(port)
+    go_on.set()
+    assert b'"/a"' in await first
+    await server.close()
+
+
+async def test_every_address_of_a_name_is_served() -> None:
+    server = HttpServer(echo)
+    port = await server.listen("localhost", 0)
+    for _, _, _, _, address in socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM):
+        socket.create_connection(address[:2], 5).close()
+    with pytest.raises(OSError, match="in use"):
+        await HttpServer(echo).listen("localhost", port)
+    await server.close()
+
+
 async def test_one_connection_too_many(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "CONNECTIONS_MAX", 0)
     assert b" 503 " in (await exchange(port)).split(b"\r\n")[0]

@@ -1,0 +1,80 @@
+"""The tokens of the control API: what each may ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.control.access import Access
+from minibroker.control.http import HttpError, HttpRequest
+
+
+def status_of(
+    access: Access, method: str = "GET", path: str = "/clock", **headers: str
+) -> tuple[int, str]:
+    """Return the status of a request and the sentence of a refusal."""
+    try:
+        access.check(HttpRequest(method, path, {}, headers, b""))
+    except HttpError as error:
+        return error.status, str(error)
+    return 200, ""
+
+
+def test_without_a_token_pages_of_a_browser_are_refused() -> None:
+    open_access = Access()
+    for headers in ({"origin": "http://evil.example"}, {"host": "evil.example:9093"}):
+        status, sentence = status_of(open_access, "POST", "/reset", **headers)
+        assert status == 403
+        assert "--control-token" in sentence
+    for host in ("localhost:9093", "127.0.0.1", "[::1]:5"):
+        assert status_of(open_access, "POST", host=host)[0] == 200
+
+
+def test_the_full_token_may_do_everything() -> None:
+    access = Access("full", "read")
+    for method in ("GET", "POST", "DELETE"):
+        right = {"authorization": "Bearer full", "host": "broker.example", "origin": "x"}
+        assert status_of(access, method, **right)[0] == 200
+
+
+def test_the_reading_token_only_reads() -> None:
+    access = Access("full", "read")
+    assert status_of(access, authorization="Bearer read")[0] == 200
+    for method in ("POST", "DELETE"):
+        status, sentence = status_of(access, method, "/faults", authorization="Bearer read")
+        assert status == 403
+        assert sentence == (
+            f"this token only reads (GET): {method} needs the token of --control-token"
+        )
+
+
+def test_the_reading_token_alone_lets_nobody_change_anything() -> None:
+    access = Access(None, "read")
+    assert status_of(access, authorization="Bearer read")[0] == 200
+    status, sentence = status_of(access, "POST", authorization="Bearer read")
+    assert status == 403
+    assert "which is not set" in sentence
+    assert status_of(access, "POST", authorization="Bearer None")[0] == 401
+
+
+@pytest.mark.parametrize(
+    "given", ["", "Bearer", "Bearer ful", "Bearer fulll", "full", "Basic full"]
+)
+def test_another_token_is_refused(given: str) -> None:
+    access = Access("full", "read")
+    status, sentence = status_of(access, authorization=given)
+    assert status == 401
+    assert "--control-read-token" in sentence
+    assert status_of(access, path="/health/live", authorization=given)[0] == 200
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def compare(given: bytes, token: bytes) -> bool:
+        compared.append(token)
+        return given == token
+
+    monkeypatch.setattr("hmac.compare_digest", compare)
+    status_of(Access("full", "read"), authorization="Bearer full")
+    status_of(Access("full", "read"), authorization="Bearer wrong")
+    assert compared == [b"Bearer full", b"Bearer read"] * 2
