@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
 from minibroker.protocol.messages.stop_replica import (
     StopReplicaPartitionError,
     StopReplicaRequest,
@@ -40,10 +41,13 @@ class _Stopped(NamedTuple):
 
 
 async def handle(context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
-    """Stop the replicas; return a result for each. Raises KafkaError."""
+    """Stop the replicas; return a result for each, or the error of an epoch."""
     requests, partitions = context.services.cluster.requests, context.services.partitions
-    requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
-    requests.check_controller_epoch(request.controller_id, request.controller_epoch)
+    try:
+        requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
+        requests.check_controller_epoch(request.controller_id, request.controller_epoch)
+    except KafkaError as error:
+        return StopReplicaResponse(error_code=error.code)
     context.note_controller()
     results: dict[_Stopped, ErrorCode] = {}
     deleted: dict[str, list[_Stopped]] = {}
@@ -63,6 +67,21 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> StopRe
             )
             for item, code in results.items()
         ]
+    )
+
+
+def error_response(
+    request: StopReplicaRequest, _version: int, code: ErrorCode, _detail: str | None
+) -> StopReplicaResponse:
+    """Return the code at the top and for every partition, as Kafka. `handle` answers epochs."""
+    return StopReplicaResponse(
+        error_code=code,
+        partition_errors=[
+            StopReplicaPartitionError(
+                topic_name=item.topic, partition_index=item.partition, error_code=code
+            )
+            for item in _asked_of(request)
+        ],
     )
 
 

@@ -1,4 +1,5 @@
-"""Records the cases of `tests/support/permission_cases.py` with Apache Kafka 3.9.1 and 4.4.0.
+"""Records the cases of `tests/support/permission_cases.py` with Apache Kafka 3.9.1 and 4.4.0, and
+those between brokers (`broker_permission_cases.py`) with 3.9.1.
 
     python -m tests.golden.record_permissions
 
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.config.authorizers import ACL_AUTHORIZER, STANDARD_AUTHORIZER
 from tests.golden.both_kafkas import listeners, of_both
-from tests.support.permission_cases import CASES, PLAINTEXT, SASL, SETTINGS, World, play
+from tests.support.broker_permission_cases import EVERY_CASE
+from tests.support.permission_cases import PLAINTEXT, SASL, SETTINGS, World, play
 from tests.support.processes import free_port
 
 if TYPE_CHECKING:
@@ -43,9 +45,9 @@ def record(kafka: KafkaPeer) -> dict[str, Any]:
         )
         world.prepare()
         seen = {}
-        for name, found in CASES.items():
+        for name, found in EVERY_CASE.items():
             if found.only in (None, kafka.version):
-                seen[name] = play(world, name)
+                seen[name] = play(world, name, found)
                 print(kafka.version, name)
         world.close()
     finally:
@@ -57,7 +59,7 @@ def main() -> None:
     """Record both, and write what they said."""
     old, new = of_both(record)
     lines = []
-    for name in sorted(CASES):
+    for name in sorted(EVERY_CASE):
         seen = {"3.9.1": old.get(name), "4.4.0": new.get(name)}
         lines.append(f"{json.dumps(name)}: {json.dumps(seen, sort_keys=True)}")
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")

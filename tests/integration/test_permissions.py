@@ -1,7 +1,8 @@
 """Every API with and without each permission: a client is told what Apache Kafka tells it.
 
 `golden/permissions.json` has the answers of Kafka 3.9.1 with AclAuthorizer and of 4.4.0 with
-StandardAuthorizer. minibroker plays the cases with each of the two authorizers.
+StandardAuthorizer. minibroker plays the cases with each of the two authorizers, and those between
+brokers with AclAuthorizer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
-from minibroker.handlers.registry import BETWEEN_BROKERS, HANDLERS, ONLY_WITH_ZOOKEEPER
+from minibroker.handlers.registry import HANDLERS
 from minibroker.protocol.api_keys import (
     API_VERSIONS,
     APIS,
@@ -24,8 +25,9 @@ from minibroker.protocol.api_keys import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
 )
-from minibroker.testing import Broker
+from minibroker.testing import Broker, Cluster
 from tests.golden.record_permissions import AUTHORIZERS, RECORDED
+from tests.support.broker_permission_cases import BROKER_CASES, EVERY_CASE
 from tests.support.permission_cases import CASES, PLAINTEXT, SASL, SETTINGS, World, in_order, play
 
 if TYPE_CHECKING:
@@ -64,7 +66,6 @@ WITH_OTHER_TESTS = {
     EXPIRE_DELEGATION_TOKEN: "as above",
     DESCRIBE_DELEGATION_TOKEN: "as above",
     DESCRIBE_QUORUM: "test_permissions of the handlers: the answer is a controller's own",
-    **dict.fromkeys(ONLY_WITH_ZOOKEEPER | BETWEEN_BROKERS, "the table in handlers/permissions.py"),
 }
 
 
@@ -127,14 +128,37 @@ def test_a_client_is_told_what_kafka_tells_it(name: str, world: tuple[str, World
     fields = NOT_COMPARED.get((name, release), ())
     if release == "3.9.1" and name in WORDED_AS_KAFKA_4:
         fields = ("error_message",)
-    seen = play(played, name)
+    seen = play(played, name, CASES[name])
     assert without(fields, seen) == without(fields, expected)
 
 
+@pytest.fixture(scope="module")
+def world_of_brokers() -> Iterator[World]:
+    """A broker that may have peers, with AclAuthorizer."""
+    settings = {
+        **SETTINGS,
+        "authorizer.class.name": AUTHORIZERS["3.9.1"],
+        "listeners": f"{PLAINTEXT}://{HOST}:0,{SASL}://{HOST}:0",
+    }
+    with Cluster(1, config=settings) as cluster:
+        made = World(HOST, cluster.node(0).app.ports)
+        made.prepare()
+        yield made
+        made.close()
+
+
+@pytest.mark.parametrize("name", BROKER_CASES)
+def test_a_client_that_speaks_as_a_broker_is_told_what_kafka_tells_it(
+    name: str, world_of_brokers: World
+) -> None:
+    expected = KAFKA[name]["3.9.1"]
+    assert play(world_of_brokers, name, BROKER_CASES[name]) == expected
+
+
 def test_every_case_is_recorded_and_every_api_has_one() -> None:
-    assert KAFKA.keys() == CASES.keys()
+    assert KAFKA.keys() == EVERY_CASE.keys()
     assert {name for name, _ in NOT_COMPARED} | WORDED_AS_KAFKA_4 <= CASES.keys()
-    asked = {found.api for found in CASES.values()}
+    asked = {found.api for found in EVERY_CASE.values()}
     left_out = WITHOUT_PERMISSIONS | WITH_OTHER_TESTS.keys()
     expected = {APIS[key].module for key in HANDLERS if key not in left_out}
     assert sorted(expected - asked) == []

@@ -214,9 +214,8 @@ def steps_of(found: Case) -> dict[str, tuple[Permission, ...]]:
     return steps
 
 
-def play(world: World, name: str) -> dict[str, Any]:
+def play(world: World, name: str, found: Case) -> dict[str, Any]:
     """Return step → what alice is told."""
-    found = CASES[name]
     seen = {}
     for number, (label, permissions) in enumerate(steps_of(found).items()):
         step = f"{name.replace(' ', '-')}-{number}"
@@ -320,7 +319,8 @@ case(
 )
 
 
-def _fetch(replica_id: int) -> dict[str, Any]:
+def fetch_of(replica_id: int) -> dict[str, Any]:
+    """Return a Fetch of a broker, or of a consumer (-1)."""
     partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
     return {
         "replica_id": replica_id,
@@ -336,12 +336,12 @@ def _fetch(replica_id: int) -> dict[str, Any]:
 case(
     "fetch",
     11,
-    _fetch(-1),
+    fetch_of(-1),
     (Operation.READ, TOPIC, "t"),
     (Operation.READ, TOPIC, "nowhere"),
     (Operation.DESCRIBE, TOPIC, "t"),
 )
-case("fetch as-a-broker", 11, _fetch(7), (Operation.READ, TOPIC, "t"), leaves_out_all=True)
+case("fetch as-a-broker", 11, fetch_of(7), (Operation.READ, TOPIC, "t"), leaves_out_all=True)
 case(
     "list_offsets",
     5,
