@@ -1,4 +1,8 @@
-"""Start of a query, with a choice of how Spark writes the files of its checkpoint.
+"""Start of a query, with the settings that its checkpoint needs.
+
+Adaptive execution is off: it looks at the sizes of a shuffle and then chooses the tasks anew, so a
+batch that is repeated could have other tasks than its first attempt. The sink knows a task by its
+number (`sink_marker`).
 
 By default Spark uses Hadoop's FileContext, which HDFS needs. In a local directory FileContext runs
 the program `readlink` for every file: two dozen processes a batch. Spark's other file manager runs
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
+ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 SETTING: Final = "spark.sql.streaming.checkpointFileManagerClass"
 FOR_THIS_MACHINE: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -34,12 +39,20 @@ def start_query(
         directory: where Spark's file sink writes, which has a list of its files there.
     """
     writer = writer.option("checkpointLocation", checkpoint)
+    settings = {ADAPTIVE: "false"}
     is_told = spark.conf.get(SETTING, None) is not None
-    if is_told or is_remote(checkpoint) or (directory is not None and is_remote(directory)):
-        return writer.start()
+    is_elsewhere = is_remote(checkpoint) or (directory is not None and is_remote(directory))
+    if not is_told and not is_elsewhere:
+        settings[SETTING] = FOR_THIS_MACHINE
     # A query keeps the settings of its start, whatever they are later.
-    spark.conf.set(SETTING, FOR_THIS_MACHINE)
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
     try:
         return writer.start()
     finally:
-        spark.conf.unset(SETTING)
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)

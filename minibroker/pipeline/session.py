@@ -40,6 +40,8 @@ _DEFAULTS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
+    # A repeated micro-batch has the tasks of its first attempt, see `checkpoint_files`.
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
 _ON_THIS_MACHINE: Final = {
     "spark.driver.host": "127.0.0.1",

@@ -5,7 +5,7 @@ it does not know whether it was done. So each task writes in one transaction, wh
 marker of the micro-batch (`sink_marker`), and looks for that marker first:
 
     rows ── none ──► nothing to do, no connection
-         └─ some ──► fence older writers ── marker of this batch there? ── yes ──► count the rows
+         └─ some ──► fence older writers ── marker of this batch there? ── yes ──► compare the rows
                                                                        └─ no ───► write, commit
 
 | what happens                              | why no row is there twice or not at all              |
@@ -40,7 +40,8 @@ from pyspark.sql.datasource import (
 )
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.sink_columns import arguments, check_columns
+from minibroker.pipeline.sink_columns import arguments, check_columns, columns, rows_of
+from minibroker.pipeline.sink_digest import ContentDigest, Contents
 from minibroker.pipeline.sink_marker import (
     Position,
     check_no_task_is_gone,
@@ -67,6 +68,11 @@ if TYPE_CHECKING:
 QUERY_PROPERTY: Final = "sql.streaming.queryId"
 BATCH_PROPERTY: Final = "streaming.sql.batchId"
 RUN_PROPERTY: Final = "spark.jobGroup.id"
+ADAPTIVE_PROPERTIES: Final = (
+    "spark.sql.adaptive.enabled",
+    "spark.sql.adaptive.streaming.stateless.enabled",
+)
+"""Settings of a query that its tasks see; a batch keeps its tasks if one of them is false."""
 
 
 class Written(WriterCommitMessage):
@@ -155,6 +161,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 "the task does not know its micro-batch: write streams with writeStream and a "
                 "trigger of micro-batches"
             )
+        if all(context.getLocalProperty(name) != "false" for name in ADAPTIVE_PROPERTIES):
+            raise PipelineError(
+                "Spark may choose other tasks when it repeats a micro-batch, because adaptive "
+                "execution is on: set spark.sql.adaptive.enabled=false before the query starts, or "
+                "start it with minibroker.pipeline.sinks.stream_to_topic"
+            )
         position = Position(
             prefix=self._options.prefix,
             query=query,
@@ -175,9 +187,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
         ]
         if not written:
             return
+        topic = written[0].topic
         behind = written[0].position._replace(task=len(messages))
-        marker = read_marker(self._options, behind.name, written[0].topic)
-        check_no_task_is_gone(marker, behind)
+        check_no_task_is_gone(read_marker(self._options, behind.name, topic), behind)
+        for message in messages:
+            if isinstance(message, Written) and not message.rows:
+                marker = read_marker(self._options, message.position.name, topic)
+                if marker is not None and is_written(marker, message.position):
+                    check_same_rows(marker, message.position, Contents(0))
 
 
 def _context() -> TaskContext:
@@ -205,17 +222,17 @@ def write_rows(
         _check_other_tasks(options, position, marker, topic)
         rest = chain((first,), batches)
         if marker is not None and is_repeated:
-            rows = sum(batch.num_rows for batch in rest)
-            check_same_rows(marker, position, rows)
+            contents = _contents(options, rest)
+            check_same_rows(marker, position, contents)
         else:
             if marker is not None:
                 topic = marker.topic
             elif options.topic is None:
                 # From now on the group has an offset, and shows when one is pending there.
                 transaction.write_marker(marker_before(position, topic))
-            rows = _write(transaction, options, rest, marker_after(position, topic))
+            contents = _write(transaction, options, rest, marker_after(position, topic))
     is_first = marker is None or marker.run != position.run
-    return Written(position, rows, topic, is_repeated=is_repeated, is_first=is_first)
+    return Written(position, contents.rows, topic, is_repeated=is_repeated, is_first=is_first)
 
 
 def _write(
@@ -223,14 +240,24 @@ def _write(
     options: SinkOptions,
     batches: Iterable[pa.RecordBatch],
     marker: Marker,
-) -> int:
-    rows = 0
+) -> Contents:
+    digest = ContentDigest()
     transaction.begin()
     for batch in batches:
-        transaction.send(arguments(batch, options.topic))
-        rows += batch.num_rows
-    transaction.commit(marker._replace(rows=rows))
-    return rows
+        found = columns(batch, options.topic)
+        digest.add(found)
+        transaction.send(rows_of(found))
+    contents = digest.contents()
+    transaction.commit(marker._replace(contents=contents))
+    return contents
+
+
+def _contents(options: SinkOptions, batches: Iterable[pa.RecordBatch]) -> Contents:
+    """Return what a task would write."""
+    digest = ContentDigest()
+    for batch in batches:
+        digest.add(columns(batch, options.topic))
+    return digest.contents()
 
 
 def _check_other_tasks(

@@ -18,7 +18,7 @@ the very epoch, and one of message format v0 (-1 ms), gets the time of writing.
 from __future__ import annotations
 
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark.sql.types import (
     ArrayType,
@@ -34,7 +34,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.schemas import HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     import pyarrow as pa
     from pyspark.sql.types import DataType
@@ -56,6 +56,15 @@ COLUMNS: Final = tuple(_TYPES)
 
 Arguments = tuple[str, bytes | None, bytes | None, int, None, None, int, list[Any] | None]
 """topic, value, key, partition, two call-backs, timestamp in ms, headers: `Producer.produce`."""
+
+Columns = tuple[
+    "Iterable[Any]",
+    "Iterable[Any]",
+    "Iterable[Any]",
+    "Iterable[Any]",
+    "Iterable[Any]",
+    "Iterable[Any]",
+]
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
@@ -106,6 +115,17 @@ def arguments(batch: pa.RecordBatch, topic: str | None) -> Iterable[Arguments]:
     Raises:
         PipelineError: a row without topic, or of a time before the epoch.
     """
+    return rows_of(columns(batch, topic))
+
+
+def columns(batch: pa.RecordBatch, topic: str | None) -> Columns:
+    """Return topic, value, key, partition, timestamp and headers of the rows of an Arrow batch.
+
+    A column that the batch has is a list; of another one each row has the same value.
+
+    Raises:
+        PipelineError: a row without topic, or of a time before the epoch.
+    """
     names = batch.schema.names
     count = batch.num_rows
 
@@ -114,17 +134,24 @@ def arguments(batch: pa.RecordBatch, topic: str | None) -> Iterable[Arguments]:
             return repeat(absent, count)
         return _CONVERSIONS[name](batch.column(name))
 
-    return zip(
+    return (
         repeat(topic, count) if topic is not None else column("topic", None),
         column("value", None),
         column("key", None),
         column("partition", BY_KEY),
-        repeat(None, count),
-        repeat(None, count),
         column("timestamp", NOW),
         column("headers", None),
-        strict=True,
     )
+
+
+def rows_of(found: Columns) -> Iterable[Arguments]:
+    """Return the rows of `columns`, each as positional arguments of `Producer.produce`."""
+    topics, values, keys, partitions, timestamps, headers = found
+    nothing = repeat(None)
+    rows = zip(
+        topics, values, keys, partitions, nothing, nothing, timestamps, headers, strict=False
+    )
+    return cast("Iterable[Arguments]", rows)
 
 
 def _to_bytes(column: pa.Array) -> list[bytes | None]:
@@ -168,12 +195,11 @@ def _to_milliseconds(column: pa.Array) -> list[int]:
     return [max(timestamp, NOW) for timestamp in found] if earliest == NO_TIMESTAMP_MS else found
 
 
-def _to_headers(column: pa.Array) -> Iterator[list[tuple[str, bytes | None]] | None]:
-    for headers in column.to_pylist():
-        if headers:
-            yield [(header["key"], header["value"]) for header in headers]
-        else:
-            yield None
+def _to_headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None]:
+    return [
+        [(header["key"], header["value"]) for header in headers] if headers else None
+        for headers in column.to_pylist()
+    ]
 
 
 _CONVERSIONS: Final[dict[str, Callable[[pa.Array], Iterable[Any]]]] = {

@@ -9,7 +9,7 @@ consumer group that nobody ever joins, and commits an offset there together with
 | topic                        | one of those that the task writes to: the first ever           |
 | partition                    | 0, since it is always there                                    |
 | offset                       | the number of the next micro-batch: the one written, plus one  |
-| metadata                     | JSON: rows of that batch, run of the query, tasks of the batch |
+| metadata                     | JSON: rows and digests, run of the query, tasks of the batch   |
 
 `<query>` is the id in the query's checkpoint (`metadata`), so it lives and dies with the numbers
 of its micro-batches; in batch jobs it is a random id. Spark repeats only the last micro-batch of a
@@ -18,8 +18,8 @@ wrote its rows before, and writes nothing.
 
 This requires that the same rows come to the same task again. Spark ensures that for sources of
 Kafka records and for shuffles into a fixed number of partitions. This module detects the other
-cases: it compares `tasks` (if the writer knows it) before the write, and the number of rows after
-it.
+cases: it compares `tasks` (if the writer knows it) before the write, and the rows themselves after
+it, by the digests of `sink_digest`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.sink_digest import Contents
 from minibroker.pipeline.sink_options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -69,14 +70,19 @@ class Marker(NamedTuple):
 
     topic: str
     next_batch: int
-    rows: int
+    contents: Contents
     run: str
     tasks: int
 
     @property
+    def rows(self) -> int:
+        """Return the number of rows of that batch."""
+        return self.contents.rows
+
+    @property
     def metadata(self) -> str:
         """Return the metadata text of the commit."""
-        return json.dumps({"rows": self.rows, "run": self.run, "tasks": self.tasks})
+        return json.dumps({**self.contents._asdict(), "run": self.run, "tasks": self.tasks})
 
 
 def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
@@ -87,10 +93,15 @@ def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
         found = {}
     fields: Mapping[str, object] = found if isinstance(found, dict) else {}
     rows, tasks = fields.get("rows"), fields.get("tasks")
+    contents = Contents(
+        rows if isinstance(rows, int) else 0,
+        str(fields.get("ordered", "")),
+        str(fields.get("row_sum", "")),
+    )
     return Marker(
         topic,
         offset,
-        rows if isinstance(rows, int) else 0,
+        contents,
         str(fields.get("run", "")),
         tasks if isinstance(tasks, int) else 0,
     )
@@ -98,12 +109,12 @@ def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
 
 def marker_before(position: Position, topic: str) -> Marker:
     """Return the marker of a task that writes for the first time: no rows of this batch."""
-    return Marker(topic, position.batch, 0, position.run, position.tasks)
+    return Marker(topic, position.batch, Contents(0), position.run, position.tasks)
 
 
 def marker_after(position: Position, topic: str) -> Marker:
     """Return the marker of a task that wrote its batch; the rows are not counted yet."""
-    return Marker(topic, position.batch + 1, 0, position.run, position.tasks)
+    return Marker(topic, position.batch + 1, Contents(0), position.run, position.tasks)
 
 
 def is_written(marker: Marker | None, position: Position) -> bool:
@@ -149,14 +160,18 @@ def check_same_tasks(markers: Mapping[int, Marker], position: Position) -> None:
             )
 
 
-def check_same_rows(marker: Marker, position: Position, rows: int) -> None:
+def check_same_rows(marker: Marker, position: Position, contents: Contents) -> None:
     """Raise PipelineError if a repeated task has other rows than it wrote before."""
-    if marker.rows != rows:
-        raise PipelineError(
-            f"{position} wrote {marker.rows} rows before and is now repeated with {rows}: rows "
-            "went to other tasks, because the number of tasks, the master's cores or the query "
-            "changed; run it as before until that batch is done"
-        )
+    before = marker.contents
+    if before.is_like(contents):
+        return
+    now = contents.rows if contents.rows != before.rows else f"{contents.rows} other ones"
+    raise PipelineError(
+        f"{position} wrote {before.rows} rows before and is now repeated with {now}: rows "
+        "went to other tasks or changed, because the number of tasks, the master's cores or the "
+        "query changed, or the query computes something else each time; run it as before until "
+        "that batch is done"
+    )
 
 
 def check_no_task_is_gone(marker: Marker | None, position: Position) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from minibroker.pipeline import sinks
 from tests.pipeline import topics
-from tests.pipeline.committed import records, values
+from tests.pipeline.committed import offsets, records, values
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -204,6 +204,37 @@ def test_wrong_columns_are_one_sentence(
     query = stream.option("checkpointLocation", str(tmp_path)).option("topic", topic).start()
     with pytest.raises(PySparkException, match="'value' is of type bigint and the sink needs"):
         query.awaitTermination(SECONDS)
+
+
+def test_a_repeated_batch_would_have_the_same_tasks(
+    spark: SparkSession, process_address: str, topic: str, tmp_path: Path
+) -> None:
+    """Adaptive execution would make one task of this small shuffle, and two of a larger one."""
+    topics.create(process_address, topic, 2)
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 40).load()
+    text = rows.selectExpr("string(value) AS value").repartition(F.col("value"))
+    setting = "spark.sql.adaptive.streaming.stateless.enabled"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "true")
+    try:
+        query = sinks.stream_to_topic(
+            text,
+            options(process_address),
+            topic=topic,
+            checkpoint=str(tmp_path / "fixed"),
+            available_now=True,
+        )
+        assert query.awaitTermination(SECONDS)
+        stream = text.writeStream.format("minibroker").options(**options(process_address))
+        stream = stream.option("checkpointLocation", str(tmp_path / "adaptive"))
+        adaptive = stream.option("topic", topic).trigger(availableNow=True).start()
+        with pytest.raises(PySparkException, match=r"set spark\.sql\.adaptive\.enabled=false"):
+            adaptive.awaitTermination(SECONDS)
+    finally:
+        spark.conf.set(setting, before)
+    tasks = [bool(offsets(process_address, f"minibroker-sink-{query.id}-{n}")) for n in range(3)]
+    assert tasks == [True, True, False]
+    assert len(values(process_address, topic)) == 40
 
 
 @pytest.mark.parametrize("file_format", sinks.FILE_FORMATS)

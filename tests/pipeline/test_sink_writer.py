@@ -86,7 +86,9 @@ def test_the_marker_is_a_committed_offset_of_the_task(address: str, topic: str) 
     for task in (1, 2):
         [(where, (offset, metadata))] = offsets(address, f"test-{topic}-{task}").items()
         assert (where, offset) == ((topic, 0), 8)
-        assert json.loads(metadata) == {"rows": task, "run": "a", "tasks": 3}
+        found = json.loads(metadata)
+        assert found == found | {"rows": task, "run": "a", "tasks": 3}
+        assert (len(found["ordered"]), len(found["row_sum"])) == (32, 16)
 
 
 def test_a_coordinator_that_starts_is_waited_for(
@@ -205,6 +207,36 @@ def test_rows_that_moved_to_other_tasks_are_noticed(minibroker_address: str, top
         write_rows(options, at(topic, run="b"), rows(1, 2, 3))
 
 
+def test_a_repeated_task_with_other_contents_is_noticed(address: str, topic: str) -> None:
+    """As many rows as before, one of them another one: a count alone would see nothing."""
+    topics.create(address, topic, 2)
+    options = of(address, topic)
+    write_rows(options, at(topic), rows(1, 2, 3, key=[b"a", b"b", b"c"]))
+
+    with pytest.raises(PipelineError, match=r"wrote 3 rows before and is now .* 3 other ones"):
+        write_rows(options, at(topic, run="b"), rows(1, 2, 4, key=[b"a", b"b", b"c"]))
+    with pytest.raises(PipelineError, match=r"wrote 3 rows before and is now .* 3 other ones"):
+        write_rows(options, at(topic, run="b"), rows(1, 2, 3, key=[b"b", b"a", b"c"]))
+
+    shuffled = rows(3, 1, 2, key=[b"c", b"a", b"b"], size=3)
+    assert write_rows(options, at(topic, run="b"), shuffled).is_repeated
+    assert values(address, topic) == [b"1", b"2", b"3"]
+
+
+def test_a_task_that_lost_all_its_rows_is_noticed(minibroker_address: str, topic: str) -> None:
+    """Task 1 wrote a row before; now task 0 has that row, too."""
+    topics.create(minibroker_address, topic, 2)
+    options = of(minibroker_address, topic)
+    write_rows(options, at(topic, task=1), rows(2))
+    messages = [
+        write_rows(options, at(topic, task=task, run="b"), rows(*numbers))
+        for task, numbers in enumerate([(1, 2), ()])
+    ]
+
+    with pytest.raises(PipelineError, match=r"task 1 .* wrote 1 rows before and is now .* with 0"):
+        StreamWriter(options).commit(messages, 0)
+
+
 def test_a_task_that_is_gone_is_noticed_by_the_driver(minibroker_address: str, topic: str) -> None:
     """Three tasks began the batch, and the third one wrote; two repeat it."""
     topics.create(minibroker_address, topic, 2)
@@ -218,7 +250,8 @@ def test_a_task_that_is_gone_is_noticed_by_the_driver(minibroker_address: str, t
 
     with pytest.raises(PipelineError, match="task 2 wrote 2 rows, and was repeated with 2"):
         writer.commit(messages, 0)
-    writer.commit([*messages, Written(at(topic, task=2), 0)], 0)
+    messages.append(write_rows(options, at(topic, task=2, run="b"), rows(3, 4)))
+    writer.commit(messages, 0)
 
 
 def test_a_checkpoint_older_than_the_topic_is_refused(minibroker_address: str, topic: str) -> None:

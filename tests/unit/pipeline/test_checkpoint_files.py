@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minibroker.pipeline.checkpoint_files import FOR_THIS_MACHINE, SETTING, start_query
+from minibroker.pipeline.checkpoint_files import ADAPTIVE, FOR_THIS_MACHINE, SETTING, start_query
 
 
 class Spark:
@@ -34,6 +34,7 @@ class Writer:
         self._error = error
         self.options: dict[str, str] = {}
         self.seen: str | None = None
+        self.is_adaptive: str | None = None
 
     def option(self, key: str, value: str) -> Writer:
         self.options[key] = value
@@ -41,6 +42,7 @@ class Writer:
 
     def start(self) -> str:
         self.seen = self._spark.settings.get(SETTING)
+        self.is_adaptive = self._spark.settings.get(ADAPTIVE)
         if self._error is not None:
             raise self._error
         return "the query"
@@ -54,6 +56,7 @@ def started(
     writer: Any = Writer(spark)
     assert start_query(spark, writer, checkpoint, directory) == "the query"
     assert writer.options == {"checkpointLocation": checkpoint}
+    assert writer.is_adaptive == "false"
     return writer.seen, spark.settings
 
 
@@ -69,7 +72,8 @@ def test_elsewhere_it_is_sparks_own_choice() -> None:
 
 
 def test_settings_of_the_session_stay() -> None:
-    assert started("/checkpoint", None, **{SETTING: "Theirs"}) == ("Theirs", {SETTING: "Theirs"})
+    for told in ({SETTING: "Theirs"}, {SETTING: "Theirs", ADAPTIVE: "true"}):
+        assert started("/checkpoint", None, **told) == ("Theirs", told)
 
 
 def test_a_query_that_does_not_start_leaves_no_setting() -> None:
