@@ -22,14 +22,15 @@ IMAGE_WHEELS := build/image-wheels
 # Clients of other languages, each fetched where its tool chain is; without it its tests are named as not run.
 NODE_MODULES := build/node/.done
 SARAMA_MEMBER := build/sarama-member
+SECURED_CLIENT := build/secured-client
 # What `docker compose` reads its files with.
 COMPOSE_READER := build/compose-go/cmd
-OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama compose-reader)
+OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client compose-reader)
 
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move client-suites lint format bench smoke java kafkajs sarama compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move client-suites lint format bench smoke java kafkajs sarama secured-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -229,6 +230,11 @@ sarama: $(SARAMA_MEMBER) ## build the member of groups that the tests run, in Go
 
 $(SARAMA_MEMBER): tests/support/go/main.go tests/support/go/go.mod tests/support/go/go.sum
 	cd $(<D) && go build -o $(abspath $@) .
+
+secured-client: $(SECURED_CLIENT) ## build sarama and franz-go as clients that log in, for the tests
+
+$(SECURED_CLIENT): $(wildcard tests/support/go/secured/*.go) tests/support/go/go.mod tests/support/go/go.sum
+	cd tests/support/go && go build -o $(abspath $@) ./secured
 
 compose-reader: $(COMPOSE_READER) ## fetch what reads docker-compose.yml in the tests
 

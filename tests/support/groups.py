@@ -160,7 +160,12 @@ def missing_client(client: str) -> str | None:
         return "kcat is not installed (Debian: apt install kcat)"
     if client == "kafkajs" and shutil.which("node") is None:
         return "Node is not installed: install Node 18 or newer with npm"
-    if client == "sarama" and shutil.which("go") is None and not SARAMA_MEMBER.exists():
+    return missing_go(SARAMA_MEMBER) if client == "sarama" else None
+
+
+def missing_go(built: Path) -> str | None:
+    """Return that Go is not installed, or None: it is, or the program is built already."""
+    if shutil.which("go") is None and not built.exists():
         return "Go is not installed: install Go 1.26 or newer"
     return None
 
