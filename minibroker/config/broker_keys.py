@@ -18,7 +18,8 @@ pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet:
 cleaned), `minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks
 little) and `minibroker.users` (names and passwords for SASL). Without it, as Kafka's
 StorageTool names them: `transaction.version`, `group.version` and
-`eligible.leader.replicas.version`, levels of features in a new cluster.
+`eligible.leader.replicas.version`, levels of features in a new cluster. Named as a property of Java
+that Kafka reads: `org.apache.kafka.sasl.oauthbearer.allowed.urls`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,15 @@ _OURS: Final[tuple[Row, ...]] = (
     ("minibroker.log.cleaner.idle.ms", "long", "1000", "0..", "low", "read-only", True),
     ("minibroker.log.sync.interval.ms", "long", "2000", "0..", "low", "read-only", True),
     ("minibroker.users", "password", None, "", "medium", "read-only", True),
+    (
+        "org.apache.kafka.sasl.oauthbearer.allowed.urls",
+        "string",
+        None,
+        "",
+        "low",
+        "read-only",
+        True,
+    ),
     ("transaction.version", "int", None, "0..2", "low", "read-only", True),
     ("group.version", "int", None, "0..1", "low", "read-only", True),
     ("eligible.leader.replicas.version", "int", None, "0..1", "low", "read-only", True),

@@ -42,6 +42,18 @@ class ConfigValues:
         }
         return ConfigValues({**self.originals, **own})
 
+    def of_mechanism(self, listener: str, mechanism: str) -> ConfigValues:
+        """Return the settings of a mechanism of one listener: `listener.name.x.plain.key` stands
+        over `listener.name.x.key`.
+        """
+        prefix = f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}."
+        own = {
+            key[len(prefix) :]: text
+            for key, text in self.originals.items()
+            if key.startswith(prefix)
+        }
+        return ConfigValues({**self.of_listener(listener).originals, **own})
+
     def get(self, name: str) -> Value:
         """Return the typed value of any key; of an unknown key the given text, or None."""
         key = BROKER_KEYS.get(name)

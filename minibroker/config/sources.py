@@ -2,7 +2,8 @@
 
 The file has Java's properties syntax. Variables are mapped as the apache/kafka image maps them:
 `KAFKA_LOG_DIRS` → `log.dirs`, `__` → `_`, `___` → `-`; as there, `listeners` follows from
-`KAFKA_ADVERTISED_LISTENERS` (every host replaced by 0.0.0.0) when nothing else gives it.
+`KAFKA_ADVERTISED_LISTENERS` (every host replaced by 0.0.0.0) when nothing else gives it. Of
+`KAFKA_OPTS`, Java's options, the properties count that decide who gets in.
 
 Source: java.util.Properties; Kafka KafkaDockerWrapper and docker/resources/common-scripts.
 """
@@ -35,6 +36,9 @@ _NOT_CONFIGURATION: Final = frozenset(
         "KAFKA_TOOLS_LOG4J_LOGLEVEL",
     }
 )
+_JAVA_OPTIONS: Final = "KAFKA_OPTS"
+_JAVA_PROPERTIES: Final = ("org.apache.kafka.sasl.oauthbearer.allowed.urls",)
+"""Properties of Java that decide who gets in: `-Dname=value` in KAFKA_OPTS."""
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -60,6 +64,16 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
             found[dotted.replace("...", "-").replace("..", "_")] = value
     if not found.get("listeners", "-"):
         del found["listeners"]  # the image takes an empty KAFKA_LISTENERS for none
+    return found | _java_properties(environment.get(_JAVA_OPTIONS, ""))
+
+
+def _java_properties(options: str) -> dict[str, str]:
+    """Return the properties of `_JAVA_PROPERTIES` in Java's options: `-Dname=value`."""
+    found: dict[str, str] = {}
+    for option in options.split():
+        name, _, value = option.removeprefix("-D").partition("=")
+        if option.startswith("-D") and name in _JAVA_PROPERTIES:
+            found[name] = value.strip("\"'")
     return found
 
 

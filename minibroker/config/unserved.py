@@ -59,6 +59,18 @@ _SERVED: Final = TLS_STORE_KEYS | frozenset(
         "delegation.token.secret.key",
         "sasl.enabled.mechanisms",
         "sasl.mechanism.inter.broker.protocol",
+        "sasl.oauthbearer.allow.unverified.audience",
+        "sasl.oauthbearer.allow.unverified.issuer",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.jwt.validator.class",
+        "sasl.oauthbearer.scope.claim.name",
+        "sasl.oauthbearer.sub.claim.name",
         "sasl.server.max.receive.size",
         "security.inter.broker.protocol",
         "ssl.allow.dn.changes",
@@ -74,6 +86,10 @@ _SERVED: Final = TLS_STORE_KEYS | frozenset(
 """Keys of security that act."""
 _SERVED_OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas.config"})
 """Keys that act for one mechanism of one listener."""
+_SERVED_OF_OAUTHBEARER: Final = _SERVED_OF_MECHANISM | {
+    "sasl.server.callback.handler.class",
+    *(key for key in _SERVED if key.startswith("sasl.oauthbearer.")),
+}
 _SECURITY_REASON: Final = (
     "minibroker does not serve these settings of security yet, and clients that they keep out would"
     " get in. Remove the setting, and let only trusted clients reach the listeners"
@@ -154,7 +170,7 @@ def _is_security(name: str) -> bool:
     that Kafka does not know is no setting of the broker (`unknown_keys` names it).
     """
     base = _key_name(name)
-    if base in (_SERVED_OF_MECHANISM if _names_mechanism(name) else _SERVED):
+    if base in _served(name):
         return False
     if base in _SECURITY_KEYS:
         return True
@@ -164,9 +180,16 @@ def _is_security(name: str) -> bool:
 
 def is_read_at_start(name: str) -> bool:
     """Return whether a listener's setting acts from its start on, so that no change would act."""
-    served = _SERVED_OF_MECHANISM if _names_mechanism(name) else _SERVED
     key = _key_name(name)
-    return name.startswith(LISTENER_PREFIX) and key in served and key not in TLS_STORE_KEYS
+    return name.startswith(LISTENER_PREFIX) and key in _served(name) and key not in TLS_STORE_KEYS
+
+
+def _served(name: str) -> frozenset[str]:
+    """Return the keys that act where this one stands: for one mechanism, or not."""
+    if not _names_mechanism(name):
+        return _SERVED
+    mechanism = name.split(".", 4)[3]
+    return _SERVED_OF_OAUTHBEARER if mechanism == "oauthbearer" else _SERVED_OF_MECHANISM
 
 
 def _key_name(name: str) -> str:

@@ -67,6 +67,12 @@ class ListeningSocket:
         self._refused: dict[socket.socket, Timer] = {}
         """Connections over the rate of their address, until they are closed."""
 
+    async def prepare(self) -> None:
+        """Read what logins need from elsewhere, the keys of signed tokens. Raises ConfigError."""
+        if self._mechanisms is not None:
+            services = self._connections.services
+            await self._mechanisms.start(services.timers, services.clock)
+
     def bind(self) -> tuple[str, int]:
         """Bind and listen; returns host and port, the port that was free when 0 was asked for.
 
@@ -111,6 +117,8 @@ class ListeningSocket:
 
     async def close(self) -> None:
         """Close the listening socket, and connections that were refused."""
+        if self._mechanisms is not None:
+            await self._mechanisms.close()
         if self._task is not None:
             # The loop must let go of the socket before it is closed.
             await asyncio.wait([self._task])

@@ -41,9 +41,10 @@ class Server:
     async def listen(self, listener: Listener) -> tuple[str, int]:
         """Bind one listener; return the bound host and port.
 
-        Raises OSError (port in use, no permission), ConfigError (settings of TLS).
+        Raises OSError (port in use, no permission), ConfigError (settings of TLS and SASL).
         """
         listening = ListeningSocket(self.connections, listener)
+        await listening.prepare()
         address = listening.bind()
         self._sockets.append(listening)
         return address

@@ -16,12 +16,15 @@ from tests.support.processes import free_port
 from tests.support.sasl_dialogues import (
     AGAIN,
     DIALOGUES,
+    JWKS_URL,
     SASL,
     SETTINGS,
+    SIGNED,
     TOKENS,
     add_scram_users,
     play,
 )
+from tests.support.signed_tokens import write_jwks
 
 if TYPE_CHECKING:
     from tests.support.peers import KafkaPeer
@@ -31,15 +34,21 @@ PLAINTEXT = "PLAINTEXT"
 PROTOCOLS = {
     "listener.security.protocol.map": (
         "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT,"
-        "TOKENS:SASL_PLAINTEXT"
+        "TOKENS:SASL_PLAINTEXT,SIGNED:SASL_PLAINTEXT"
     ),
 }
+ALLOWED_URLS = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls="
+"""Kafka 4 reads only URLs that this property names."""
 
 
 def record(kafka: KafkaPeer) -> dict[str, Any]:
     """Return every dialogue with one Kafka."""
-    ports = {PLAINTEXT: kafka.port, SASL: free_port(), AGAIN: free_port(), TOKENS: free_port()}
-    kafka.settings = {**kafka.settings, **SETTINGS, **listeners(kafka, ports), **PROTOCOLS}
+    names = (SASL, AGAIN, TOKENS, SIGNED)
+    ports = {PLAINTEXT: kafka.port, **{name: free_port() for name in names}}
+    kafka.directory.mkdir(parents=True, exist_ok=True)
+    url = write_jwks(kafka.directory).replace("file:///", "file:/")
+    kafka.options = [ALLOWED_URLS + url]
+    kafka.settings |= {**SETTINGS, JWKS_URL: url, **listeners(kafka, ports), **PROTOCOLS}
     kafka.start()
     try:
         add_scram_users(kafka.host, kafka.port)

@@ -12,12 +12,15 @@ from tests.golden.record_sasl import PLAINTEXT, RECORDED
 from tests.support.sasl_dialogues import (
     AGAIN,
     DIALOGUES,
+    JWKS_URL,
     SASL,
     SETTINGS,
+    SIGNED,
     TOKENS,
     add_scram_users,
     play,
 )
+from tests.support.signed_tokens import write_jwks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +35,15 @@ DIFFERENCES: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def ports() -> Iterator[dict[str, int]]:
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int]]:
     """The listeners of a broker for all dialogues: none of them changes it."""
+    secured = (SASL, AGAIN, TOKENS, SIGNED)
     settings = {
         **SETTINGS,
-        "listeners": ",".join(f"{name}://{HOST}:0" for name in (PLAINTEXT, SASL, AGAIN, TOKENS)),
-        "listener.security.protocol.map": (
-            "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT,TOKENS:SASL_PLAINTEXT"
+        JWKS_URL: write_jwks(tmp_path_factory.mktemp("jwks")),
+        "listeners": ",".join(f"{name}://{HOST}:0" for name in (PLAINTEXT, *secured)),
+        "listener.security.protocol.map": ",".join(
+            ["PLAINTEXT:PLAINTEXT", *(f"{name}:SASL_PLAINTEXT" for name in secured)]
         ),
     }
     with Broker(config=settings) as broker:

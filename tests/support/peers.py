@@ -124,6 +124,8 @@ class KafkaPeer:
         self.controller_port = free_port()
         self.log_dir = log_dir or directory / "logs"
         self.jars = java.KAFKA_39 if zookeeper else java.KAFKA_44
+        self.options: list[str] = []
+        """Options of Java, besides the usual ones."""
         self.process: ManagedProcess | None = None
 
     @property
@@ -135,7 +137,9 @@ class KafkaPeer:
         """Start and wait for the first Metadata answer that names a broker and a controller."""
         self.prepare()
         self.process = ManagedProcess(
-            kafka_command(self.jars, self.directory, options=[java.log_option("broker")]),
+            kafka_command(
+                self.jars, self.directory, options=[java.log_option("broker"), *self.options]
+            ),
             self.directory / "kafka.log",
         )
         self.process.wait_until(

@@ -32,6 +32,7 @@ NOT_RUN: Final = {
     "minibroker serve --config": "of a Kafka that was there: see test_kafka_takes_over.py",
     "delegation.token.secret.key=": "settings of tokens; the unit tests of tokens log in by one",
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
+    "sasl.enabled.mechanisms=OAUTHBEARER": "settings; test_signed_tokens.py has them",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",

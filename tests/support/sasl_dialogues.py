@@ -12,9 +12,12 @@ import hashlib
 import hmac
 import json
 import struct
+import time
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.support import signed_tokens
 from tests.support.codec import codec_of
+from tests.support.signed_tokens import AUDIENCE, FAR_S, ISSUER
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
@@ -22,11 +25,15 @@ if TYPE_CHECKING:
 
 ALICE: Final = ("alice", "alice-secret")
 BOB: Final = ("bob", "bob-secret")
-SASL, AGAIN, TOKENS = "SASL", "AGAIN", "TOKENS"
+SASL, AGAIN, TOKENS, SIGNED = "SASL", "AGAIN", "TOKENS", "SIGNED"
 SESSION_MS: Final = 3_600_000
 _PLAIN: Final = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required"
     ' user_alice="alice-secret" user_bob="bob-secret";'
+)
+_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+VALIDATOR: Final = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
 )
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 SETTINGS: Final = {
@@ -36,9 +43,14 @@ SETTINGS: Final = {
     "sasl.server.max.receive.size": "2000",
     "listener.name.tokens.sasl.enabled.mechanisms": "OAUTHBEARER",
     "listener.name.tokens.oauthbearer.sasl.jaas.config": (
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
-        ' unsecuredLoginStringClaim_sub="broker" unsecuredValidatorRequiredScope="read write";'
+        f'{_OAUTH} unsecuredLoginStringClaim_sub="broker"'
+        ' unsecuredValidatorRequiredScope="read write";'
     ),
+    "listener.name.signed.sasl.enabled.mechanisms": "OAUTHBEARER",
+    "listener.name.signed.oauthbearer.sasl.jaas.config": f"{_OAUTH};",
+    "listener.name.signed.oauthbearer.sasl.server.callback.handler.class": VALIDATOR,
+    "listener.name.signed.oauthbearer.sasl.oauthbearer.expected.audience": f"other,{AUDIENCE}",
+    "listener.name.signed.sasl.oauthbearer.expected.issuer": ISSUER,
     **{
         f"listener.name.{name}.{mechanism}.sasl.jaas.config": line
         for name in ("sasl", "again")
@@ -50,6 +62,8 @@ SETTINGS: Final = {
     },
 }
 """Settings of the broker besides its listeners: PLAINTEXT, the others on SASL_PLAINTEXT."""
+JWKS_URL: Final = "listener.name.signed.oauthbearer.sasl.oauthbearer.jwks.endpoint.url"
+"""The setting that is missing in `SETTINGS`: it names a file of `signed_tokens.write_jwks`."""
 CLOSED: Final = "closed"
 Dialogue = "Callable[[Talk], None]"
 DIALOGUES: Final[dict[str, tuple[str, Any]]] = {}
@@ -209,11 +223,6 @@ def dialogue(function: Any, listener: str = SASL) -> Any:
 def again(function: Any) -> Any:
     """Add a dialogue with the listener whose sessions end."""
     return dialogue(function, AGAIN)
-
-
-def tokens(function: Any) -> Any:
-    """Add a dialogue with the listener that takes tokens."""
-    return dialogue(function, TOKENS)
 
 
 def play(host: str, ports: Mapping[str, int], name: str) -> list[Any]:
@@ -683,8 +692,6 @@ def authenticate_without_a_handshake(talk: Talk) -> None:
 
 # OAUTHBEARER.
 
-FAR_S: Final = 7_000_000_000
-"""The year 2191. Kafka counts the nanoseconds of a session, and has no more than 292 years."""
 CLAIMS: Final = {"sub": "alice", "exp": FAR_S, "iat": 1, "scope": ["read", "write", "more"]}
 
 
@@ -714,14 +721,14 @@ def _give(talk: Talk, message: bytes) -> None:
         talk.end()
 
 
-def _add(name: str, message: bytes) -> None:
-    """Add a dialogue of one message."""
+def _add(name: str, message: bytes | Callable[[], bytes], listener: str = TOKENS) -> None:
+    """Add a dialogue of one message. A function makes it when it is played."""
 
     def give(talk: Talk) -> None:
-        _give(talk, message)
+        _give(talk, message if isinstance(message, bytes) else message())
 
     give.__name__ = name
-    tokens(give)
+    dialogue(give, listener)
 
 
 for _name, _message in {
@@ -750,3 +757,115 @@ for _name, _message in {
     "no_message_of_oauth": b"hello",
 }.items():
     _add(_name, _message)
+
+
+# OAUTHBEARER with signed tokens.
+
+
+def _signed(claims: dict[str, Any] | None = None, **changes: Any) -> Callable[[], bytes]:
+    """Return what makes the message with a signed token, changed as `signed_tokens.token` says."""
+    return lambda: _bearer(signed_tokens.token(claims, **changes))
+
+
+def _seconds_ago(**claims: int) -> Callable[[], bytes]:
+    """Return what makes the message with a token whose claims are so many seconds ago."""
+    return lambda: _bearer(
+        signed_tokens.token({name: int(time.time()) - ago for name, ago in claims.items()})
+    )
+
+
+def _forged(secret: Callable[[], bytes]) -> Callable[[], bytes]:
+    """Return what makes the message with a token by HS256, with a secret that everybody knows."""
+    return lambda: _bearer(
+        signed_tokens.with_signature(signed_tokens.token(header={"alg": "HS256"}), secret())
+    )
+
+
+def _cut(end: str) -> Callable[[], bytes]:
+    """Return what makes the message with a token that has another third part."""
+    return lambda: _bearer(signed_tokens.token().rpartition(".")[0] + end)
+
+
+for _name, _maker in {
+    "a_signed_token": _signed(),
+    "a_signed_token_by_rs512": _signed(header={"alg": "RS512"}),
+    "a_signed_token_by_ps256": _signed(header={"alg": "PS256"}),
+    "a_signed_token_by_es256": _signed(key="ec", header={"alg": "ES256"}),
+    "a_signed_token_by_a_shared_secret": _signed(key="shared", header={"alg": "HS256"}),
+    "a_signed_token_by_a_short_secret": _signed(key="short", header={"alg": "HS256"}),
+    "a_signed_token_by_a_small_key": _signed(key="small"),
+    "a_signed_token_by_a_key_for_encryption": _signed(key="encryption"),
+    "a_signed_token_by_an_unknown_key": _signed(header={"kid": "nobody"}),
+    "a_signed_token_by_another_key": _signed(key="other", header={"kid": "rsa"}),
+    "a_signed_token_without_the_name_of_its_key": _signed(header={"kid": None}),
+    "a_signed_token_by_ec_with_the_name_of_an_rsa_key": _signed(
+        key="ec", header={"alg": "ES256", "kid": "rsa"}
+    ),
+    "a_signed_token_without_an_algorithm": _signed(header={"alg": None}),
+    "a_signed_token_by_an_unknown_algorithm": _signed(header={"alg": "XS256"}),
+    "a_signed_token_with_a_critical_header": _signed(header={"crit": ["x"], "x": 1}),
+    "a_signed_token_of_the_type_at_jwt": _signed(header={"typ": "at+jwt"}),
+    "a_signed_token_by_none": _signed(header={"alg": "none"}),
+    "a_signed_token_by_none_without_a_signature": lambda: _bearer(
+        signed_tokens.token(header={"alg": "none"}).rpartition(".")[0] + "."
+    ),
+    "a_signed_token_by_hs256_and_the_public_key": _forged(signed_tokens.public_pem),
+    "a_signed_token_by_hs256_and_no_key": _forged(lambda: b""),
+    "a_signed_token_whose_claims_were_changed": lambda: _bearer(
+        ".".join(
+            part if place != 1 else signed_tokens.token({"sub": "bob"}).split(".")[1]
+            for place, part in enumerate(signed_tokens.token().split("."))
+        )
+    ),
+    "a_signed_token_of_two_parts": _cut(""),
+    "a_signed_token_with_an_empty_signature": _cut("."),
+    "a_signed_token_of_four_parts": _cut(".YQ.YQ"),
+    "a_signed_token_that_is_no_json": _signed(payload=b"hello"),
+    "a_signed_token_that_is_a_list": _signed(payload=b"[]"),
+    "a_signed_token_with_a_claim_twice": _signed(
+        payload=json.dumps({**signed_tokens.CLAIMS}).encode()[:-1] + b',"sub":"bob"}'
+    ),
+    "a_signed_token_that_has_expired": _seconds_ago(exp=60),
+    "a_signed_token_that_has_expired_a_moment_ago": _seconds_ago(exp=10),
+    "a_signed_token_for_tomorrow": _seconds_ago(nbf=-86_400),
+    "a_signed_token_for_in_a_moment": _seconds_ago(nbf=-10),
+    "a_signed_token_of_tomorrow": _seconds_ago(iat=-86_400),
+    "a_signed_token_that_ends_before_it_begins": _signed({"iat": FAR_S + 1}),
+    "a_signed_token_that_ends_before_it_is_valid": _signed({"nbf": FAR_S + 1}),
+    "a_signed_token_without_an_end": _signed({"exp": None}),
+    "a_signed_token_with_an_end_that_is_text": _signed({"exp": str(FAR_S)}),
+    "a_signed_token_with_an_end_that_is_a_fraction": _signed({"exp": FAR_S + 0.5}),
+    "a_signed_token_with_an_end_below_zero": _signed({"exp": -1, "iat": -2}),
+    "a_signed_token_without_a_beginning": _signed({"iat": None}),
+    "a_signed_token_with_a_beginning_below_zero": _signed({"iat": -1}),
+    "a_signed_token_with_a_number_as_identifier": _signed({"jti": 5}),
+    "a_signed_token_without_an_audience": _signed({"aud": None}),
+    "a_signed_token_for_another_audience": _signed({"aud": "another"}),
+    "a_signed_token_for_several_audiences": _signed({"aud": ["another", AUDIENCE]}),
+    "a_signed_token_for_a_number_as_audience": _signed({"aud": 5}),
+    "a_signed_token_for_numbers_as_audience": _signed({"aud": [5, AUDIENCE]}),
+    "a_signed_token_of_another_issuer": _signed({"iss": ISSUER + "/"}),
+    "a_signed_token_without_an_issuer": _signed({"iss": None}),
+    "a_signed_token_with_a_number_as_issuer": _signed({"iss": 5}),
+    "a_signed_token_without_a_name": _signed({"sub": None}),
+    "a_signed_token_with_a_blank_name": _signed({"sub": " \t"}),
+    "a_signed_token_with_blanks_around_its_name": _signed({"sub": " alice "}),
+    "a_signed_token_with_a_number_as_name": _signed({"sub": 5}),
+    "a_signed_token_without_scope": _signed({"scope": None}),
+    "a_signed_token_with_scope_as_text": _signed({"scope": "read write"}),
+    "a_signed_token_with_a_blank_scope": _signed({"scope": " "}),
+    "a_signed_token_with_a_scope_twice": _signed({"scope": ["read", " read "]}),
+    "a_signed_token_with_no_scope_in_the_list": _signed({"scope": []}),
+    "a_signed_token_with_nothing_as_a_scope": _signed({"scope": [None]}),
+    "a_signed_token_with_a_number_as_scope": _signed({"scope": 5}),
+    "a_signed_token_with_numbers_as_scope": _signed({"scope": [5]}),
+    "a_signed_token_and_its_name": lambda: _bearer(signed_tokens.token(), authorization="a=alice"),
+    "a_signed_token_and_another_name": lambda: _bearer(
+        signed_tokens.token(), authorization="a=bob"
+    ),
+    "a_signed_token_with_extensions": lambda: _bearer(
+        signed_tokens.token(), auth="host=h\x01auth=bearer  "
+    ),
+    "an_unsecured_token_where_signed_ones_are_wanted": lambda: _bearer(_token()),
+}.items():
+    _add(_name, _maker, SIGNED)

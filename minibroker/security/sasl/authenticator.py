@@ -203,7 +203,7 @@ class Authenticator:
         try:
             answer = self._respond(token, now_ms)
         except (RefusedError, CredentialsError) as error:
-            return self._fail(str(error))
+            return self._fail(error.reason)
         return self._went_on(_SIZE.pack(len(answer)) + answer)
 
     def _take_authenticate(self, frame: memoryview, now_ms: int) -> Step:
@@ -222,7 +222,7 @@ class Authenticator:
         except (RefusedError, CredentialsError) as error:
             response.error_code = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
             response.error_message = self._text_for_client(error)
-            return self._fail(str(error), _frame(header, response))
+            return self._fail(error.reason, _frame(header, response))
         response.session_lifetime_ms = self.session_ms or 0
         return self._went_on(_frame(header, response))
 

@@ -34,9 +34,19 @@ class Exchange(Protocol):
 class RefusedError(Exception):
     """An attempt that failed. The client is told the text, so it holds no secret."""
 
+    def __init__(self, text: str, reason: str = "") -> None:
+        """`reason`: the text for the log, without anything secret; "": the same."""
+        super().__init__(text)
+        self.reason = reason or text
+
 
 class CredentialsError(Exception):
     """An attempt that failed. The client is told that its credentials are wrong, and nothing else.
 
     The text is for the log, without anything secret.
     """
+
+    @property
+    def reason(self) -> str:
+        """Return the text for the log."""
+        return str(self)

@@ -15,7 +15,8 @@ from minibroker.errors import ConfigError
 from minibroker.java_strings import small_set_order
 from minibroker.security.sasl.jaas import LoginModule, parse_line
 from minibroker.security.sasl.oauth import MECHANISM as OAUTHBEARER
-from minibroker.security.sasl.oauth import OAuthExchange, TokenRules, rules_of
+from minibroker.security.sasl.oauth import OAuthExchange
+from minibroker.security.sasl.oauth_settings import OAuthSettings
 from minibroker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.security.sasl.plain import PlainExchange, users_of
 from minibroker.security.sasl.scram import Login, ScramExchange
@@ -25,9 +26,12 @@ from minibroker.security.sasl.users import users_of_config
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minibroker.clock import Clock
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.listeners import Listener
     from minibroker.security.sasl.exchange import Exchange
+    from minibroker.security.sasl.key_set import KeySet
+    from minibroker.timers import Timers
 
 SERVED: Final = (PLAIN, *CODES, OAUTHBEARER)
 """The mechanisms that a listener may enable."""
@@ -35,9 +39,9 @@ _NONCE_BYTES: Final = 16
 
 
 class Mechanisms:
-    """The mechanisms of one listener. Constant after construction."""
+    """The mechanisms of one listener. Constant after construction, but for the keys of tokens."""
 
-    __slots__ = ("_makers", "_session_ms", "names", "receive_bytes_max")
+    __slots__ = ("_keys", "_makers", "_session_ms", "names", "receive_bytes_max")
 
     def __init__(
         self,
@@ -69,10 +73,14 @@ class Mechanisms:
         """Bytes of the largest frame before the client is known."""
         self._session_ms = {name: _session_ms(config, listener, name) for name in enabled}
         self._makers: dict[str, Callable[[], Exchange]] = {}
+        self._keys: KeySet | None = None
+        """The keys of signed tokens."""
         for name in enabled:
             if name == OAUTHBEARER:
-                rules = _token_rules(config, listener)
-                self._makers[name] = lambda rules=rules: OAuthExchange(rules)  # type: ignore[misc]
+                oauth = _oauth(config, listener)
+                self._keys = oauth.keys
+                check = oauth.check
+                self._makers[name] = lambda check=check: OAuthExchange(check)  # type: ignore[misc]
             elif name == PLAIN:
                 users = _plain_users(config, listener)
                 self._makers[name] = lambda users=users: PlainExchange(users)  # type: ignore[misc]
@@ -88,6 +96,16 @@ class Mechanisms:
                     ),
                     nonce,
                 )
+
+    async def start(self, timers: Timers, clock: Clock) -> None:
+        """Read the keys of signed tokens, until `close`. Raises ConfigError."""
+        if self._keys is not None:
+            await self._keys.begin(timers, clock)
+
+    async def close(self) -> None:
+        """End reading of keys."""
+        if self._keys is not None:
+            await self._keys.close()
 
     def begin(self, mechanism: str) -> Exchange:
         """Return a new exchange of an enabled mechanism."""
@@ -106,11 +124,15 @@ def _plain_users(config: BrokerConfig, listener: Listener) -> dict[str, str]:
     return users_of(login_module(config, listener, PLAIN).options)
 
 
-def _token_rules(config: BrokerConfig, listener: Listener) -> TokenRules:
-    """Return the rules of the JAAS line, the usual ones where there is none. Raises ConfigError."""
-    if jaas_key(listener, OAUTHBEARER) not in config.originals:
-        return TokenRules()
-    return rules_of(login_module(config, listener, OAUTHBEARER).options)
+def _oauth(config: BrokerConfig, listener: Listener) -> OAuthSettings:
+    """Return what the listener believes; it needs no JAAS line. Raises ConfigError."""
+    options: Mapping[str, str] = {}
+    if jaas_key(listener, OAUTHBEARER) in config.originals:
+        options = login_module(config, listener, OAUTHBEARER).options
+    try:
+        return OAuthSettings(config.of_mechanism(listener.name, OAUTHBEARER), options)
+    except ConfigError as error:
+        raise ConfigError(f"listener {listener.name}: {error}") from None
 
 
 def jaas_key(listener: Listener, mechanism: str) -> str:

@@ -1,8 +1,8 @@
 """OAUTHBEARER: the client sends a token, and the broker believes its claims (RFC 7628).
 
-The tokens are unsecured (`"alg": "none"`), as in Kafka without a callback handler: they are for
+Without a callback handler the tokens are unsecured (`"alg": "none"`), as in Kafka: they are for
 tests and for development. Options of the JAAS line that begin with `unsecuredValidator` say which
-claims are wanted. A session ends with its token.
+claims are wanted. `signed_token` checks tokens with a signature. A session ends with its token.
 
 Source: Kafka OAuthBearerSaslServer, OAuthBearerClientInitialResponse, OAuthBearerUnsecuredJws,
 OAuthBearerUnsecuredValidatorCallbackHandler, OAuthBearerValidationUtils.
@@ -22,7 +22,7 @@ from minibroker.errors import ConfigError, ProtocolError
 from minibroker.security.sasl.exchange import CredentialsError, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 MECHANISM: Final = "OAUTHBEARER"
 MESSAGE_BYTES_MAX: Final = 64 * 1024
@@ -33,7 +33,7 @@ _MESSAGE: Final = re.compile(
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
 _OPTION: Final = "unsecuredValidator"
 _PARTS: Final = 3
-_LATEST_S: Final = 1e13
+LATEST_S: Final = 1e13
 """Times are cut to this: no token lasts longer than 300,000 years."""
 
 
@@ -48,12 +48,22 @@ class TokenRules(NamedTuple):
     """How far the clocks of client and broker may be apart."""
 
 
-class _TokenError(Exception):
-    """A token that is not believed."""
+class TokenError(Exception):
+    """A token that is not believed. The text is for the log, without anything secret."""
 
-    def __init__(self, status: str, scope: str | None = None) -> None:
-        super().__init__(status)
-        self.status = status
+    status = "invalid_token"
+    """The word that the client is told."""
+    scope: str | None = None
+    """The scope that is wanted."""
+
+
+class ScopeError(TokenError):
+    """A token whose scope is too small."""
+
+    status = "insufficient_scope"
+
+    def __init__(self, scope: str) -> None:
+        super().__init__("the scope of the token is too small")
         self.scope = scope
 
 
@@ -86,12 +96,13 @@ def rules_of(options: Mapping[str, str]) -> TokenRules:
 class OAuthExchange:
     """One attempt: a token; behind a bad one, the client's word that it has heard of it."""
 
-    __slots__ = ("_error", "_rules", "expires_ms", "is_complete", "is_token", "name")
+    __slots__ = ("_check", "_error", "expires_ms", "is_complete", "is_token", "name")
 
-    def __init__(self, rules: TokenRules) -> None:
-        self._rules = rules
-        self._error: str | None = None
-        """The answer to a token that was not believed."""
+    def __init__(self, check: Callable[[str, int], OAuthToken]) -> None:
+        """Take `check`: token, wall clock in ms → its claims; it raises TokenError."""
+        self._check = check
+        self._error: RefusedError | None = None
+        """Raised once the client has heard that its token is not believed."""
         self.is_complete = False
         self.name = ""
         self.expires_ms: int | None = None
@@ -100,7 +111,7 @@ class OAuthExchange:
     def respond(self, token: bytes, now_ms: int) -> bytes:
         """Do `Exchange.respond`."""
         if token == b"\x01" and self._error is not None:
-            raise RefusedError(self._error)
+            raise self._error
         self._error = None
         text = token.decode("utf-8", "replace") if len(token) <= MESSAGE_BYTES_MAX else ""
         message = _MESSAGE.fullmatch(text)
@@ -114,11 +125,12 @@ class OAuthExchange:
             # Kafka answers nothing, too: it fails while it writes the answer.
             raise ProtocolError("the token of the OAUTHBEARER message is no bearer token")
         try:
-            found = check_unsecured(auth["token"], self._rules, now_ms)
-        except _TokenError as error:
+            found = self._check(auth["token"], now_ms)
+        except TokenError as error:
             scope = "" if error.scope is None else f', "scope":"{error.scope}"'
-            self._error = f'{{"status":"{error.status}"{scope}}}'
-            return self._error.encode()
+            answer = f'{{"status":"{error.status}"{scope}}}'
+            self._error = RefusedError(answer, str(error))
+            return answer.encode()
         authorization = message["authorization"]
         if authorization and authorization != found.name:
             raise RefusedError(
@@ -130,50 +142,50 @@ class OAuthExchange:
 
 
 def check_unsecured(token: str, rules: TokenRules, now_ms: int) -> OAuthToken:
-    """Return the claims of an unsecured token. Raises _TokenError."""
+    """Return the claims of an unsecured token. Raises TokenError."""
     parts = token.split(".")
     if ".." in token or len(parts) != _PARTS or parts[2]:
-        raise _TokenError("invalid_token")
+        raise TokenError("an unsecured token has two parts and a point")
     header, claims = _claims(parts[0]), _claims(parts[1])
     name = claims.get(rules.name_claim)
     if header.get("alg") != "none" or not isinstance(name, str) or not name.strip():
-        raise _TokenError("invalid_token")
+        raise TokenError("the token has another algorithm than none, or no name")
     issued_s, ends_s = _seconds(claims, "iat"), _seconds(claims, "exp")
     is_early = issued_s is not None and 1000 * issued_s > now_ms + rules.skew_ms
     if ends_s is None or is_early or now_ms - rules.skew_ms >= 1000 * ends_s:
-        raise _TokenError("invalid_token")
+        raise TokenError("the token has expired, or is not valid yet")
     if issued_s is not None and ends_s <= issued_s:
-        raise _TokenError("invalid_token")
+        raise TokenError("the token ends before it begins")
     if not _scope(claims.get(rules.scope_claim)).issuperset(rules.scope):
-        raise _TokenError("insufficient_scope", f"[{', '.join(rules.scope)}]")
+        raise ScopeError(f"[{', '.join(rules.scope)}]")
     return OAuthToken(name, round(ends_s * 1000))
 
 
 def _claims(part: str) -> dict[str, Any]:
-    """Return the JSON object of a part of a token. Raises _TokenError."""
+    """Return the JSON object of a part of a token. Raises TokenError."""
     padded = part.replace("-", "+").replace("_", "/") + "=" * (-len(part) % 4)
     try:
-        found = json.loads(base64.b64decode(padded, validate=True), parse_constant=_no_number)
+        found = json.loads(base64.b64decode(padded, validate=True), parse_constant=no_number)
     except (binascii.Error, ValueError, RecursionError):
-        raise _TokenError("invalid_token") from None
+        raise TokenError("a part of the token is no JSON in base64") from None
     if not isinstance(found, dict):
-        raise _TokenError("invalid_token")
+        raise TokenError("a part of the token is no JSON object")
     return found
 
 
-def _no_number(text: str) -> float:
+def no_number(text: str) -> float:
     """Refuse NaN and the infinities, which JSON does not have."""
     raise ValueError(text)
 
 
 def _seconds(claims: Mapping[str, Any], name: str) -> float | None:
-    """Return a time in seconds since the epoch, None where there is none. Raises _TokenError."""
+    """Return a time in seconds since the epoch, None where there is none. Raises TokenError."""
     value = claims.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _TokenError("invalid_token")
-    return float(max(-_LATEST_S, min(_LATEST_S, value)))
+        raise TokenError(f"claim {name} is no number")
+    return float(max(-LATEST_S, min(LATEST_S, value)))
 
 
 def _scope(value: object) -> set[str]:
