@@ -369,7 +369,7 @@ class Cluster:
         context = self._context
         async with context.lock:
             info = await self._registration.change_endpoints(tuple(endpoints))
-            context.updater.apply_brokers({**self.image.brokers, info.id: info})
+            await context.updater.apply_brokers({**self.image.brokers, info.id: info})
 
     async def replicas_failed(
         self, partitions: Collection[TopicPartition], *, broker_id: int | None = None
@@ -383,7 +383,7 @@ class Cluster:
         context = self._context
         async with context.lock:
             failed = context.broker_id if broker_id is None else broker_id
-            context.updater.note_failed_replicas(failed, partitions)
+            await context.updater.note_failed_replicas(failed, partitions)
             if self._election.is_controller:
                 await self._controller.settle({name.topic for name in partitions})
             elif broker_id is None:

@@ -26,6 +26,7 @@ _MARK: Final = "minibroker"
 """Key of our own in a broker's registration: other brokers see who is not Kafka."""
 PRODUCER_ID_MAX: Final = 2**63 - 1
 _KNOWN_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_REPLICAS_OF_TOPIC: Final = ("partitions", "adding_replicas", "removing_replicas")
 _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 FEATURE_NODE: Final = b'{"features":{},"version":2,"status":1}'
 _OUR_FEATURES: Final = "minibroker_features"
@@ -195,19 +196,32 @@ def decode_topic(path: str, data: bytes) -> TopicAssignment:
     """Return the assignment in a node of version 1, 2 or 3."""
     value = _load(path, data)
     try:
-        text = value.get("topic_id")
-        return TopicAssignment(
-            topic_id_from_text(text) if text else None,
-            _by_index(value.get("partitions")),
-            _by_index(value.get("adding_replicas")),
-            _by_index(value.get("removing_replicas")),
-        )
+        parts = [dict(_by_index(value.get(name))) for name in _REPLICAS_OF_TOPIC]
+        return TopicAssignment(_topic_id_of(value), *parts)
     except (AttributeError, TypeError, ValueError) as error:
         raise _broken(path, data, error) from error
 
 
-def _by_index(value: dict[str, list[int]] | None) -> dict[int, list[int]]:
-    return {int(index): [int(n) for n in ids] for index, ids in (value or {}).items()}
+async def decode_large_topic(path: str, data: bytes) -> TopicAssignment:
+    """Like `decode_topic`, but in slices of the loop's time, all but the JSON: for thousands of
+    partitions.
+    """
+    value = _load(path, data)
+    try:
+        parts = [dict(await collect(_by_index(value.get(name)))) for name in _REPLICAS_OF_TOPIC]
+        return TopicAssignment(_topic_id_of(value), *parts)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise _broken(path, data, error) from error
+
+
+def _topic_id_of(value: dict[str, Any]) -> TopicId | None:
+    text = value.get("topic_id")
+    return topic_id_from_text(text) if text else None
+
+
+def _by_index(value: dict[str, list[int]] | None) -> Iterator[tuple[int, list[int]]]:
+    for index, ids in (value or {}).items():
+        yield int(index), [int(n) for n in ids]
 
 
 def encode_state(state: PartitionState) -> bytes:

@@ -242,7 +242,7 @@ class Controller:
     async def settle_new(self, topic: TopicImage) -> None:
         """Like `settle`, for a topic (or more partitions of one) that is not in the image yet."""
         if not await self._elect(topic):
-            self._context.updater.apply_topic(topic)
+            await self._context.updater.apply_topic(topic)
 
     async def _elect(self, topic: TopicImage) -> bool:
         """Write and apply the states that must change; return whether there was one."""
@@ -377,7 +377,7 @@ class Controller:
         )
         await self._states.multi([Set(paths.topic(topic.name), data)])
         with_id = TopicImage(topic.name, topic_id, topic.partitions)
-        self._context.updater.apply_topic(with_id)
+        await self._context.updater.apply_topic(with_id)
         return with_id
 
 

@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
-from minibroker.cluster.codecs import PartitionState, decode_topic
+from minibroker.cluster.codecs import PartitionState, decode_large_topic
 from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.cluster.tree import Delete, NoNode, NotEmpty
 from minibroker.errors import CoordinationError, MinibrokerError, StorageError
@@ -205,7 +205,7 @@ class Deletions:
             data, _ = await self._context.tree.get(paths.topic(name))
         except NoNode:
             return None
-        assignment = decode_topic(paths.topic(name), data)
+        assignment = await decode_large_topic(paths.topic(name), data)
         count = max(assignment.replicas, default=-1) + 1
         partitions = self._context.updater.known_partitions(name, assignment, [None] * count)
         return TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, await collect(partitions))

@@ -40,7 +40,7 @@ from minibroker.cluster.tree import (
     parent_of,
 )
 from minibroker.errors import CoordinationError
-from minibroker.slices import TimeSlice
+from minibroker.slices import TimeSlice, collect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -244,7 +244,7 @@ class EmbeddedTree:
 
     async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
         """Return value and stat of each path, in order; None where there is no node."""
-        return [self._row(path) for path in paths]
+        return await collect(self._row(path) for path in paths)
 
     async def exists(self, path: str) -> Stat | None:
         """Return the stat, None if there is no node."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster import paths
@@ -26,15 +26,15 @@ from minibroker.cluster.announcements import RETRY_DELAY_S, Announcements
 from minibroker.cluster.codecs import (
     decode_broker,
     decode_config_change,
+    decode_large_topic,
     decode_state,
-    decode_topic,
     encode_log_dir_event,
 )
 from minibroker.cluster.image import TopicImage
 from minibroker.cluster.tree import SessionEvent, TreeError
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
-from minibroker.slices import collect
+from minibroker.slices import TimeSlice, collect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,11 +50,14 @@ if TYPE_CHECKING:
     from minibroker.cluster.features import Features
     from minibroker.cluster.image import BrokerInfo
     from minibroker.cluster.registration import Registration
-    from minibroker.cluster.tree import Cancel, Stat
+    from minibroker.cluster.tree import Cancel
     from minibroker.ids import TopicId
 
 TOPICS_PER_STEP: Final = 50
 """Topics that are read together, under the cluster's lock; then others may have it."""
+
+NODES_PER_STEP: Final = 200
+"""Nodes that are watched and read together, in a round trip's time."""
 
 _SESSION: Final = "session"
 _BROKERS: Final = "brokers"
@@ -315,10 +318,10 @@ class TreeFollower:
             await self.catch_up()
             brokers = image.brokers
             await self._take_restarted_for_gone(brokers)
-            context.updater.apply_brokers(brokers)
+            await context.updater.apply_brokers(brokers)
         if is_elected:
             self._settle_all = True
-        elif image.controller_epoch != before and context.updater.has_failed_replicas(
+        elif image.controller_epoch != before and context.updater.failed_replicas.has_broker(
             context.broker_id
         ):
             await context.tree.create(
@@ -389,12 +392,12 @@ class TreeFollower:
             if broker_id not in brokers or brokers[broker_id].epoch != broker.epoch
         }
         # This broker knows its own disks.
-        updater.forget_failed_replicas(started_again - {self._context.broker_id})
+        await updater.forget_failed_replicas(started_again - {self._context.broker_id})
         if self._election.is_controller:
             await self._take_restarted_for_gone(brokers)
         elif updater.image.controller_id in brokers.keys() - self._bounced:
             self._bounced.clear()  # that controller sees it, too
-        return updater.apply_brokers(brokers)
+        return await updater.apply_brokers(brokers)
 
     async def _take_restarted_for_gone(self, brokers: dict[int, BrokerInfo]) -> None:
         """Take the brokers that restarted for gone, as the controller; `brokers`: all that are
@@ -405,7 +408,9 @@ class TreeFollower:
         listed = ", ".join(map(str, sorted(self._bounced)))
         self._context.log.info("brokers restarted: %s", listed)
         others = sorted(brokers.keys() - self._bounced)
-        self._context.updater.apply_brokers({broker_id: brokers[broker_id] for broker_id in others})
+        await self._context.updater.apply_brokers(
+            {broker_id: brokers[broker_id] for broker_id in others}
+        )
         await self._controller.settle()
         self._bounced.clear()
 
@@ -465,16 +470,17 @@ class TreeFollower:
     async def _read_many(self, names: list[str]) -> None:
         """Read these topics; each is tried again by itself when the tree goes away meanwhile."""
         try:
-            await self._read_and_settle(names)
+            for start in range(0, len(names), NODES_PER_STEP):
+                await self._read_and_settle(names[start : start + NODES_PER_STEP])
         except BaseException:
             # Some are watched by now, and not new to `_read_topics` any more.
             self._dirty.update(f"{_TOPIC_PREFIX}{name}" for name in names)
             raise
 
     async def _read_and_settle(self, names: list[str]) -> None:
-        """Read the topics' nodes, all at once, then their partitions' states, all at once."""
+        """Read the topics' nodes, all at once, then their partitions' states, many at once."""
         updater = self._context.updater
-        await self._watch({name: [paths.topic(name)] for name in names})
+        await self._watch([(name, paths.topic(name)) for name in names])
         found = await self._context.tree.get_many([paths.topic(name) for name in names])
         topics: dict[str, TopicAssignment] = {}
         found_versions: dict[str, int] = {}
@@ -483,33 +489,49 @@ class TreeFollower:
                 self._unwatch(name)
                 updater.remove_topic(name)
             else:
-                topics[name] = decode_topic(paths.topic(name), value[0])
+                topics[name] = await decode_large_topic(paths.topic(name), value[0])
                 found_versions[name] = value[1].version
-        state_paths = {name: _state_paths(name, topics[name]) for name in topics}
-        await self._watch(state_paths)
-        values = await self._context.tree.get_many([*chain.from_iterable(state_paths.values())])
-        begin = 0
+        states = await self._read_states(topics)
         for name, assignment in topics.items():
-            end = begin + len(state_paths[name])
-            states = _decode_states(state_paths[name], values[begin:end])
             version = found_versions[name]
             partitions = await collect(
                 updater.known_partitions(
                     name,
                     assignment,
-                    states,
+                    states[name],
                     is_new_assignment=self._assignments.get(name) != version,
                 )
             )
             self._assignments[name] = version
-            begin = end
             if name in self._hidden and self._task is None:
                 updater.hide(name, assignment.topic_id or ZERO_TOPIC_ID)
             if updater.is_hidden(name, assignment.topic_id):
                 continue
             await self._meet_topic(name, assignment.topic_id)
-            updater.apply_topic(TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions))
+            await updater.apply_topic(
+                TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
+            )
         await self._settle(topics)
+
+    async def _read_states(
+        self, topics: Mapping[str, TopicAssignment]
+    ) -> dict[str, list[tuple[PartitionState, int] | None]]:
+        """Return the state of each partition of these topics, and the version of its node; None
+        where there is none. They are watched from now on.
+        """
+        states: dict[str, list[tuple[PartitionState, int] | None]] = {name: [] for name in topics}
+        nodes = _state_nodes(topics)
+        turn = TimeSlice()
+        while part := list(islice(nodes, NODES_PER_STEP)):
+            await self._watch(part)
+            values = await self._context.tree.get_many([path for _, path in part])
+            for (name, path), value in zip(part, values, strict=True):
+                states[name].append(
+                    (decode_state(path, value[0]), value[1].version) if value else None
+                )
+                if turn.is_over:
+                    await turn.pause()
+        return states
 
     async def _meet_topic(self, name: str, topic_id: TopicId | None) -> None:
         """Prepare for a topic that another process made: read its config, which was written first
@@ -523,17 +545,12 @@ class TreeFollower:
         if self._task is not None:
             await self._configs.refresh("topics", name)
 
-    async def _watch(self, wanted: Mapping[str, Sequence[str]]) -> None:
-        """Watch these paths of these topics, those that are not watched yet."""
+    async def _watch(self, wanted: Sequence[tuple[str, str]]) -> None:
+        """Watch these nodes (topic, path), those that are not watched yet."""
         tree = self._context.tree
         if not self._watches_topics:
             return
-        new = [
-            (name, path)
-            for name, its_paths in wanted.items()
-            for path in its_paths
-            if path not in self._watches.get(name, ())
-        ]
+        new = [(name, path) for name, path in wanted if path not in self._watches.get(name, ())]
         cancels = await tree.watch_many(
             {path: partial(self._mark, f"{_TOPIC_PREFIX}{name}") for name, path in new}
         )
@@ -549,14 +566,8 @@ class TreeFollower:
             cancel()
 
 
-def _state_paths(name: str, assignment: TopicAssignment) -> list[str]:
-    count = max(assignment.replicas, default=-1) + 1
-    return [paths.partition_state(name, index) for index in range(count)]
-
-
-def _decode_states(
-    state_paths: Sequence[str], values: Sequence[tuple[bytes, Stat] | None]
-) -> Iterator[tuple[PartitionState, int] | None]:
-    """Yield state and version of each node, None where there is none."""
-    for path, value in zip(state_paths, values, strict=True):
-        yield (decode_state(path, value[0]), value[1].version) if value else None
+def _state_nodes(topics: Mapping[str, TopicAssignment]) -> Iterator[tuple[str, str]]:
+    """Yield topic and path of each partition's state, in order."""
+    for name, assignment in topics.items():
+        for index in range(max(assignment.replicas, default=-1) + 1):
+            yield name, paths.partition_state(name, index)

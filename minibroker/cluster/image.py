@@ -103,7 +103,19 @@ class PartitionImage:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartitionImage):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        # Those that change most often come first.
+        return (
+            self.partition_epoch == other.partition_epoch
+            and self.leader_epoch == other.leader_epoch
+            and self.offline == other.offline
+            and self.leader == other.leader
+            and self.isr == other.isr
+            and self.replicas == other.replicas
+            and self.adding == other.adding
+            and self.removing == other.removing
+            and self.controller_epoch == other.controller_epoch
+            and self.leader_recovery_state == other.leader_recovery_state
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

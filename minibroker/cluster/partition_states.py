@@ -22,7 +22,7 @@ from minibroker.cluster.codecs import (
 )
 from minibroker.cluster.image import TopicImage
 from minibroker.cluster.tree import BadVersion, Create, Delete, NodeExists, NoNode, NotEmpty, Set
-from minibroker.cluster.updates import replace_partition
+from minibroker.cluster.updates import STATES_PER_STEP, replace_partition
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.slices import TimeSlice
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     Rule = Callable[[PartitionImage], PartitionState | None]
     """Returns the state that a partition must get, None to leave it as it is."""
 
-STATES_PER_STEP: Final = 4
-"""Partitions that get a leader before others may have the loop. Each makes a log on its leader, so
-these take half a millisecond. An embedded tree writes on the loop too, so it writes as many."""
 STATES_PER_WRITE: Final = 50
 """Partition states in one transaction of ZooKeeper, where a round trip takes most of the time."""
 WRITE_ATTEMPTS_MAX: Final = 10

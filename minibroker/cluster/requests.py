@@ -17,19 +17,19 @@ ZkMetadataCache.updateMetadata, ZkBrokerEpochManager.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cluster.codecs import PartitionState
 from minibroker.cluster.image import NO_CONTROLLER
-from minibroker.cluster.partition_states import STATES_PER_STEP
-from minibroker.cluster.updates import SentState
+from minibroker.cluster.updates import STATES_PER_STEP, SentState
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Set
 
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.follow import TreeFollower
@@ -48,6 +48,8 @@ class SentTopic(NamedTuple):
     topic_id: TopicId
     """Zero where the controller uses no ids."""
     states: dict[int, SentState]
+    going: Set[int] = frozenset()
+    """Partitions that are being deleted (LEADER_DURING_DELETE); they have no state."""
 
 
 class ControllerRequests:
@@ -65,7 +67,7 @@ class ControllerRequests:
         """The highest controller epoch that a request had; 0 before the first."""
         self.updated_at_ms: int | None = None
         """Wall clock of the last UpdateMetadata request that was taken; None before the first."""
-        self._going: dict[str, tuple[TopicId, set[int]]] = {}
+        self._going: dict[str, tuple[TopicId, Set[int]]] = {}
         """Topic → its id, and the partitions that are being deleted; not all of them yet."""
 
     def metadata_age_ms(self) -> int | None:
@@ -162,13 +164,7 @@ class ControllerRequests:
             if set(broker_ids) != image.brokers.keys():
                 self._follower.look_at_brokers()
             self._begin_deletions(topics)
-            await self._apply(
-                [
-                    topic._replace(states=states)
-                    for topic in topics
-                    if (states := _living(topic.states))
-                ]
-            )
+            await self._apply(topics)
             self.updated_at_ms = self._context.clock.now_ms()
 
     def _begin_deletions(self, topics: Iterable[SentTopic]) -> None:
@@ -178,16 +174,14 @@ class ControllerRequests:
         updater = self._context.updater
         for topic in topics:
             known = updater.image.topics.get(topic.name)
-            gone = topic.states.keys() - _living(topic.states).keys()
-            if not gone or known is None or not _is_same(known.topic_id, topic.topic_id):
+            if not topic.going or known is None or not _is_same(known.topic_id, topic.topic_id):
                 continue
             topic_id, before = self._going.pop(topic.name, (known.topic_id, set()))
-            if topic_id == known.topic_id:
-                gone |= before
-            if gone >= set(range(len(known.partitions))):
+            going = topic.going if topic_id != known.topic_id else topic.going | before
+            if all(index in going for index in range(len(known.partitions))):
                 updater.begin_deletion(known)
             else:
-                self._going[topic.name] = known.topic_id, gone
+                self._going[topic.name] = known.topic_id, going
 
     async def _apply(self, topics: Collection[SentTopic]) -> None:
         """Apply states of partitions, a few at a time; unknown partitions are read first.
@@ -195,30 +189,43 @@ class ControllerRequests:
         Raises CoordinationError where those cannot be read now; the others are applied all the
         same.
         """
-        image = self._context.updater.image
         failure: CoordinationError | None = None
-        unknown = [topic.name for topic in topics if not self._is_known(topic)]
+        unknown: list[str] = []
+        turn = TimeSlice()
+        for topic in topics:
+            if topic.states and not self._is_known(topic):
+                unknown.append(topic.name)
+            if turn.is_over:
+                await turn.pause()
         if unknown:
             try:
                 await self._follower.read_topics(unknown)
             except CoordinationError as error:
                 failure = error
-        turn = TimeSlice()
         for topic in topics:
-            known = image.topics.get(topic.name)
-            if known is None or not _is_same(known.topic_id, topic.topic_id):
-                continue  # deleted meanwhile, or made again, or not read
-            indexes = [index for index in topic.states if 0 <= index < len(known.partitions)]
-            for step in range(0, len(indexes), STATES_PER_STEP):
-                states = {
-                    index: self._with_own(topic.name, index, topic.states[index])
-                    for index in indexes[step : step + STATES_PER_STEP]
-                }
-                self._context.updater.apply_sent(topic.name, states)
-                if turn.is_over:
-                    await turn.pause()
+            await self._apply_topic(topic, turn)
         if failure is not None:
             raise failure
+
+    async def _apply_topic(self, topic: SentTopic, turn: TimeSlice) -> None:
+        """Apply the states of one topic, if it is still there."""
+        updater = self._context.updater
+        states = iter(topic.states.items())
+        while step := list(islice(states, STATES_PER_STEP)):
+            known = updater.image.topics.get(topic.name)
+            if known is None or not _is_same(known.topic_id, topic.topic_id):
+                return  # deleted meanwhile, or made again, or not read
+            count = len(known.partitions)
+            updater.apply_sent(
+                topic.name,
+                {
+                    index: self._with_own(topic.name, index, sent)
+                    for index, sent in step
+                    if 0 <= index < count
+                },
+            )
+            if turn.is_over:
+                await turn.pause()
 
     def _is_known(self, topic: SentTopic) -> bool:
         known = self._context.updater.image.topics.get(topic.name)
@@ -233,7 +240,7 @@ class ControllerRequests:
         the controller knows it yet or not.
         """
         own = self._context.broker_id
-        failed = self._context.updater.failed_replicas.get(name, {}).get(index, ())
+        failed = self._context.updater.failed_replicas.of(name, index)
         if sent.offline is None or own not in failed or own in sent.offline:
             return sent
         return sent._replace(offline=[*sent.offline, own])
@@ -242,10 +249,3 @@ class ControllerRequests:
 def _is_same(known: TopicId, sent: TopicId) -> bool:
     """Return whether both may be the same topic; zero stands for any."""
     return known == sent or ZERO_TOPIC_ID in (known, sent)
-
-
-def _living(states: dict[int, SentState]) -> dict[int, SentState]:
-    """Return the states of partitions that are not being deleted."""
-    return {
-        index: sent for index, sent in states.items() if sent.state.leader != LEADER_DURING_DELETE
-    }

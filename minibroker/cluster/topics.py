@@ -22,8 +22,9 @@ from minibroker.cluster.creation_limits import (
     records_of_topic,
 )
 from minibroker.cluster.image import NO_LEADER, TopicImage
-from minibroker.cluster.partition_states import STATES_PER_STEP, state_operations, with_states
+from minibroker.cluster.partition_states import state_operations, with_states
 from minibroker.cluster.tree import Create, NodeExists, Set, ensure_node
+from minibroker.cluster.updates import STATES_PER_STEP
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError
 from minibroker.slices import collect
@@ -221,7 +222,7 @@ class Topics:
                 ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
             )
         topic = await self._write_new_topic(name, replicas, configs)
-        self._context.updater.apply_topic(topic)
+        await self._context.updater.apply_topic(topic)
         return topic
 
     async def _write_new_topic(
@@ -346,7 +347,7 @@ class Topics:
                 # Leaders first: listeners hear of a few new partitions once, complete.
                 await self._controller.settle_new(added)
             else:
-                self._context.updater.apply_topic(added)
+                await self._context.updater.apply_topic(added)
         if not self._election.is_controller:
             await self.wait_for_leaders(name, timeout_s)
         return self._context.updater.image.topics.get(name, added)

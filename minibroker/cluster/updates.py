@@ -4,15 +4,21 @@ The values come from the tree, and from the requests of a controller (`requests`
 loop, under the cluster's lock. A state that is applied twice changes nothing and tells nobody. The
 two sources overtake each other, so a partition never goes back to an older state: a leader epoch,
 and below it the version of the state's node (the partition epoch), only grow.
+
+Many partitions are applied a few at a time, and the loop serves clients in between. A partition and
+its listeners change in the same turn, so work that is broken off leaves no listener behind.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from minibroker.cluster.broker_lists import NO_BROKERS, BrokerLists
+from minibroker.cluster.failed_replicas import FailedReplicas
 from minibroker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.slices import TimeSlice, collect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,8 +28,12 @@ if TYPE_CHECKING:
     from minibroker.ids import TopicId, TopicPartition
 
     _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
+    Change = tuple[int, PartitionImage] | None
+    """Index and new image of a partition; None for a partition that stays as it is."""
 
-_NO_BROKERS: list[int] = []
+STATES_PER_STEP: Final = 4
+"""Partitions that are applied before others may have the loop. Each makes a log on its leader, so
+these take half a millisecond."""
 
 
 class SentState(NamedTuple):
@@ -67,10 +77,8 @@ class ImageUpdater:
         self.broker_listeners: list[Callable[[], None]] = []
         """Called when brokers came or went."""
         # Changed under the cluster's lock.
-        self.failed_replicas: dict[str, dict[int, set[int]]] = {}
-        """Topic → partition → brokers whose log directory with it failed since they were started.
-        """
-        self._shared_lists: dict[tuple[int, ...], list[int]] = {}
+        self.failed_replicas = FailedReplicas()
+        self.share = BrokerLists().share
         self._by_metric_name: dict[str, list[str]] = {}
         self._waiting: list[_Waiting] = []
         """Changed on the loop by `wait_for_topic`."""
@@ -99,16 +107,16 @@ class ImageUpdater:
                 yield before
                 continue
             if before is None or is_new_assignment:
-                replicas = self.share(assignment.replicas.get(index, _NO_BROKERS))
-                adding = self.share(assignment.adding.get(index, _NO_BROKERS))
-                removing = self.share(assignment.removing.get(index, _NO_BROKERS))
+                replicas = self.share(assignment.replicas.get(index, NO_BROKERS))
+                adding = self.share(assignment.adding.get(index, NO_BROKERS))
+                removing = self.share(assignment.removing.get(index, NO_BROKERS))
             else:
                 replicas, adding, removing = before.replicas, before.adding, before.removing
             yield PartitionImage(
                 leader=state[0].leader if state else NO_LEADER,
                 leader_epoch=state[0].leader_epoch if state else 0,
                 replicas=replicas,
-                isr=self.share(state[0].isr) if state else _NO_BROKERS,
+                isr=self.share(state[0].isr) if state else NO_BROKERS,
                 adding=adding,
                 removing=removing,
                 offline=self.offline_of(name, index, replicas),
@@ -133,7 +141,8 @@ class ImageUpdater:
         for index, sent in states.items():
             before = topic.partitions[index]
             if sent.offline is not None:
-                self._note_offline(name, index, sent.offline)
+                failed = self.image.brokers.keys() & sent.offline  # registered, but no disk
+                self.failed_replicas.replace(name, index, failed)
             if sent.state.leader_epoch < before.leader_epoch:
                 continue
             if (sent.state.leader_epoch, sent.partition_epoch) > (
@@ -168,15 +177,6 @@ class ImageUpdater:
             leader_recovery_state=sent.state.recovery,
         )
 
-    def _note_offline(self, topic: str, index: int, offline: list[int]) -> None:
-        """Note which registered brokers have this partition in a directory that failed."""
-        failed = {broker_id for broker_id in offline if broker_id in self.image.brokers}
-        of_topic = self.failed_replicas.get(topic, {})
-        if failed:
-            self.failed_replicas.setdefault(topic, of_topic)[index] = failed
-        else:
-            of_topic.pop(index, None)
-
     def new_partitions(self, replicas: Iterable[list[int]]) -> Iterator[PartitionImage]:
         """Yield the images of partitions that have no state yet.
 
@@ -193,9 +193,9 @@ class ImageUpdater:
                     leader=NO_LEADER,
                     leader_epoch=0,
                     replicas=self.share(broker_ids),
-                    isr=_NO_BROKERS,
-                    adding=_NO_BROKERS,
-                    removing=_NO_BROKERS,
+                    isr=NO_BROKERS,
+                    adding=NO_BROKERS,
+                    removing=NO_BROKERS,
                     offline=self.share([broker for broker in key if broker not in alive]),
                     controller_epoch=0,
                     partition_epoch=-1,
@@ -205,46 +205,24 @@ class ImageUpdater:
     def offline_of(self, topic: str, index: int, replicas: list[int]) -> list[int]:
         """Return those of a partition's replicas that are out of reach: no broker, or no disk."""
         alive = self.image.brokers
-        failed = self.failed_replicas.get(topic, {}).get(index, ())
+        failed = self.failed_replicas.of(topic, index)
         return self.share(
             [broker for broker in replicas if broker not in alive or broker in failed]
         )
 
-    def note_failed_replicas(self, broker_id: int, partitions: Collection[TopicPartition]) -> None:
+    async def note_failed_replicas(
+        self, broker_id: int, partitions: Collection[TopicPartition]
+    ) -> None:
         """Note that a log directory of this broker failed, and that these partitions were in it."""
-        for name in partitions:
-            of_topic = self.failed_replicas.setdefault(name.topic, {})
-            of_topic.setdefault(name.partition, set()).add(broker_id)
-        for topic in {name.topic for name in partitions}:
-            if topic in self.image.topics:
-                self._refresh_offline(self.image.topics[topic])
+        self.failed_replicas.add(broker_id, partitions)
+        await self._refresh_offline({name.topic for name in partitions})
 
-    def has_failed_replicas(self, broker_id: int) -> bool:
-        """Return whether a replica of this broker is in a failed log directory, as far as known."""
-        return any(
-            broker_id in failed
-            for of_topic in self.failed_replicas.values()
-            for failed in of_topic.values()
-        )
-
-    def forget_failed_replicas(self, broker_ids: Collection[int]) -> None:
+    async def forget_failed_replicas(self, broker_ids: Collection[int]) -> None:
         """Take all replicas of these brokers for good: they are gone, or were started again.
 
         Source: Kafka KafkaController.onBrokerStartup, onBrokerFailure.
         """
-        if not broker_ids:
-            return
-        for topic, of_topic in list(self.failed_replicas.items()):
-            for failed in of_topic.values():
-                failed.difference_update(broker_ids)
-            if topic in self.image.topics:
-                self._refresh_offline(self.image.topics[topic])
-
-    def share(self, broker_ids: list[int]) -> list[int]:
-        """Return one list object for equal lists: 10,000 partitions have a handful of them."""
-        if not broker_ids:
-            return _NO_BROKERS
-        return self._shared_lists.setdefault(tuple(broker_ids), broker_ids)
+        await self._refresh_offline(self.failed_replicas.forget_brokers(broker_ids))
 
     def begin_deletion(self, topic: TopicImage) -> None:
         """Take a topic out of the image that the controller deletes. It stays out, though its nodes
@@ -266,57 +244,74 @@ class ImageUpdater:
         """Let a hidden topic into the image again; return whether it was hidden."""
         return self.image.leaving.pop(name, None) is not None
 
-    def apply_topic(self, topic: TopicImage) -> None:
-        """Put a topic into the image; listeners hear what is new about it."""
-        image = self.image
-        if self.is_hidden(topic.name, topic.topic_id):
-            return
-        self.image.leaving.pop(topic.name, None)
-        old = image.topics.get(topic.name)
-        if old is not None and old.topic_id not in (topic.topic_id, ZERO_TOPIC_ID):
-            self.remove_topic(topic.name)  # deleted and created again while we looked elsewhere
-            old = None
-        image.topics[topic.name] = topic
-        if topic.topic_id != ZERO_TOPIC_ID:
-            image.topic_by_id[topic.topic_id] = topic
-        if old is None:
-            self._by_metric_name.setdefault(metric_name(topic.name), []).append(topic.name)
-            for listener in self.listeners:
-                listener.on_topic_created(topic)
-        else:
-            self._tell_changes(old, topic)
-        self._wake(topic.name)
+    async def apply_topic(self, topic: TopicImage) -> None:
+        """Put a topic into the image; listeners hear what is new about it.
 
-    def _tell_changes(self, old: TopicImage, topic: TopicImage) -> None:
-        old_count = len(old.partitions)
-        if len(topic.partitions) > old_count:
-            for listener in self.listeners:
-                listener.on_partitions_added(topic, old_count)
-        for index, (before, after) in enumerate(
-            zip(old.partitions, topic.partitions, strict=False)
-        ):
-            if before is not after and before != after:
-                self._tell_leadership(topic, index)
+        Until its turn comes, a known partition stays as it is, and a new one has no leader.
+        """
+        known = self.image.topics.get(topic.name)
+        before = known.partitions if known is not None and _is_same(known, topic) else []
+        new = await collect(map(_without_state, topic.partitions[len(before) :]))
+        begun = [*before[: len(topic.partitions)], *new]
+        await self._apply_in_steps(
+            TopicImage(topic.name, topic.topic_id, begun), _differences(begun, topic.partitions)
+        )
+
+    async def _apply_in_steps(self, topic: TopicImage, changes: Iterable[Change]) -> None:
+        """Put a topic into the image, then these changes of its partitions, a few at a time."""
+        is_there = self.image.topics.get(topic.name) is topic
+        partitions = list(topic.partitions)
+        step: list[int] = []
+        turn = TimeSlice()
+        for change in changes:
+            if change is not None:
+                index, after = change
+                partitions[index] = after
+                step.append(index)
+            if len(step) == STATES_PER_STEP:
+                self.apply_states(TopicImage(topic.name, topic.topic_id, list(partitions)), step)
+                step = []
+            if turn.is_over:
+                await turn.pause()
+        if step or not is_there:
+            self.apply_states(TopicImage(topic.name, topic.topic_id, partitions), step)
 
     def apply_states(self, topic: TopicImage, indexes: Iterable[int]) -> None:
-        """Like `apply_topic`, when a known topic changed in these partitions only.
+        """Put a topic into the image that is new, or that changed in these few partitions only.
 
         The other partitions are not looked at, so a few of 10,000 take no longer than a few of ten.
         """
-        known = self.image.topics.get(topic.name)
-        if (
-            known is None
-            or known.topic_id != topic.topic_id
-            or len(known.partitions) != len(topic.partitions)
-        ):
-            self.apply_topic(topic)
+        if self.is_hidden(topic.name, topic.topic_id):
             return
-        self.image.topics[topic.name] = topic
-        if topic.topic_id != ZERO_TOPIC_ID:
-            self.image.topic_by_id[topic.topic_id] = topic
+        old_count = self._put(topic)
         for index in indexes:
-            self._tell_leadership(topic, index)
+            if index < old_count:
+                self._tell_leadership(topic, index)
         self._wake(topic.name)
+
+    def _put(self, topic: TopicImage) -> int:
+        """Make this the topic of its name, and tell that it is new, or has new partitions. Return
+        how many partitions it had.
+        """
+        image = self.image
+        image.leaving.pop(topic.name, None)
+        known = image.topics.get(topic.name)
+        if known is not None and not _is_same(known, topic):
+            self.remove_topic(topic.name)  # deleted and created again while we looked elsewhere
+            known = None
+        image.topics[topic.name] = topic
+        if topic.topic_id != ZERO_TOPIC_ID:
+            image.topic_by_id[topic.topic_id] = topic
+        if known is None:
+            self._by_metric_name.setdefault(metric_name(topic.name), []).append(topic.name)
+            for listener in self.listeners:
+                listener.on_topic_created(topic)
+            return 0
+        old_count = len(known.partitions)
+        if len(topic.partitions) > old_count:
+            for listener in self.listeners:
+                listener.on_partitions_added(topic, old_count)
+        return old_count
 
     def _tell_leadership(self, topic: TopicImage, index: int) -> None:
         for listener in self.listeners:
@@ -329,7 +324,7 @@ class ImageUpdater:
         if topic is None:
             return
         self.image.topic_by_id.pop(topic.topic_id, None)
-        self.failed_replicas.pop(name, None)
+        self.failed_replicas.forget_topic(name)
         same = self._by_metric_name[metric_name(name)]
         same.remove(name)
         if not same:
@@ -369,28 +364,33 @@ class ImageUpdater:
 
     # Brokers and controller
 
-    def apply_brokers(self, brokers: dict[int, BrokerInfo]) -> bool:
+    async def apply_brokers(self, brokers: dict[int, BrokerInfo]) -> bool:
         """Replace the registered brokers; return whether the set of ids changed."""
-        before: Collection[int] = self.image.brokers.keys()
-        changed = before != brokers.keys()
+        changed = self.image.brokers.keys() != brokers.keys()
         self.image.brokers = brokers
         if changed:
-            for topic in list(self.image.topics.values()):
-                self._refresh_offline(topic)
+            await self._refresh_offline(list(self.image.topics))
             for tell in self.broker_listeners:
                 tell()
         return changed
 
-    def _refresh_offline(self, topic: TopicImage) -> None:
-        partitions = []
+    async def _refresh_offline(self, names: Iterable[str]) -> None:
+        """Find out anew which replicas of these topics are out of reach."""
+        turn = TimeSlice()
+        for name in names:
+            topic = self.image.topics.get(name)
+            if topic is not None:
+                await self._apply_in_steps(topic, self._offline_changes(topic))
+            if turn.is_over:
+                await turn.pause()
+
+    def _offline_changes(self, topic: TopicImage) -> Iterator[Change]:
         for index, partition in enumerate(topic.partitions):
             offline = self.offline_of(topic.name, index, partition.replicas)
             if offline == partition.offline:
-                partitions.append(partition)
+                yield None
             else:
-                partitions.append(replace_partition(partition, offline=offline))
-        if partitions != topic.partitions:
-            self.apply_topic(TopicImage(topic.name, topic.topic_id, partitions))
+                yield index, replace_partition(partition, offline=offline)
 
     # Configs
 
@@ -419,6 +419,34 @@ def _is_older(state: tuple[PartitionState, int] | None, known: PartitionImage) -
     """
     read = (state[0].leader_epoch, state[1]) if state else (0, -1)
     return read < (known.leader_epoch, known.partition_epoch)
+
+
+def _is_same(known: TopicImage, topic: TopicImage) -> bool:
+    """Return whether both are the same topic; one without an id may have got it."""
+    return known.topic_id in (topic.topic_id, ZERO_TOPIC_ID)
+
+
+def _without_state(partition: PartitionImage) -> PartitionImage:
+    """Return a partition as it is before its first state is known."""
+    if partition.partition_epoch < 0:
+        return partition
+    return PartitionImage(
+        leader=NO_LEADER,
+        leader_epoch=0,
+        replicas=partition.replicas,
+        isr=NO_BROKERS,
+        adding=partition.adding,
+        removing=partition.removing,
+        offline=partition.offline,
+        controller_epoch=0,
+        partition_epoch=-1,
+    )
+
+
+def _differences(before: list[PartitionImage], after: list[PartitionImage]) -> Iterator[Change]:
+    """Yield the change of each partition from one list to the other."""
+    for index, (old, new) in enumerate(zip(before, after, strict=True)):
+        yield None if old is new or old == new else (index, new)
 
 
 def metric_name(topic: str) -> str:

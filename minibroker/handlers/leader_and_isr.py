@@ -15,13 +15,14 @@ Source: Kafka KafkaApis.handleLeaderAndIsrRequest, ReplicaManager.becomeLeaderOr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.cluster.codecs import PartitionState
 from minibroker.cluster.requests import SentTopic
 from minibroker.cluster.updates import SentState
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.handlers.encoded_struct import EncodedStruct
 from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from minibroker.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -30,9 +31,11 @@ from minibroker.protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
-from minibroker.slices import TimeSlice, collect
+from minibroker.slices import TimeSlice, collect, end_in_slices
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.manager import PartitionManager
 
@@ -52,42 +55,46 @@ async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Leade
     """Take the roles; return a result for each partition. Raises CoordinationError."""
     services = context.services
     requests, partitions = services.cluster.requests, services.partitions
-    asked = _asked_of(request)
+    asked = await collect(_asked_of(request))
     try:
         requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
         requests.check_controller_epoch(request.controller_id, request.controller_epoch)
     except KafkaError as error:
-        return error_response(request, context.version, error.code, error.detail)
+        refused = _Results(context.version, error.code)
+        await end_in_slices(refused.adding((item, error.code) for item in asked))
+        return refused.response
     context.note_controller()
     broker_id = services.config.broker_id
     errors = await collect(_error_of(partitions, broker_id, item) for item in asked)
-    taken = [item for item, error in zip(asked, errors, strict=True) if not error]
-    await requests.take_states(await _topics_of(taken))
-    results = await collect(
-        error or _result_of(partitions, item) for item, error in zip(asked, errors, strict=True)
+    await requests.take_states(await _topics_of(asked, errors))
+    results = _Results(context.version, ErrorCode.NONE)
+    await end_in_slices(
+        results.adding(
+            (item, error or _result_of(partitions, item))
+            for item, error in zip(asked, errors, strict=True)
+        )
     )
-    return _response(context.version, ErrorCode.NONE, asked, results)
+    return results.response
 
 
 def error_response(
     request: LeaderAndIsrRequest, version: int, code: ErrorCode, _detail: str | None
 ) -> LeaderAndIsrResponse:
     """Return the code at the top and for every partition, as Kafka."""
-    asked = _asked_of(request)
-    return _response(version, code, asked, [code] * len(asked))
+    results = _Results(version, code)
+    for _ in results.adding((item, code) for item in _asked_of(request)):
+        pass
+    return results.response
 
 
-def _asked_of(request: LeaderAndIsrRequest) -> list[_Wanted]:
-    """Return the partitions in their order, whatever the version."""
-    asked = [
-        _Wanted(topic.topic_name, TopicId(topic.topic_id), state)
-        for topic in request.topic_states
-        for state in topic.partition_states
-    ]
-    return asked + [
-        _Wanted(state.topic_name, TopicId(ZERO_TOPIC_ID), state)
-        for state in request.ungrouped_partition_states
-    ]
+def _asked_of(request: LeaderAndIsrRequest) -> Iterator[_Wanted]:
+    """Yield the partitions in their order, whatever the version."""
+    for topic in request.topic_states:
+        topic_id = TopicId(topic.topic_id)
+        for state in topic.partition_states:
+            yield _Wanted(topic.topic_name, topic_id, state)
+    for state in request.ungrouped_partition_states:
+        yield _Wanted(state.topic_name, TopicId(ZERO_TOPIC_ID), state)
 
 
 def _error_of(partitions: PartitionManager, broker_id: int, item: _Wanted) -> ErrorCode:
@@ -121,13 +128,17 @@ def _result_of(partitions: PartitionManager, item: _Wanted) -> ErrorCode:
     return ErrorCode.NONE
 
 
-async def _topics_of(asked: list[_Wanted]) -> list[SentTopic]:
-    """Return the states grouped by topic; made in slices of the loop's time."""
+async def _topics_of(asked: list[_Wanted], errors: list[ErrorCode]) -> list[SentTopic]:
+    """Return the states of partitions without an error, grouped by topic; made in slices of the
+    loop's time.
+    """
     topics: dict[str, SentTopic] = {}
     turn = TimeSlice()
-    for item in asked:
+    for item, error in zip(asked, errors, strict=True):
         if turn.is_over:
             await turn.pause()
+        if error:
+            continue
         topic = topics.setdefault(item.topic, SentTopic(item.topic, item.topic_id, {}))
         state = item.state
         topic.states[state.partition_index] = SentState(
@@ -146,21 +157,31 @@ async def _topics_of(asked: list[_Wanted]) -> list[SentTopic]:
     return list(topics.values())
 
 
-def _response(
-    version: int, code: ErrorCode, asked: list[_Wanted], results: list[ErrorCode]
-) -> LeaderAndIsrResponse:
-    response = LeaderAndIsrResponse(error_code=int(code))
-    by_id: dict[bytes, LeaderAndIsrTopicError] = {}
-    for item, result in zip(asked, results, strict=True):
+class _Results:
+    """The answer, to which the results are added one by one, as bytes already."""
+
+    def __init__(self, version: int, code: ErrorCode) -> None:
+        self.response = LeaderAndIsrResponse(error_code=int(code))
+        self._version = version
+        self._by_id: dict[bytes, LeaderAndIsrTopicError] = {}
+
+    def adding(self, results: Iterable[tuple[_Wanted, ErrorCode]]) -> Iterator[None]:
+        """Add these results, one with each step."""
+        for item, code in results:
+            self._add(item, code)
+            yield
+
+    def _add(self, item: _Wanted, code: ErrorCode) -> None:
         error = LeaderAndIsrPartitionError(
-            partition_index=item.state.partition_index, error_code=int(result)
+            partition_index=item.state.partition_index, error_code=int(code)
         )
-        if version < BY_TOPIC_ID:
+        errors: list[Any] = self.response.partition_errors
+        if self._version < BY_TOPIC_ID:
             error.topic_name = item.topic
-            response.partition_errors.append(error)
-            continue
-        if item.topic_id not in by_id:
-            by_id[item.topic_id] = LeaderAndIsrTopicError(topic_id=item.topic_id)
-            response.topics.append(by_id[item.topic_id])
-        by_id[item.topic_id].partition_errors.append(error)
-    return response
+        else:
+            topic = self._by_id.get(item.topic_id)
+            if topic is None:
+                topic = self._by_id[item.topic_id] = LeaderAndIsrTopicError(topic_id=item.topic_id)
+                self.response.topics.append(topic)
+            errors = topic.partition_errors
+        errors.append(EncodedStruct(error, self._version, error.error_code))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.cluster.codecs import PartitionState
-from minibroker.cluster.requests import SentTopic
+from minibroker.cluster.requests import LEADER_DURING_DELETE, SentTopic
 from minibroker.cluster.updates import SentState
 from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from minibroker.protocol.messages.update_metadata import (
@@ -49,12 +49,17 @@ async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Upd
 async def _topics_of(request: UpdateMetadataRequest) -> list[SentTopic]:
     """Return the states, grouped by topic in every version; made in slices of the loop's time."""
     topics: dict[str, SentTopic] = {}
+    going: dict[str, set[int]] = {}
     turn = TimeSlice()
     for name, topic_id, state in _states_of(request):
         topic = topics.get(name)
         if topic is None:
-            topic = topics[name] = SentTopic(name, topic_id, {})
-        topic.states[state.partition_index] = _sent(state)
+            going[name] = set()
+            topic = topics[name] = SentTopic(name, topic_id, {}, going[name])
+        if state.leader == LEADER_DURING_DELETE:
+            going[name].add(state.partition_index)
+        else:
+            topic.states[state.partition_index] = _sent(state)
         if turn.is_over:
             await turn.pause()
     return list(topics.values())

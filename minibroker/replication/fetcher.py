@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
@@ -39,7 +40,7 @@ from minibroker.replication.truncation import diverged_at, out_of_range
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from minibroker.cluster.image import MetadataImage
     from minibroker.config.broker import BrokerConfig
@@ -61,6 +62,8 @@ OLDEST_LIST_OFFSETS: Final = 4
 """The first version with the leader epoch that the follower knows."""
 TOLD_MAX: Final = 32
 """Partitions that one request names, where the leader remembers them: less than 1 ms of work."""
+LOOKED_AT_MAX: Final = 1000
+"""Changed partitions that are looked at before a request leaves."""
 LATEST: Final = -1
 EARLIEST: Final = -2
 
@@ -105,6 +108,7 @@ class Fetcher:
         "_peers",
         "_quota",
         "_resting",
+        "_rests_until_s",
         "_session",
         "_task",
         "_wake",
@@ -133,7 +137,10 @@ class Fetcher:
         self._followed: dict[TopicPartition, Followed] = {}
         self._session = LeaderSession()
         self._resting: dict[TopicPartition, float] = {}
-        """Partition → time of the loop's clock before which it is not asked for."""
+        """Partition → time of the loop's clock before which it is not asked for, the soonest first.
+        """
+        self._rests_until_s = 0.0
+        """Time of the loop's clock before which nothing is asked for: the leader did not answer."""
         self._is_failing = False
         """The last request had no answer."""
         self._wake = asyncio.Event()
@@ -144,13 +151,16 @@ class Fetcher:
         return not self._followed
 
     def add(self, name: TopicPartition, partition: Partition) -> None:
-        """Fetch this partition from now on; a partition that rests is asked for at once."""
+        """Fetch this partition from now on. It is asked for at once, even if it rests or the leader
+        did not answer.
+        """
         followed = self._followed.get(name)
         if followed is None or followed.partition is not partition:
             self.remove(name)
             self._followed[name] = Followed(name, partition, self._changed)
         self._followed[name].is_behind = True
         self._resting.pop(name, None)
+        self._rests_until_s = 0.0
         self._changed[name] = None
         self._wake.set()
 
@@ -173,11 +183,14 @@ class Fetcher:
         while True:
             self._wake.clear()
             try:
+                if asyncio.get_running_loop().time() < self._rests_until_s:
+                    await self._wait(self._rests_until_s)
+                    continue
                 told = await self._look()
                 if self._session.has_a_request:
                     await self._fetch(told)
                 else:
-                    await self._wait()
+                    await self._wait(next(iter(self._resting.values()), None))
             except Exception:  # a bug of ours must not end the replication of other partitions
                 logger.exception("cannot fetch from broker %d", self._leader)
                 self._give_up()
@@ -189,15 +202,13 @@ class Fetcher:
         """
         session, changed = self._session, self._changed
         now_s = asyncio.get_running_loop().time()
-        for name in [name for name, until_s in self._resting.items() if until_s <= now_s]:
+        for name, _ in list(takewhile(lambda rest: rest[1] <= now_s, self._resting.items())):
             del self._resting[name]
             changed[name] = None
-        if session.is_full:
-            changed.update(dict.fromkeys(self._followed))
         told_max = TOLD_MAX if session.has_room else len(self._followed)
         told: dict[TopicPartition, Asked] = {}
         turn = TimeSlice()
-        for name in list(changed):
+        for name in list(islice(changed, max(told_max, LOOKED_AT_MAX))):
             if len(told) >= told_max:
                 break
             changed.pop(name, None)
@@ -236,14 +247,10 @@ class Fetcher:
         quota = self._quota
         return followed.is_behind and quota.is_throttled(*name) and quota.is_exceeded
 
-    async def _wait(self) -> None:
-        """Wait until a partition comes, or one has rested."""
-        timeout_s = None
-        if self._resting:
-            now_s = asyncio.get_running_loop().time()
-            timeout_s = max(0.0, min(self._resting.values()) - now_s)
+    async def _wait(self, until_s: float | None) -> None:
+        """Wait until a partition comes, or until this time of the loop's clock."""
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout_at(until_s):
                 await self._wake.wait()
         except TimeoutError:
             return
@@ -252,6 +259,7 @@ class Fetcher:
         """Ask for this partition again after a pause, if it is still fetched from here."""
         if name not in self._followed:
             return  # nobody would end the rest
+        self._resting.pop(name, None)  # the last one ends last
         self._resting[name] = self._rest_over_s()
         self._changed[name] = None
 
@@ -261,9 +269,12 @@ class Fetcher:
 
     def _give_up(self, code: ErrorCode | None = None) -> None:
         """Let everything rest: the request has no usable answer."""
-        self._session.on_lost(code)
-        for name in self._followed:
-            self._rest(name)
+        self._begin_session(self._session.on_lost(code))
+        self._rests_until_s = self._rest_over_s()
+
+    def _begin_session(self, asked: Iterable[TopicPartition]) -> None:
+        """Tell the leader again what it was asked for, in requests that begin anew."""
+        self._changed.update(dict.fromkeys(asked))
 
     async def _fetch(self, told: dict[TopicPartition, Asked]) -> None:
         """One request, and what comes of it."""
@@ -281,7 +292,7 @@ class Fetcher:
             )
             if answer.error_code in SESSION_ERRORS:
                 logger.info("broker %d ends the session: %d", self._leader, answer.error_code)
-                session.on_lost(ErrorCode(answer.error_code))
+                self._begin_session(session.on_lost(ErrorCode(answer.error_code)))
                 return
             if answer.error_code:
                 raise KafkaError(ErrorCode(answer.error_code))
@@ -292,7 +303,8 @@ class Fetcher:
             self._give_up(error.code if isinstance(error, KafkaError) else None)
             return
         self._is_failing = False
-        session.on_answer(answer.session_id)
+        if not session.on_answer(answer.session_id):
+            self._begin_session(asked)
         image = self._image()
         turn = TimeSlice()
         for topic in answer.responses:

@@ -24,6 +24,8 @@ from minibroker.error_codes import ErrorCode
 from minibroker.partitions.fetch_session import INITIAL_EPOCH, NO_SESSION, next_epoch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from minibroker.ids import TopicPartition
     from minibroker.replication.asked import Asked
 
@@ -97,11 +99,15 @@ class LeaderSession:
         self._begin_anew()
         return False
 
-    def on_lost(self, code: ErrorCode | None = None) -> None:
-        """Take note of a top-level error, or of a request without an answer (None)."""
+    def on_lost(self, code: ErrorCode | None = None) -> Iterable[TopicPartition]:
+        """Take note of a top-level error, or of a request without an answer (None). Return the
+        partitions that were asked for.
+        """
+        asked = self.asked
         if code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self.id = NO_SESSION
         self._begin_anew()
+        return asked
 
     def _begin_anew(self) -> None:
         """Name everything in the next request; one with an id also ends that session."""

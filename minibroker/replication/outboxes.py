@@ -220,7 +220,8 @@ class Outboxes:
     def _tell_from(self, topic: TopicImage, start: int) -> None:
         if any(self._hearing()):
             for index in range(start, len(topic.partitions)):
-                self.on_leadership(topic, index)
+                if topic.partitions[index].partition_epoch >= 0:
+                    self.on_leadership(topic, index)
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
         """Tell a partition's state: to all its metadata, to its replicas their roles."""

@@ -73,7 +73,7 @@ async def add_broker(cluster: Cluster, tree: Tree, broker_id: int) -> None:
         await tree.create(paths.broker(broker_id), encode_broker(other, 0), ephemeral=True)
         _, stat = await tree.get(paths.broker(broker_id))
         other = other._replace(epoch=stat.czxid)
-        cluster._updater.apply_brokers({**cluster.image.brokers, broker_id: other})
+        await cluster._updater.apply_brokers({**cluster.image.brokers, broker_id: other})
 
 
 async def stop_following(cluster: Cluster) -> None:
@@ -111,7 +111,7 @@ async def add_topic_of_kafka(
         assignment = TopicAssignment(topic_id, {0: replicas}, {}, {})
         updater = cluster._updater
         partitions = list(updater.known_partitions(name, assignment, [(state, 0)]))
-        updater.apply_topic(TopicImage(name, topic_id, partitions))
+        await updater.apply_topic(TopicImage(name, topic_id, partitions))
 
 
 def code_of(caught: pytest.ExceptionInfo[KafkaError]) -> tuple[ErrorCode, str | None]:

@@ -266,7 +266,7 @@ async def test_a_broker_that_shuts_down_is_elected_after_it_registered_anew(
     async with cluster._context.lock:
         other = cluster.image.brokers[2]
         brokers = {**cluster.image.brokers, 2: other._replace(epoch=epoch + 1)}
-        cluster._updater.apply_brokers(brokers)
+        await cluster._updater.apply_brokers(brokers)
     assert cluster._controller.leaving == set()
 
 
@@ -327,9 +327,9 @@ async def test_a_topic_that_another_controller_deleted_holds_no_other_topic_up(
     )
     await cluster.create_topic("there")
     updater = cluster._context.updater
-    updater.apply_topic(TopicImage("gone", new_topic_id(), [gone]))
+    await updater.apply_topic(TopicImage("gone", new_topic_id(), [gone]))
     there = cluster.image.topics["there"]
     without_leader = replace_partition(there.partitions[0], state=PartitionState(-1, 5, [0], 1))
-    updater.apply_topic(TopicImage("there", there.topic_id, [without_leader]))
+    await updater.apply_topic(TopicImage("there", there.topic_id, [without_leader]))
     await cluster._controller.settle(["gone", "there"])
     assert cluster.image.topics["there"].partitions[0].leader == 0

@@ -74,11 +74,13 @@ async def update(
     """Have the cluster take an UpdateMetadata request about one topic."""
     known = cluster.image.topics.get(name)
     found = topic_id or (known.topic_id if known else TopicId(ZERO_TOPIC_ID))
+    going = {n for n, sent in states.items() if sent.state.leader == LEADER_DURING_DELETE}
+    living = {n: sent for n, sent in states.items() if n not in going}
     await cluster.requests.take_metadata(
         controller_id=1,
         controller_epoch=epoch,
         broker_ids=brokers,
-        topics=[SentTopic(name, found, states)],
+        topics=[SentTopic(name, found, living, going)],
     )
 
 
@@ -183,7 +185,7 @@ async def test_a_deleted_topic_without_nodes_is_forgotten(cluster: Cluster) -> N
     nodes = [paths.partition_state("t", 0), paths.partition("t", 0), paths.partitions("t")]
     await cluster.tree.multi([Delete(path) for path in [*nodes, paths.topic("t")]])
     await read(cluster)
-    cluster._updater.apply_topic(topic)
+    await cluster._updater.apply_topic(topic)
     assert "t" in cluster.image.topics
 
 

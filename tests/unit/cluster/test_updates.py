@@ -6,11 +6,14 @@ import asyncio
 
 import pytest
 
+from minibroker import slices
 from minibroker.cluster.codecs import PartitionState, TopicAssignment
 from minibroker.cluster.image import NO_LEADER, BrokerInfo, MetadataImage, TopicImage
-from minibroker.cluster.updates import ImageUpdater, replace_partition
+from minibroker.cluster.updates import STATES_PER_STEP, ImageUpdater, replace_partition
 from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from tests.support.cluster import Recorder
+from tests.support.turns import Turns
+from tests.support.waiting import eventually
 
 ID_A, ID_B = TopicId(b"a" * 16), TopicId(b"b" * 16)
 
@@ -22,11 +25,11 @@ def heard() -> Recorder:
 
 
 @pytest.fixture
-def updater(heard: Recorder) -> ImageUpdater:
+async def updater(heard: Recorder) -> ImageUpdater:
     """An updater whose image knows brokers 1 and 2."""
     made = ImageUpdater(MetadataImage())
     made.listeners.append(heard)
-    made.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
+    await made.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
     return made
 
 
@@ -58,38 +61,42 @@ def test_states_of_a_few_partitions_are_told_and_no_others(
     assert len(updater.image.topics["t"].partitions) == 3
 
 
-def test_topic_is_told_once(updater: ImageUpdater, heard: Recorder) -> None:
-    updater.apply_topic(topic(updater, ID_A, 1, 2))
-    updater.apply_topic(topic(updater, ID_A, 1, 2))
+async def test_topic_is_told_once(updater: ImageUpdater, heard: Recorder) -> None:
+    await updater.apply_topic(topic(updater, ID_A, 1, 2))
+    await updater.apply_topic(topic(updater, ID_A, 1, 2))
     assert heard.take() == [("created", "t", 2)]
     assert updater.image.topic_by_id[ID_A] is updater.image.topics["t"]
 
 
-def test_only_partitions_that_changed_are_told(updater: ImageUpdater, heard: Recorder) -> None:
-    updater.apply_topic(topic(updater, ID_A, 1, 2))
-    updater.apply_topic(topic(updater, ID_A, 1, 1, 2))
+async def test_only_partitions_that_changed_are_told(
+    updater: ImageUpdater, heard: Recorder
+) -> None:
+    await updater.apply_topic(topic(updater, ID_A, 1, 2))
+    await updater.apply_topic(topic(updater, ID_A, 1, 1, 2))
     assert heard.take()[1:] == [("added", "t", 2, 3), ("leadership", "t", 1)]
 
 
-def test_another_id_is_another_topic(updater: ImageUpdater, heard: Recorder) -> None:
-    updater.apply_topic(topic(updater, ID_A, 1))
-    updater.apply_topic(topic(updater, ID_B, 1))
+async def test_another_id_is_another_topic(updater: ImageUpdater, heard: Recorder) -> None:
+    await updater.apply_topic(topic(updater, ID_A, 1))
+    await updater.apply_topic(topic(updater, ID_B, 1))
     assert heard.take() == [("created", "t", 1), ("deleted", "t"), ("created", "t", 1)]
     assert set(updater.image.topic_by_id) == {ID_B}
 
 
-def test_topic_that_gets_its_id_stays_the_same(updater: ImageUpdater, heard: Recorder) -> None:
-    updater.apply_topic(topic(updater, None, 1))
+async def test_topic_that_gets_its_id_stays_the_same(
+    updater: ImageUpdater, heard: Recorder
+) -> None:
+    await updater.apply_topic(topic(updater, None, 1))
     assert updater.image.topics["t"].topic_id == ZERO_TOPIC_ID
     assert updater.image.topic_by_id == {}
-    updater.apply_topic(topic(updater, ID_A, 1))
+    await updater.apply_topic(topic(updater, ID_A, 1))
     assert heard.take() == [("created", "t", 1)]
     assert set(updater.image.topic_by_id) == {ID_A}
 
 
-def test_removal_takes_the_config_along(updater: ImageUpdater, heard: Recorder) -> None:
+async def test_removal_takes_the_config_along(updater: ImageUpdater, heard: Recorder) -> None:
     updater.remove_topic("t")
-    updater.apply_topic(topic(updater, ID_A, 1))
+    await updater.apply_topic(topic(updater, ID_A, 1))
     updater.apply_config("topics", "t", {"a": "b"})
     updater.remove_topic("t")
     assert heard.take() == [("created", "t", 1), ("config", "topics", "t"), ("deleted", "t")]
@@ -109,16 +116,18 @@ def test_config_is_told_when_it_differs(updater: ImageUpdater, heard: Recorder) 
     assert updater.image.configs["users"] == {}
 
 
-def test_broker_that_leaves_makes_replicas_offline(updater: ImageUpdater, heard: Recorder) -> None:
-    updater.apply_topic(topic(updater, ID_A, 1, 2))
+async def test_broker_that_leaves_makes_replicas_offline(
+    updater: ImageUpdater, heard: Recorder
+) -> None:
+    await updater.apply_topic(topic(updater, ID_A, 1, 2))
     heard.take()
-    assert updater.apply_brokers({1: BrokerInfo(1, ())})
+    assert await updater.apply_brokers({1: BrokerInfo(1, ())})
     assert updater.image.topics["t"].partitions[0].offline == [2]
     assert heard.take() == [("leadership", "t", 0), ("leadership", "t", 1)]
-    assert not updater.apply_brokers({1: BrokerInfo(1, (), "rack")})
+    assert not await updater.apply_brokers({1: BrokerInfo(1, (), "rack")})
     assert updater.image.brokers[1].rack == "rack"
     assert heard.take() == []
-    assert updater.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
+    assert await updater.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
     assert updater.image.topics["t"].partitions[0].offline == []
 
 
@@ -149,9 +158,9 @@ def test_replace_partition_keeps_the_rest(updater: ImageUpdater) -> None:
     assert replace_partition(before) == before
 
 
-def test_names_that_collide_in_metrics_are_known(updater: ImageUpdater) -> None:
+async def test_names_that_collide_in_metrics_are_known(updater: ImageUpdater) -> None:
     for name in ("a.b", "a_b", "ab"):
-        updater.apply_topic(TopicImage(name, ZERO_TOPIC_ID, []))
+        await updater.apply_topic(TopicImage(name, ZERO_TOPIC_ID, []))
     assert updater.colliding_with("a.b") == ["a_b"]
     assert updater.colliding_with("ab") == []
     updater.remove_topic("a_b")
@@ -170,10 +179,10 @@ async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
         )
     )
     await asyncio.sleep(0)
-    updater.apply_topic(topic(updater, ID_A, 1))
+    await updater.apply_topic(topic(updater, ID_A, 1))
     await arrived
     assert not led.done()
-    updater.apply_topic(topic(updater, ID_A, 2, epoch=1))
+    await updater.apply_topic(topic(updater, ID_A, 2, epoch=1))
     await led
     gone = asyncio.ensure_future(updater.wait_for_topic("t", lambda found: found is None, 10))
     await asyncio.sleep(0)
@@ -182,3 +191,53 @@ async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
     with pytest.raises(TimeoutError):
         await updater.wait_for_topic("t", lambda found: found is not None, 0.01)
     assert updater._waiting == []
+
+
+async def test_a_large_topic_comes_a_few_partitions_at_a_time(
+    updater: ImageUpdater, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there at once, and its partitions get their leaders one step after the other."""
+    count = 10 * STATES_PER_STEP
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    applied = asyncio.create_task(updater.apply_topic(topic(updater, ID_A, *[1] * count)))
+    await eventually(lambda: "t" in updater.image.topics)
+    partitions = updater.image.topics["t"].partitions
+    assert [state.leader for state in partitions] == [1] * 4 + [NO_LEADER] * (count - 4)
+    await applied
+    assert turns.stop() >= count
+    assert [state.leader for state in updater.image.topics["t"].partitions] == [1] * count
+    told = [("leadership", "t", index) for index in range(STATES_PER_STEP, count)]
+    assert heard.take() == [("created", "t", count), *told]
+
+
+async def test_work_that_is_broken_off_goes_on_where_it_was(
+    updater: ImageUpdater, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listeners have heard of each partition that the image has, and hear of the others later."""
+    count = 10 * STATES_PER_STEP
+    await updater.apply_topic(topic(updater, ID_A, *[1] * count))
+    heard.take()
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    leaders = topic(updater, ID_A, *[2] * count, epoch=1)
+    applied = asyncio.create_task(updater.apply_topic(leaders))
+    await eventually(lambda: updater.image.topics["t"].partitions[STATES_PER_STEP].leader == 2)
+    applied.cancel()
+    await asyncio.gather(applied, return_exceptions=True)
+    moved = sum(state.leader == 2 for state in updater.image.topics["t"].partitions)
+    assert moved < count
+    assert heard.take() == [("leadership", "t", index) for index in range(moved)]
+    await updater.apply_topic(leaders)
+    assert heard.take() == [("leadership", "t", index) for index in range(moved, count)]
+
+
+async def test_others_have_their_turn_while_a_broker_leaves(
+    updater: ImageUpdater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 10 * STATES_PER_STEP
+    await updater.apply_topic(topic(updater, ID_A, *[1] * count))
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    turns = Turns()
+    assert await updater.apply_brokers({1: BrokerInfo(1, ())})
+    assert turns.stop() >= count
+    assert all(state.offline == [2] for state in updater.image.topics["t"].partitions)

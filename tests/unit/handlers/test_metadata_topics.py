@@ -61,7 +61,7 @@ async def test_a_change_of_the_brokers_is_seen(running: InProcessBroker, client:
     before = await client.call(about("t"), 9)
     assert before.topics[0].partitions[0].leader_id == 0
     elsewhere = BrokerInfo(0, (Endpoint("OTHER", "127.0.0.1", 1),))
-    running.broker.cluster._updater.apply_brokers({0: elsewhere})
+    await running.broker.cluster._updater.apply_brokers({0: elsewhere})
     after = await client.call(about("t"), 9)
     (leaderless, _) = after.topics[0].partitions
     assert leaderless.error_code == ErrorCode.LISTENER_NOT_FOUND

@@ -61,7 +61,7 @@ class Controlled:
         broker = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9097),))
         await self.tree.create(paths.broker(broker_id), encode_broker(broker, 0))
         await eventually(lambda: broker_id in self.cluster.image.brokers)
-        await eventually(lambda: len(self.peers.sent) > told)
+        await eventually(lambda: bool(self.outboxes._peers) and len(self.peers.sent) > told)
 
     async def remove_kafka(self, broker_id: int = KAFKA) -> None:
         await self.tree.delete(paths.broker(broker_id))
