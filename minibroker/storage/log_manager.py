@@ -490,8 +490,13 @@ class LogManager:
             ) from error
 
     def _directory_for(self, name: TopicPartition) -> LogDirectory:
-        """Return the directory for a new log."""
+        """Return the directory for a new log.
+
+        Raises StorageError where all have failed: the broker is about to end, as Kafka's does.
+        """
         counts, live = self._log_counts, self.live_directories
+        if not live:
+            raise StorageError(f"there is no log directory for {name}: all of log.dirs have failed")
         preferred = self._preferred.pop(name, None)
         return min(
             live, key=lambda directory: (directory.path != preferred, counts[directory.path])

@@ -268,6 +268,18 @@ def test_a_failed_directory_loses_its_logs_and_is_touched_no_more(tmp_path: Path
     manager.close()
 
 
+def test_without_a_log_directory_there_is_no_new_log(tmp_path: Path) -> None:
+    """The broker is about to end. Until then it answers KAFKA_STORAGE_ERROR."""
+    manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
+    for name in ("a", "b"):
+        manager.fail_directory(str(tmp_path / name))
+    with pytest.raises(
+        StorageError, match=r"no log directory for t-0: all of log\.dirs have failed"
+    ):
+        manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    manager.close()
+
+
 @pytest.mark.parametrize(
     ("broker_id", "cluster_id", "sentence"),
     [(1, "c", r"belongs to broker\.id 0"), (0, "other", "belongs to cluster c, but")],
