@@ -17,7 +17,9 @@ from minibroker.pipeline.plan import (
     DEFAULT_BATCH_ROWS,
     DEFAULT_BOOTSTRAP,
     DEFAULT_MASTER,
+    FAIL,
     FORMATS,
+    ON_RECREATED,
     REPLAY_BATCH_ROWS,
     SOURCES,
     ArchivePlan,
@@ -86,6 +88,7 @@ def archive(
     follow: bool = False,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     fail_on_data_loss: bool = True,
+    on_recreated: str = FAIL,
     **common: Unpack[Common],
 ) -> Outcome:
     """Copy topics into files, each record exactly once; the next call goes on from there.
@@ -98,6 +101,8 @@ def archive(
         follow: go on until `stop` is set.
         batch_rows: offsets of a micro-batch, at most.
         fail_on_data_loss: raise when records were removed before they were copied.
+        on_recreated: a topic was deleted and made again since the last call: "fail" raises, "read"
+            reads it from its start.
         **common: see `Common`.
     """
     plan = ArchivePlan(
@@ -109,6 +114,7 @@ def archive(
         follow=follow,
         batch_rows=batch_rows,
         fail_on_data_loss=fail_on_data_loss,
+        on_recreated=check_choice("on_recreated", on_recreated, ON_RECREATED),
     )
     return _run(plan, common)
 
@@ -170,6 +176,7 @@ def rollup(
     follow: bool = False,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     fail_on_data_loss: bool = True,
+    on_recreated: str = FAIL,
     checkpoint: str | os.PathLike[str] | None = None,
     **common: Unpack[Common],
 ) -> Outcome:
@@ -194,6 +201,7 @@ def rollup(
         follow: go on until `stop` is set.
         batch_rows: offsets of a micro-batch, at most.
         fail_on_data_loss: raise when records were removed before they were read.
+        on_recreated: as of `archive`.
         checkpoint: directory for progress and open windows; needed with a topic.
         **common: see `Common`.
     """
@@ -214,6 +222,7 @@ def rollup(
         follow=follow,
         batch_rows=batch_rows,
         fail_on_data_loss=fail_on_data_loss,
+        on_recreated=check_choice("on_recreated", on_recreated, ON_RECREATED),
         checkpoint_directory=None if checkpoint is None else absolute(str(checkpoint)),
     )
     return _run(plan, common)

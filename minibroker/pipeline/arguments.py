@@ -11,7 +11,9 @@ from minibroker.pipeline.plan import (
     DEFAULT_BATCH_ROWS,
     DEFAULT_BOOTSTRAP,
     DEFAULT_MASTER,
+    FAIL,
     FORMATS,
+    ON_RECREATED,
     REPLAY_BATCH_ROWS,
     SOURCES,
     ArchivePlan,
@@ -154,6 +156,7 @@ def _archive(given: Given, kafka: Kafka) -> ArchivePlan:
         follow=given.has("--follow"),
         batch_rows=given.rows(DEFAULT_BATCH_ROWS),
         fail_on_data_loss=_fails_on_data_loss(given),
+        on_recreated=_on_recreated(given),
     )
 
 
@@ -199,6 +202,7 @@ def _rollup(given: Given, kafka: Kafka) -> RollupPlan:
         follow=given.has("--follow"),
         batch_rows=given.rows(DEFAULT_BATCH_ROWS),
         fail_on_data_loss=_fails_on_data_loss(given),
+        on_recreated=_on_recreated(given),
         checkpoint_directory=given.one("--checkpoint"),
     )
 
@@ -234,6 +238,10 @@ def _fails_on_data_loss(given: Given) -> bool:
     return check_choice("--on-data-loss", chosen, ON_DATA_LOSS) == "fail"
 
 
+def _on_recreated(given: Given) -> str:
+    return check_choice("--on-recreated", given.one("--on-recreated") or FAIL, ON_RECREATED)
+
+
 def _value_of(flag: str, remaining: Iterator[str]) -> str:
     value = next(remaining, None)
     if value is None or value.startswith("--"):
@@ -246,7 +254,7 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
         frozenset(
             {
                 *("--topic", "--pattern", "--to", "--follow", "--format", "--batch-rows"),
-                "--on-data-loss",
+                *("--on-data-loss", "--on-recreated"),
             }
         ),
         _archive,
@@ -265,7 +273,7 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
             {
                 *("--topic", "--window", "--slide", "--by", "--agg", "--time", "--watermark"),
                 *("--schema", "--example", "--to", "--format", "--bad-records", "--checkpoint"),
-                *("--follow", "--batch-rows", "--on-data-loss"),
+                *("--follow", "--batch-rows", "--on-data-loss", "--on-recreated"),
             }
         ),
         _rollup,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as f
 
-from minibroker.pipeline import job_directory, sinks
+from minibroker.pipeline import job_directory, sinks, topic_identity
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms import json_values
 
 if TYPE_CHECKING:
@@ -21,14 +22,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.plan import RollupPlan
+    from minibroker.pipeline.preflight import ClusterTopics
+
 METRIC: Final = "bad_records"
 
 
-def check(directory: str, topic: str, spark: SparkSession | None = None) -> None:
-    """Raise PipelineError if `directory` belongs to another job."""
+def check(
+    plan: RollupPlan, directory: str, there: ClusterTopics, spark: SparkSession | None = None
+) -> None:
+    """Raise PipelineError if `directory` belongs to another job, or its progress does not fit."""
     files = files_of(directory, spark)
     if files is not None:
-        job_directory.check_job(directory, job_directory.read_job(files, directory), _job_of(topic))
+        found = job_directory.read_job(files, directory)
+        job_directory.check_job(directory, found, _job_of(plan.topic))
+        topic_identity.check(plan, _place(files, directory), there, [plan.topic])
+
+
+def begin(spark: SparkSession, plan: RollupPlan, directory: str, ids: Mapping[str, str]) -> None:
+    """Write into `directory` what it is; `ids` as of `topic_identity.begin`."""
+    files = files_of(directory, spark)
+    if files is not None:
+        job_directory.write_job(files, directory, _job_of(plan.topic))
+        topic_identity.begin(plan, _place(files, directory), ids)
 
 
 def counted(rows: DataFrame) -> DataFrame:
@@ -36,21 +53,24 @@ def counted(rows: DataFrame) -> DataFrame:
     return rows.observe(METRIC, f.count(json_values.BAD).alias(METRIC))
 
 
-def set_aside(
-    spark: SparkSession, rows: DataFrame, directory: str, topic: str, *, available_now: bool
-) -> StreamingQuery:
+def set_aside(rows: DataFrame, directory: str, *, available_now: bool) -> StreamingQuery:
     """Start the query that writes the bad rows of `rows`."""
-    files = files_of(directory, spark)
-    if files is not None:
-        job_directory.write_job(files, directory, _job_of(topic))
     return sinks.stream_to_files(
         json_values.bad(rows),
         directory,
-        checkpoint=join(directory, JOB_DIRECTORY, "checkpoint"),
+        checkpoint=_checkpoint(directory),
         file_format="json",
         partition_by=(),
         available_now=available_now,
     )
+
+
+def _place(files: FileSystem, directory: str) -> Place:
+    return Place(files, directory, _checkpoint(directory))
+
+
+def _checkpoint(directory: str) -> str:
+    return join(directory, JOB_DIRECTORY, "checkpoint")
 
 
 def _job_of(topic: str) -> Mapping[str, str]:

@@ -56,6 +56,9 @@ minibroker pipeline archive: copy topics into files, each record exactly once
   --on-data-loss fail|continue
                           reaction if records were removed from a topic before they were copied
                           (fail)
+  --on-recreated fail|read
+                          reaction if a topic was deleted and made again since the last run
+                          (fail); read: read it from its start
 {_COMMON}
 The files are in DIR/topic=T/date=YYYY-MM-DD, by the date of the record in UTC, with key, value,
 partition, offset, timestamp, timestampType (0: by the producer, 1: by the broker) and headers.
@@ -122,6 +125,9 @@ minibroker pipeline rollup: aggregate a topic of JSON values over windows of tim
   --on-data-loss fail|continue
                           reaction if records were removed from the topic before they were read
                           (fail)
+  --on-recreated fail|read
+                          reaction if a topic was deleted and made again since the last run
+                          (fail); read: read it from its start
 {_COMMON}
 In expressions, names are fields of the value. The record itself has record.key, record.partition,
 record.offset, record.timestamp and record.headers.

@@ -84,6 +84,21 @@ def progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
     return offsets.from_json(lines[_OFFSETS_LINE], where=path)
 
 
+def replace_progress(files: FileSystem, checkpoint: str, position: str) -> None:
+    """Replace the end of the last batch, which must be committed: the next batch begins there.
+
+    Args:
+        files: of the checkpoint.
+        checkpoint: of a query of one source that does not run.
+        position: JSON of offsets, see `offsets.to_json`.
+    """
+    directory = join(checkpoint, "offsets")
+    path = join(directory, str(_last_batch(files, directory)))
+    lines = (files.read(path) or "").splitlines()
+    lines[_OFFSETS_LINE] = position
+    files.write(path, "\n".join(lines))
+
+
 def is_committed(files: FileSystem, checkpoint: str) -> bool:
     """Return whether the last batch that was begun is committed."""
     begun, done = (_last_batch(files, join(checkpoint, what)) for what in ("offsets", "commits"))

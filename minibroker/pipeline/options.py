@@ -13,6 +13,7 @@ so that both refuse the same things with the same sentence. Names are case-insen
 | maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay | streams: offsets of a batch; 15m |
 | minPartitions, maxRecordsPerPartition | about how many tasks at least; offsets of a task at most |
 | includeHeaders, failOnDataLoss | false, true |
+| topicIds | streams: `{"a": "id"}`, the ids that the topics must have |
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
 | kafkaConsumer.pollTimeoutMs | 120000: a task fails when nothing comes for so long |
 | fetchOffset.numRetries, fetchOffset.retryIntervalMs | 3, 1000: questions of the driver |
@@ -55,6 +56,7 @@ _KNOWN: Final = (
     "maxRecordsPerPartition",
     "includeHeaders",
     "failOnDataLoss",
+    "topicIds",
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -99,6 +101,8 @@ class SourceOptions(NamedTuple):
     max_records_per_partition: int
     include_headers: bool
     fail_on_data_loss: bool
+    topic_ids: dict[str, str]
+    """Topic → id that it must have."""
     group_id_prefix: str
     poll_timeout_ms: int
     offset_retries: int
@@ -151,6 +155,7 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         max_records_per_partition=_number(found, "maxRecordsPerPartition", 0, least=1),
         include_headers=_one_of(found, "includeHeaders", ("false", "true")) == "true",
         fail_on_data_loss=_one_of(found, "failOnDataLoss", ("true", "false")) == "true",
+        topic_ids=_topic_ids(found),
         group_id_prefix=found.get("groupidprefix", "minibroker-source"),
         poll_timeout_ms=_number(found, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         offset_retries=_number(found, "fetchOffset.numRetries", 3, least=0),
@@ -250,6 +255,19 @@ def _assigned(text: str) -> tuple[TopicPartition, ...]:
     if not assigned:
         raise wanted
     return tuple(sorted(assigned))
+
+
+def _topic_ids(found: Mapping[str, str]) -> dict[str, str]:
+    text = found.get("topicids", "{}")
+    try:
+        plain = json.loads(text)
+    except json.JSONDecodeError:
+        plain = None
+    if not isinstance(plain, dict):
+        raise PipelineError(
+            f'option topicIds is {text!r}, expected topics and their ids as {{"orders": "…"}}'
+        )
+    return {str(topic): str(plain[topic]) for topic in plain}
 
 
 def _start(found: Mapping[str, str], *, streaming: bool) -> Bound:

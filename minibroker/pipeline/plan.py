@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 SOURCES: Final = ("minibroker", "connector")
 FORMATS: Final = ("parquet", "json", "csv")
 
+FAIL: Final = "fail"
+READ: Final = "read"
+ON_RECREATED: Final = (FAIL, READ)
+"""Reactions to a topic that was deleted and made again since the last run."""
+
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 DEFAULT_MASTER: Final = "local[*]"
 DEFAULT_BATCH_ROWS: Final = 2_000_000
@@ -84,6 +89,7 @@ class ArchivePlan(NamedTuple):
     follow: bool = False
     batch_rows: int = DEFAULT_BATCH_ROWS
     fail_on_data_loss: bool = True
+    on_recreated: str = FAIL
 
     @property
     def checkpoint(self) -> str:
@@ -137,6 +143,7 @@ class RollupPlan(NamedTuple):
     follow: bool = False
     batch_rows: int = DEFAULT_BATCH_ROWS
     fail_on_data_loss: bool = True
+    on_recreated: str = FAIL
     checkpoint_directory: str | None = None
 
     @property

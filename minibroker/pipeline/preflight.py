@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from minibroker.pipeline.consumer import client_settings
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.source_topics import id_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,10 +93,21 @@ def topic_id(kafka: Kafka, name: str) -> str:
 
     A later topic of the same name has another id.
     """
+    return topic_ids(kafka, [name])[name]
+
+
+def topic_ids(kafka: Kafka, names: Iterable[str]) -> dict[str, str]:
+    """Return topic → id; see `topic_id`. Raises PipelineError."""
+    wanted = list(names)
+    if not wanted:
+        return {}
     admin = admin_of(kafka)  # kept until it has answered: its end is the end of its questions
-    futures = admin.describe_topics(TopicCollection([name]), request_timeout=ANSWER_TIMEOUT_S)
+    futures = admin.describe_topics(TopicCollection(wanted), request_timeout=ANSWER_TIMEOUT_S)
     try:
-        return str(futures[name].result(timeout=ANSWER_TIMEOUT_S).topic_id)
+        return {
+            name: id_text(futures[name].result(timeout=ANSWER_TIMEOUT_S).topic_id)
+            for name in wanted
+        }
     except KafkaException as error:
         raise PipelineError(_no_answer(kafka, error)) from error
 

@@ -50,6 +50,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._known: Offsets = {}
         self._first_offsets: Offsets = {}
         """First offsets of partitions that appeared while the query runs."""
+        self._ids = {topic: told for topic, told in self._options.topic_ids.items() if told}
+        """Topic → id that it had when this query first saw it."""
         self._last_batch_s = time.monotonic()
 
     @property
@@ -131,8 +133,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         partitions = self._topics.partitions(
             missing_allowed=not self._options.fail_on_data_loss, patient=True
         )
+        self._check_recreated()
         self._known = self._topics.latest(partitions, known=known)
         return dict(self._known)
+
+    def _check_recreated(self) -> None:
+        """Raise PipelineError if a topic was made anew: its first records would be skipped."""
+        for topic, topic_id in self._topics.ids.items():
+            if self._ids.setdefault(topic, topic_id) != topic_id:
+                self._ids[topic] = topic_id
+                self._lost(
+                    f"topic {topic!r} was made anew since the stream began: the records before "
+                    "the position of the stream would be skipped"
+                )
 
     def _note_new(self, begun: Offsets, end: Offsets) -> None:
         """Record partitions that appeared: they are read from their beginning."""

@@ -46,6 +46,8 @@ _UNREACHABLE: Final = frozenset(
         KafkaError._RESOLVE,
     }
 )
+_NO_ID: Final = "A" * 22
+"""The id of sixteen zero bytes in base64."""
 _NONE_SO_LATE: Final = -1
 """The offset in the answer if no record has the requested timestamp or a later one."""
 
@@ -65,6 +67,8 @@ class TopicOffsets:
             else IsolationLevel.READ_UNCOMMITTED
         )
         self._client = admin_client(options, self._note_error)
+        self.ids: dict[str, str] = {}
+        """Topic → id at the last call of `partitions`; empty for clusters that have no ids."""
 
     def _note_error(self, error: KafkaError) -> None:
         self._last_error = error
@@ -111,15 +115,13 @@ class TopicOffsets:
             topics = self._client.list_topics(timeout=self._timeout_s).topics
         except KafkaException as error:
             raise self._failed("list the topics", error) from error
-        return sorted(
-            TopicPartition(name, partition)
-            for name, topic in topics.items()
-            if name not in _INTERNAL and wanted.fullmatch(name)
-            for partition in topic.partitions
-        )
+        names = [name for name in topics if name not in _INTERNAL and wanted.fullmatch(name)]
+        return sorted(self._described(names, missing_allowed=True)) if names else []
 
     def _described(self, names: Iterable[str], *, missing_allowed: bool) -> set[TopicPartition]:
+        """Return the partitions of topics, and keep the topics' ids."""
         found = set()
+        self.ids = {}
         answers = self._client.describe_topics(
             TopicCollection(list(names)), request_timeout=self._timeout_s
         )
@@ -136,6 +138,8 @@ class TopicOffsets:
                     "the name"
                 ) from error
             found |= {TopicPartition(name, partition.id) for partition in described.partitions}
+            if text := id_text(described.topic_id):
+                self.ids[name] = text
         return found
 
     # Offsets.
@@ -285,6 +289,12 @@ class TopicOffsets:
                 "anew, or set failOnDataLoss=false to go on without it"
             )
         return PipelineError(f"cannot {what} on {self._brokers}: {code.str()}")
+
+
+def id_text(topic_id: object) -> str:
+    """Return a topic's id as text, empty where the cluster has no ids (before Kafka 2.8)."""
+    text = str(topic_id or "")
+    return "" if text == _NO_ID else text
 
 
 _PASSING: Final = frozenset(

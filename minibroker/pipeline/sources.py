@@ -74,10 +74,11 @@ def _existing(parsed: SourceOptions) -> bool:
 
 
 def _given(options: Mapping[str, str], source: str) -> dict[str, str]:
-    """Return the options of a source; the connector gets none that only librdkafka knows."""
+    """Return the options of a source; the connector gets none that only ours knows."""
     if source == "minibroker":
         return dict(options)
-    return {name: value for name, value in options.items() if name != "kafka.log_level"}
+    ours = ("kafka.log_level", "topicIds")
+    return {name: value for name, value in options.items() if name not in ours}
 
 
 def _format(source: str) -> str:

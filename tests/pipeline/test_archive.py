@@ -169,6 +169,31 @@ def test_a_pattern_follows_until_it_is_told_to_stop(
     assert offsets_of(spark, here) == {(f"{topic}-{name}", 0): list(range(5)) for name in "abc"}
 
 
+def test_a_topic_made_anew_is_not_taken_for_the_old_one(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """It has grown past the checkpoint: by its offsets nothing is wrong."""
+    address, here = minibroker_address, tmp_path / "archive"
+    topics.create(address, topic, 2)
+    topics.send(address, topic, 3)
+    archive(topic, to=here, bootstrap=address, spark=spark)
+    topics.delete(address, topic)
+    topics.create(address, topic)
+    topics.send(address, topic, 5)
+
+    with pytest.raises(
+        PipelineError, match=r"was made anew since .*: give another directory, or --on-rec"
+    ):
+        archive(topic, to=here, bootstrap=address, spark=spark)
+    assert offsets_of(spark, here) == {(topic, 0): [0, 1, 2]}
+
+    again = archive(topic, to=here, bootstrap=address, spark=spark, on_recreated="read")
+    assert again.rows == 5
+    topics.send(address, topic, 1)
+    assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 1
+    assert offsets_of(spark, here) == {(topic, 0): [0, 0, 1, 1, 2, 2, 3, 4, 5]}
+
+
 def test_impossible_jobs_are_one_sentence_and_write_nothing(
     spark: SparkSession,
     minibroker_address: str,
@@ -207,6 +232,6 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
         archive(f"{topic}-other", to=here, **common)
     topics.delete(address, topic)
     topics.create(address, topic)
-    with pytest.raises(PipelineError, match="ends at offset 0: it is another topic of that name"):
+    with pytest.raises(PipelineError, match="made anew since the last run"):
         archive(topic, to=here, **common)
     assert offsets_of(spark, here) == {(topic, 0): [0, 1, 2]}

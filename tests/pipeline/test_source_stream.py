@@ -10,8 +10,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.source_stream import StreamReader
 from minibroker.pipeline.sources import stream_topics
 from tests.pipeline import topics
 
@@ -189,3 +192,29 @@ def test_a_topic_that_went_is_data_loss(own_archive: Archive, topic: str) -> Non
         own_archive.run(subscribePattern=f"{topic}-.*")
     rows = own_archive.run(subscribePattern=f"{topic}-.*", failOnDataLoss="false")
     assert rows == expected({(f"{topic}-a", 0): 3, (f"{topic}-b", 0): 2})
+
+
+@pytest.mark.parametrize("way", ["subscribe", "subscribePattern"])
+def test_a_topic_made_anew_while_a_stream_runs_is_noticed(
+    minibroker_address: str, topic: str, way: str
+) -> None:
+    """Its end is past the position of the stream, so that offsets alone show nothing."""
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 3)
+    given = {
+        "kafka.bootstrap.servers": minibroker_address,
+        way: topic,
+        "startingOffsets": "earliest",
+    }
+    stream = StreamReader(given)
+    position = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+    assert position == {topic: {"0": 3}}
+    topics.delete(minibroker_address, topic)
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 5)
+
+    with pytest.raises(PipelineError, match="was made anew since the stream began"):
+        stream.latestOffset(position, ReadAllAvailable())
+    later = StreamReader({**given, "topicIds": json.dumps({topic: "an older one"})})
+    with pytest.raises(PipelineError, match="was made anew since the stream began"):
+        later.latestOffset(position, ReadAllAvailable())

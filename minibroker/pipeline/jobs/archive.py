@@ -7,14 +7,16 @@ is in the directory itself, so the same call goes on where the last one ended.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from minibroker.pipeline import job_directory, preflight, sinks, sources
+from minibroker.pipeline import job_directory, preflight, sinks, sources, topic_identity
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import ArchivePlan
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 
 if TYPE_CHECKING:
@@ -43,11 +45,7 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
     if files is not None:
         found = job_directory.read_job(files, plan.to)
         job_directory.check_job(plan.to, found, job_of(plan))
-        reached = job_directory.progress_of(files, plan.checkpoint)
-        if plan.fail_on_data_loss and reached is not None:
-            job_directory.check_topics(plan.to, reached, topics)
-            ends = preflight.end_offsets(plan.kafka, there, topics)
-            job_directory.check_not_ahead(plan.to, reached, ends)
+        topic_identity.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
     return topics
 
 
@@ -70,12 +68,17 @@ def run(
         PipelineError: it cannot be done.
     """
     files = files_of(plan.to, spark)
-    check(plan, spark)
+    topics = check(plan, spark)
     try:
-        records = sources.stream_topics(spark, reader_options(plan), source=plan.kafka.source)
-        rows = to_archive(records)
+        ids = preflight.topic_ids(plan.kafka, topics)
+        options = {**reader_options(plan), "topicIds": json.dumps(ids)}
+        rows = to_archive(sources.stream_topics(spark, options, source=plan.kafka.source))
         if files is not None:
+            place = Place(files, plan.to, plan.checkpoint)
             job_directory.write_job(files, plan.to, job_of(plan))
+            topic_identity.begin(plan, place, ids)
+            if plan.pattern is not None:
+                progress = topic_identity.noting(plan, place, ids, progress)
         return run_started(lambda: Watch(_start(plan, rows), progress), stop)
     except Exception as error:
         raise explained(error) from error

@@ -8,6 +8,7 @@ begins (`provisional_windows`). Bad records have a query of their own (`bad_reco
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
@@ -21,6 +22,7 @@ from minibroker.pipeline import (
     provisional_windows,
     sinks,
     sources,
+    topic_identity,
 )
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence, explained
@@ -28,6 +30,7 @@ from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import RollupPlan
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms import json_values, windows
 from minibroker.pipeline.value_schema import check as check_schema
 from minibroker.pipeline.value_schema import schema_of
@@ -59,13 +62,10 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
     if files is not None:
         found = job_directory.read_job(files, owner)
         job_directory.check_job(owner, found, job_of(plan))
-        reached = job_directory.progress_of(files, plan.checkpoint)
-        if plan.fail_on_data_loss and reached is not None:
-            job_directory.check_topics(owner, reached, [plan.topic])
-            ends = preflight.end_offsets(plan.kafka, there, [plan.topic])
-            job_directory.check_not_ahead(owner, reached, ends)
+        place = Place(files, owner, plan.checkpoint)
+        topic_identity.check(plan, place, there, [plan.topic])
     if plan.bad_records is not None:
-        bad_records.check(plan.bad_records, plan.topic, spark)
+        bad_records.check(plan, plan.bad_records, there, spark)
 
 
 def job_of(plan: RollupPlan) -> Mapping[str, str]:
@@ -96,12 +96,16 @@ def run(
     """
     check(plan, spark)
     try:
-        rows = _rows(spark, plan)
+        ids = preflight.topic_ids(plan.kafka, [plan.topic])
+        rows = _rows(spark, plan, ids)
         result = _windows(plan, rows)
         owner = _owner(plan)
         files = files_of(owner, spark)
         if files is not None:
             job_directory.write_job(files, owner, job_of(plan))
+            topic_identity.begin(plan, Place(files, owner, plan.checkpoint), ids)
+        if plan.bad_records is not None:
+            bad_records.begin(spark, plan, plan.bad_records, ids)
 
         def start() -> Watch:
             query = _start(plan, result)
@@ -109,7 +113,7 @@ def run(
                 return Watch(query, progress)
             try:
                 beside = bad_records.set_aside(
-                    spark, rows, plan.bad_records, plan.topic, available_now=not plan.follow
+                    rows, plan.bad_records, available_now=not plan.follow
                 )
             except Exception:
                 query.stop()
@@ -140,9 +144,10 @@ def reader_options(plan: RollupPlan) -> dict[str, str]:
     }
 
 
-def _rows(spark: SparkSession, plan: RollupPlan) -> DataFrame:
+def _rows(spark: SparkSession, plan: RollupPlan, ids: Mapping[str, str]) -> DataFrame:
     schema = schema_of(spark, plan)
-    records = sources.stream_topics(spark, reader_options(plan), source=plan.kafka.source)
+    options = {**reader_options(plan), "topicIds": json.dumps(ids)}
+    records = sources.stream_topics(spark, options, source=plan.kafka.source)
     if plan.time is None:
         return json_values.parsed(records, schema)
     try:

@@ -26,6 +26,7 @@ class ToldTopics:
     def __init__(self, ends: Offsets) -> None:
         self.begins: Offsets = {}
         self.ends = ends
+        self.ids: dict[str, str] = {}
 
     def partitions(
         self, *, missing_allowed: bool = False, patient: bool = False
@@ -139,3 +140,18 @@ def test_many_tasks_share_a_large_partition() -> None:
 def test_a_checkpoint_of_something_else_is_told() -> None:
     with pytest.raises(PipelineError, match="the position of the stream is"):
         stream(ToldTopics({A: 1})).latestOffset({"file": "x"}, ReadAllAvailable())
+
+
+def test_a_topic_with_another_id_stops_the_stream_unless_allowed() -> None:
+    position, ends = {"a": {"0": 5}}, {TopicPartition("a", 0): 9}
+    told = ToldTopics(ends)
+    for failing in (True, False):
+        told.ids = {"a": "1"}
+        running = stream(told) if failing else stream(told, failOnDataLoss="false")
+        running.latestOffset(position, ReadAllAvailable())
+        told.ids = {"a": "2"}
+        if failing:
+            with pytest.raises(PipelineError, match="topic 'a' was made anew since the stream"):
+                running.latestOffset(position, ReadAllAvailable())
+        else:
+            assert running.latestOffset(position, ReadAllAvailable()) == {"a": {"0": 9}}
