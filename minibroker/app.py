@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from minibroker.security.acl_store import AclStore
     from minibroker.security.authorizer import Authorizer
     from minibroker.security.token_store import TokenStore
-    from minibroker.server.interceptor import Interceptor
+    from minibroker.server.interceptor import Interceptor, LoginInterceptor
     from minibroker.storage.files import Files
 
 logger = logging.getLogger(__name__)
@@ -516,6 +516,10 @@ class Broker:
     def intercept(self, interceptor: Interceptor) -> None:
         """Let this one look in on requests from the next on (`minibroker.testing` does)."""
         self._server.dispatcher.interceptor = interceptor
+
+    def intercept_logins(self, interceptor: LoginInterceptor) -> None:
+        """Let this one look in on the logins of clients that connect from now on."""
+        self._server.connections.login_interceptor = interceptor
 
     # Stop.
 

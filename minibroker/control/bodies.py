@@ -44,6 +44,8 @@ FAULT_FIELDS: Final[dict[str, str]] = {
     "seed": INTEGER,
     "broker": TEXT,
     "peer": COUNT,
+    "login": TEXT,
+    "user": TEXT,
 }
 LEADER_FIELDS: Final[dict[str, str]] = {"topic": TEXT, "partition": COUNT, "broker": COUNT}
 CLOCK_FIELDS: Final[dict[str, str]] = dict.fromkeys(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from minibroker.errors import StorageError
     from minibroker.handlers.context import Services
     from minibroker.server.dispatch import Dispatcher
+    from minibroker.server.interceptor import LoginInterceptor
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Connections:
         "_tasks_running",
         "dispatcher",
         "handshakes",
+        "login_interceptor",
         "loop",
         "memory",
         "request_bytes_max",
@@ -89,6 +91,8 @@ class Connections:
         """For steps of TLS handshakes; its thread begins with the first."""
         self.handshakes.begin(loop)
         self.turns = DataTurns(loop.call_soon)
+        self.login_interceptor: LoginInterceptor | None = None
+        """The interceptor of logins; set by `minibroker.testing`."""
         self._open: set[ClientConnection] = set()
         self._connections_per_host: Counter[str] = Counter()
         self._overrides: tuple[dict[str, int], dict[str, int]] = ({}, {})

@@ -1,4 +1,7 @@
-"""An interceptor looks in on requests: one interface, asked at one place (`dispatch.Dispatcher`).
+"""Interceptors look in on requests and on logins; each is asked at one place.
+
+    TLS handshake, SASL exchange ─► LoginInterceptor    (tls_transport.py, sasl_gate.py)
+    request                      ─► Interceptor         (dispatch.py)
 
 A broker that serves alone has no interceptor and pays one comparison a request.
 `minibroker.testing` has one: it does what faults say and keeps the log of requests. The metrics of
@@ -7,9 +10,13 @@ requests are counted where `finished` is called, for every broker.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.security.sasl.exchange import Exchange
     from minibroker.server.answers import AnyAnswer, Waiting
     from minibroker.server.call import Call
 
@@ -28,3 +35,28 @@ class Interceptor(Protocol):
 
         None: the request waited, and its client has left.
         """
+
+
+class LoginStage(StrEnum):
+    """A part of a connection's way to its principal."""
+
+    TLS = "tls"
+    """The handshake; its first bytes are here."""
+    SASL = "sasl"
+    """The exchange of the mechanism; its first token is here."""
+
+
+class LoginInterceptor(Protocol):
+    """Looks in on every login of a broker, on the loop's thread."""
+
+    def takes(
+        self, stage: LoginStage, proceed: Callable[[], None], cut: Callable[[str], None]
+    ) -> bool:
+        """Return whether to take a login away that reaches this stage; False: it goes on.
+
+        If so, `proceed` lets it go on later, or `cut` ends its connection, for a reason that the
+        log names. `proceed` may not be called before this returns.
+        """
+
+    def exchange(self, mechanism: str, begin: Callable[[], Exchange]) -> Exchange:
+        """Return the exchange of a login; `begin` makes the real one."""

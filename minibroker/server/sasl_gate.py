@@ -13,6 +13,7 @@ Source: Kafka KafkaChannel (maybeBeginServerReauthentication), SocketServer.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.paths import sanitize
@@ -21,11 +22,12 @@ from minibroker.errors import KafkaError, ProtocolError
 from minibroker.handlers import api_versions
 from minibroker.handlers.registry import load_handler
 from minibroker.protocol.api_keys import API_VERSIONS, SASL_HANDSHAKE
-from minibroker.security.sasl.authenticator import Authenticator, StepOutcome
+from minibroker.security.sasl.authenticator import Authenticator, Phase, StepOutcome
 from minibroker.security.sasl.mechanisms import Mechanisms
 from minibroker.server.answers import Answer, error_response
 from minibroker.server.connection import ConnectionState, Event
 from minibroker.server.handling import read_request
+from minibroker.server.interceptor import LoginStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from minibroker.security.sasl.authenticator import Header, Identity
     from minibroker.security.sasl.exchange import Exchange
     from minibroker.server.connection import Connection
+    from minibroker.server.interceptor import LoginInterceptor
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +70,11 @@ class SaslGate:
         "_connection",
         "_context",
         "_ends_s",
+        "_go_on",
+        "_held",
         "_identity",
+        "_interceptor",
+        "_is_noted",
         "_mechanisms",
         "_on_failure",
         "_write",
@@ -81,13 +88,23 @@ class SaslGate:
         *,
         write: Callable[[bytes], None],
         on_failure: Callable[[bytes | None], None],
+        go_on: Callable[[], None],
+        interceptor: LoginInterceptor | None = None,
     ) -> None:
-        """Take `write`, which sends a frame, and `on_failure`, which gets the last frame."""
+        """Take `write`, which sends a frame, `on_failure`, which gets the last frame, and `go_on`,
+        which handles the bytes that came meanwhile. `interceptor`: looks in on logins.
+        """
         self._mechanisms = mechanisms
         self._connection = connection
         self._context = context
         self._write = write
         self._on_failure = on_failure
+        self._go_on = go_on
+        self._interceptor = interceptor
+        self._is_noted = False
+        """True once the interceptor was asked about this login."""
+        self._held: bytes | None = None
+        """The frame that waits because the interceptor has taken the login."""
         self._identity: Identity | None = None
         """The client, once it is known."""
         self._ends_s: float | None = None
@@ -100,6 +117,8 @@ class SaslGate:
     def opens(self) -> bool:
         """Take the frames that belong to the gate; return whether requests may be taken now."""
         connection = self._connection
+        if self._held is not None:
+            return False
         if connection.state is ConnectionState.OPEN and self._ends_s is not None:
             self._watch_session(self._ends_s)
         while self._authenticator is not None:
@@ -118,6 +137,7 @@ class SaslGate:
             if before_s is None or now_s - before_s >= AGAIN_AFTER_S:
                 self._began_again_s = now_s
                 self._authenticator = Authenticator(self, self._identity)
+                self._is_noted = False
                 self._connection.apply(Event.AUTHENTICATE_AGAIN)
         elif now_s > ends_s:
             logger.info(
@@ -134,8 +154,38 @@ class SaslGate:
         except ProtocolError as error:
             self._fail(str(error), None)
             return False
-        if frame is None:
+        if frame is None or self._is_taken(authenticator, frame):
             return False
+        return self._handle(authenticator, frame)
+
+    def _is_taken(self, authenticator: Authenticator, frame: memoryview) -> bool:
+        """Return whether the interceptor takes this login away; then it has the first token."""
+        if self._interceptor is None or self._is_noted or authenticator.phase is not Phase.TOKENS:
+            return False
+        self._is_noted = True
+        self._held = bytes(frame)
+        if self._interceptor.takes(LoginStage.SASL, self._proceed, self._cut):
+            return True
+        self._held = None
+        return False
+
+    def _proceed(self) -> None:
+        """Handle the frame that was held, and what came behind it."""
+        frame, self._held = self._held, None
+        if self._connection.state is ConnectionState.AUTHENTICATING:
+            assert frame is not None
+            assert self._authenticator is not None
+            self._handle(self._authenticator, memoryview(frame))
+            self._go_on()
+
+    def _cut(self, reason: str) -> None:
+        """End the connection without an answer."""
+        logger.info("closing connection of %s: %s", self._context.client_address, reason)
+        self._authenticator = None
+        self._connection.apply(Event.STOP)
+
+    def _handle(self, authenticator: Authenticator, frame: memoryview) -> bool:
+        """Give a frame to the authenticator; return whether another one may follow."""
         step = authenticator.receive(frame, self._context.services.clock.now_ms())
         if step.outcome is StepOutcome.FAILED:
             self._fail(step.reason, step.answer)
@@ -183,7 +233,9 @@ class SaslGate:
 
     def begin(self, mechanism: str) -> Exchange:
         """Return a new exchange of an enabled mechanism."""
-        return self._mechanisms.begin(mechanism)
+        if self._interceptor is None:
+            return self._mechanisms.begin(mechanism)
+        return self._interceptor.exchange(mechanism, partial(self._mechanisms.begin, mechanism))
 
     def max_session_ms(self, mechanism: str) -> int:
         """Return how long a session may last, 0: for ever."""

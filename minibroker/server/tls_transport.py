@@ -24,6 +24,7 @@ from contextlib import suppress
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.server.interceptor import LoginStage
 from minibroker.server.tls_failures import explain_failure
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         "_handshake_bytes",
         "_incoming",
         "_is_connected",
+        "_is_noted",
         "_is_reading",
         "_outgoing",
         "_socket",
@@ -92,6 +94,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._state = TlsState.HANDSHAKE
         self._is_connected = False
         """True from the end of the handshake on: the client's transport hears of the end."""
+        self._is_noted = False
+        """True once the interceptor of logins was asked."""
         self._handshake_bytes = 0
         """Bytes that came before the end of the handshake."""
         self._is_reading = True
@@ -152,7 +156,16 @@ class TlsTransport(asyncio.BufferedProtocol):
     def _begin_step(self) -> None:
         """Have the worker go on with the handshake, as far as the bytes reach."""
         self._socket.pause_reading()
-        self._connections.handshakes.run_then(self._tls_object.do_handshake, self._end_step)
+        interceptor = self._connections.login_interceptor
+        if interceptor is not None and not self._is_noted:
+            self._is_noted = True
+            if interceptor.takes(LoginStage.TLS, self._step, self._fail):
+                return
+        self._step()
+
+    def _step(self) -> None:
+        if self._state is TlsState.HANDSHAKE:
+            self._connections.handshakes.run_then(self._tls_object.do_handshake, self._end_step)
 
     def _end_step(self, failure: Exception | None) -> None:
         if self._state is TlsState.CLOSED:

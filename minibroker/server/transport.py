@@ -180,6 +180,8 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._context,
             write=self._write_frame,
             on_failure=self._refuse,
+            go_on=self._go_on,
+            interceptor=self._connections.login_interceptor,
         )
 
     def _write_frame(self, frame: bytes) -> None:

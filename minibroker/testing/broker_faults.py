@@ -26,6 +26,9 @@ if TYPE_CHECKING:
         "slow_follower",
         "stale_metadata",
     ]
+    LoginFault = Literal[
+        "wrong_password", "expired_token", "sasl_cut", "sasl_slow", "tls_cut", "tls_slow"
+    ]
 
 
 class OnNodes(Protocol):
@@ -70,6 +73,8 @@ class Faults:
         seed: int = 0,
         broker: BrokerFault | None = None,
         peer: int | None = None,
+        login: LoginFault | None = None,
+        user: str | None = None,
         may_miss: bool = False,
     ) -> Fault:
         """Add a rule, from now on until it is removed or its `with` block ends; see `Fault`.
@@ -97,6 +102,8 @@ class Faults:
             seed=seed,
             broker=broker,
             peer=peer,
+            login=login,
+            user=user,
         )
         return self.put(fault, may_miss=may_miss or not fault.counts)
 

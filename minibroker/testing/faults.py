@@ -9,6 +9,7 @@ rule. Rules are tried in the order in which they were added; the first that meet
         ...
     with broker.faults.add(broker="disk_full"):
         ...
+    broker.faults.add(login="wrong_password", times=2)
 """
 
 from __future__ import annotations
@@ -43,11 +44,21 @@ BROKER_FAULTS: Final = (
     "slow_follower",
     "stale_metadata",
 )
+LOGIN_FAULTS: Final = (
+    "wrong_password",
+    "expired_token",
+    "sasl_cut",
+    "sasl_slow",
+    "tls_cut",
+    "tls_slow",
+)
 STALE_APIS: Final = (METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS)
 """Keys of the APIs that tell where to find something."""
 _COUNTING: Final = ("cut_off", "slow_follower", "stale_metadata")
 """Faults of the broker that count what they meet, so a test fails if that is nothing."""
-_DELAYING: Final = ("slow_sync", "slow_follower")
+_DELAYING: Final = ("slow_sync", "slow_follower", "sasl_slow", "tls_slow")
+_OF_USERS: Final = ("wrong_password", "expired_token")
+"""Faults of logins that strike when the user is known."""
 _TO_OTHERS: Final = ("cut_off", "slow_follower")
 _OF_REQUESTS: Final = (
     "api",
@@ -61,9 +72,9 @@ _OF_REQUESTS: Final = (
     "group",
     "client_id",
     "version",
-    "skip",
-    "times",
 )
+_OF_CHOICES: Final = ("skip", "times")
+"""Arguments of requests and logins, which a fault of the whole broker does not have."""
 _APPLIED: Final = frozenset(
     {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 )
@@ -114,6 +125,15 @@ class Fault:
             by the broker's clock), `"stale_metadata"` (it tells clients the topics, leaders and
             brokers of the moment when the rule was added; it leads and follows as usual).
         peer: with `cut_off` and `slow_follower`: id of the other broker, None: all of them.
+        login: a fault of logins: `"wrong_password"` (a login by PLAIN or SCRAM is refused as for a
+            wrong password, whatever the password is), `"expired_token"` (a login by OAUTHBEARER or
+            by a delegation token is refused as for a token that has ended), `"sasl_cut"` (the
+            connection ends at the first token of the mechanism), `"sasl_slow"` (the answer to that
+            token comes `delay_ms` later, by the broker's clock), `"tls_cut"`, `"tls_slow"` (the
+            same for the first bytes of a TLS handshake). `skip`, `times` and `probability` count
+            logins; a session that is renewed is one, too. Only clients that connect or renew
+            their session after the rule was added meet it.
+        user: with `wrong_password` and `expired_token`: the user that it must be.
     """
 
     def __init__(
@@ -138,6 +158,8 @@ class Fault:
         seed: int = 0,
         broker: str | None = None,
         peer: int | None = None,
+        login: str | None = None,
+        user: str | None = None,
     ) -> None:
         self.api = api
         self._api_key = None if api is None else api_named(api).key
@@ -165,36 +187,44 @@ class Fault:
         self.on_removed: Callable[[Fault], None] | None = None
         self.broker = _one_of("broker", broker, BROKER_FAULTS)
         self.peer = peer
+        self.login = _one_of("login", login, LOGIN_FAULTS)
+        self.user = user
         self.links: Collection[tuple[int, int]] = ()
         """With `cut_off`: (sender, receiver) of what fails; empty: as `peer` says."""
         if peer is not None and broker not in _TO_OTHERS:
             raise ValueError(f"peer {peer}: only broker={' and broker='.join(_TO_OTHERS)} have one")
+        if not 0 <= probability <= 1:
+            raise ValueError(f"probability {probability}, expected 0 to 1")
+        if user is not None and login not in _OF_USERS:
+            raise ValueError(f"user {user}: only login={' and login='.join(_OF_USERS)} have one")
         if broker is not None:
-            self._check_broker_fault()
-            return
-        if not (error or delay_ms or drop or twice or hold or truncate_bytes is not None):
+            self._check_other_fault("broker", broker, (*_OF_REQUESTS, *_OF_CHOICES, "login"))
+            self.hold = broker == "paused"
+        elif login is not None:
+            self._check_other_fault("login", login, _OF_REQUESTS)
+        elif not (error or delay_ms or drop or twice or hold or truncate_bytes is not None):
             raise ValueError(
                 "a fault needs an effect: error, delay_ms, drop, twice, truncate_bytes or hold"
             )
-        if not 0 <= probability <= 1:
-            raise ValueError(f"probability {probability}, expected 0 to 1")
 
-    def _check_broker_fault(self) -> None:
-        """Check a fault of the whole broker.
+    def _check_other_fault(self, kind: str, value: str, refused: tuple[str, ...]) -> None:
+        """Check a fault of the whole broker, or of logins.
 
-        Raises ValueError for arguments that are about requests.
+        Raises ValueError for arguments in `refused`, which are about requests.
         """
-        for name in _OF_REQUESTS:
+        for name in refused:
             if getattr(self, name) not in (None, False, 0):
-                raise ValueError(f"{name} is for requests: leave it out with broker={self.broker}")
-        if (self.broker in _DELAYING) != (self.delay_ms > 0):
+                raise ValueError(f"{name} is for requests: leave it out with {kind}={value}")
+        if (value in _DELAYING) != (self.delay_ms > 0):
+            known = BROKER_FAULTS if kind == "broker" else LOGIN_FAULTS
+            delaying = f" and {kind}=".join(name for name in _DELAYING if name in known)
             raise ValueError(
-                f"delay_ms {self.delay_ms:g}: broker={' and broker='.join(_DELAYING)} need one, "
-                "the others have none"
+                f"delay_ms {self.delay_ms:g}: {kind}={delaying} need one, the others have none"
             )
-        self.hold = self.broker == "paused"
 
     def __repr__(self) -> str:
+        if self.login is not None:
+            return f"Fault(login={self.login!r}, {self.hits} hits)"
         if self.broker is not None:
             hits = f", {self.hits} hits" if self.counts else ""
             return f"Fault(broker={self.broker!r}{hits})"
@@ -262,15 +292,29 @@ class Fault:
 
     def meets(self, facts: Facts) -> bool:
         """Return whether the rule meets this request, and count it."""
+        if self.login is not None:
+            return False
         if self.broker == "stale_metadata":
             if facts.api_key not in STALE_APIS:
                 return False
         elif self.broker is not None and not self.hold:
             return False
-        if self.is_removed or (self.times is not None and self.hits >= self.times):
+        return not self._is_over and self._fits(facts) and self._strikes()
+
+    def meets_login(self, kinds: Collection[str], user: str | None = None) -> bool:
+        """Return whether the rule is one of these faults of logins and meets this one, and count
+        it. `user`: None where it is not known yet.
+        """
+        if self.login not in kinds or self._is_over or self.user not in (None, user):
             return False
-        if not self._fits(facts):
-            return False
+        return self._strikes()
+
+    @property
+    def _is_over(self) -> bool:
+        return self.is_removed or (self.times is not None and self.hits >= self.times)
+
+    def _strikes(self) -> bool:
+        """Return whether it applies to what fits it, by number and by chance; count a hit."""
         if self._passed < self.skip:
             self._passed += 1
             return False
@@ -318,6 +362,13 @@ class FaultSet:
         """Return the rule that meets this request, None to handle it as usual."""
         for fault in self._rules:
             if fault.meets(facts):
+                return fault
+        return None
+
+    def first_login(self, kinds: Collection[str], user: str | None = None) -> Fault | None:
+        """Return the rule of one of these kinds that meets a login, None to let it go on."""
+        for fault in self._rules:
+            if fault.meets_login(kinds, user):
                 return fault
         return None
 

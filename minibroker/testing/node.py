@@ -6,6 +6,7 @@ HTTP.
 
     Fault("Produce", error=…) ─► FaultInterceptor      what happens to requests
     Fault(broker="cut_off")   ─► PeerFaults           what happens to its requests to other brokers
+    Fault(login="tls_cut")    ─► LoginFaults          what happens to logins
     Fault(broker="disk_full") ─► Node                 what happens to the broker
 """
 
@@ -23,6 +24,7 @@ from minibroker.testing.fault_interceptor import FaultInterceptor
 from minibroker.testing.faults import Fault, FaultSet
 from minibroker.testing.faulty_disk import FaultyDisk
 from minibroker.testing.inspector import Inspector
+from minibroker.testing.login_faults import LoginFaults
 from minibroker.testing.peer_faults import PeerFaults
 from minibroker.testing.request_log import RequestLog
 
@@ -61,6 +63,7 @@ class Node:
         """Done when the broker fails; see `app.Broker.failure`."""
         self.app: AppBroker
         self.interceptor: FaultInterceptor
+        self.login_faults: LoginFaults
         self.peer_faults: PeerFaults
         self.inspector: Inspector
         self.is_running = False
@@ -98,6 +101,8 @@ class Node:
         await self.app.start(topics)
         self.interceptor = FaultInterceptor(self.app.services, faults=self.faults, seen=self.seen)
         self.app.intercept(self.interceptor)
+        self.login_faults = LoginFaults(self.faults, self.app.timers)
+        self.app.intercept_logins(self.login_faults)
         self.app.failure.add_done_callback(self._failed)
         self.is_running = True
 
@@ -112,6 +117,7 @@ class Node:
                 self.is_running = False
                 for fault in self.faults:  # what is held would keep the stop waiting
                     self.interceptor.release(fault)
+                    self.login_faults.release(fault)
                 self._follow()
                 self._follow_pause()
                 await self.app.stop(hands_over=hands_over)
@@ -123,6 +129,8 @@ class Node:
 
         Raises ConfigError for a fault that cannot happen to this broker.
         """
+        if fault.login is not None:
+            self._check_listeners(fault.login)
         if fault.broker == "killed":
             await self._kill()
         elif fault.broker == "zookeeper_session_lost":
@@ -135,12 +143,26 @@ class Node:
             self.peer_faults.note(fault)
         self._follow()
 
+    def _check_listeners(self, login: str) -> None:
+        """Raise ConfigError where no client of this broker could meet a fault of logins."""
+        protocols = [listener.security_protocol for listener in self._config.listeners]
+        if login.startswith("tls_"):
+            needed, has_one = "TLS", any(protocol.uses_tls for protocol in protocols)
+        else:
+            needed, has_one = "SASL", any(protocol.uses_sasl for protocol in protocols)
+        if not has_one:
+            raise ConfigError(
+                f"login={login}: no listener of this broker has {needed}, so no client could meet "
+                f"it; its listeners: {', '.join(protocols)}"
+            )
+
     async def remove(self, fault: Fault) -> None:
         """End a rule: held requests go on, a faulty disk or a killed broker recovers."""
         fault.is_removed = True
         self.faults.discard(fault)
         if self.is_running:
             self.interceptor.release(fault)
+            self.login_faults.release(fault)
         if fault.broker == "killed" and not any(rule.broker == "killed" for rule in self.faults):
             await self._start_again()
         self._follow()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from minibroker.testing import Broker
 
 QUIET = {"log_level": 0, "retry.backoff.ms": 10, "linger.ms": 0}
+QUICK_LOGIN = {"log_level": 0, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 20}
 
 
 def producer_for(broker: Broker) -> Producer:
@@ -96,6 +97,25 @@ async def test_a_broker_that_is_killed_over_http(control: Control) -> None:
     assert (await asyncio.to_thread(ask, "GET", "/health/ready"))[0] == 200
 
 
+@pytest.mark.kafka(topics=["orders"], security="SASL_PLAINTEXT", users={"alice": "secret"})
+def test_logins_that_are_refused_over_http(control: Control) -> None:
+    rule = {"login": "wrong_password", "user": "alice", "times": 2}
+    assert control.ask("POST", "/faults", rule)[0] == 201
+    refused: list[KafkaError] = []
+    login = control.broker.client_config("confluent-kafka")
+    producer = Producer({**login, **QUICK_LOGIN, "error_cb": refused.append})
+    producer.produce("orders", b"v")
+    assert producer.flush(60) == 0
+    assert sum(error.code() == KafkaError._AUTHENTICATION for error in refused) == 2
+    assert control.ask("GET", "/faults/1") == (200, {"id": 1, "hits": 2, **rule})
+    status, sentence = control.ask("POST", "/faults", {"login": "tls_cut"})
+    assert status == 409
+    assert "no listener of this broker has TLS" in sentence["error"]
+    status, sentence = control.ask("POST", "/faults", {"login": "slow"})
+    assert status == 400
+    assert "expected one of wrong_password" in sentence["error"]
+
+
 def test_faults_that_cannot_happen_to_this_broker(control: Control) -> None:
     status, sentence = control.ask("POST", "/faults", {"broker": "zookeeper_session_lost"})
     assert status == 409
@@ -158,7 +178,7 @@ def test_a_token_is_asked_for(kafka_broker: Broker) -> None:
 
 def test_the_description_has_every_path_and_field(control: Control) -> None:
     from minibroker.control.bodies import CLOCK_FIELDS, FAULT_FIELDS  # noqa: PLC0415
-    from minibroker.testing.faults import BROKER_FAULTS  # noqa: PLC0415
+    from minibroker.testing.faults import BROKER_FAULTS, LOGIN_FAULTS  # noqa: PLC0415
 
     status, document = control.ask("GET", "/openapi.json")
     assert status == 200
@@ -175,6 +195,7 @@ def test_the_description_has_every_path_and_field(control: Control) -> None:
     schemas = document["components"]["schemas"]
     assert list(schemas["Rule"]["properties"]) == list(FAULT_FIELDS)
     assert schemas["Rule"]["properties"]["broker"]["enum"] == list(BROKER_FAULTS)
+    assert schemas["Rule"]["properties"]["login"]["enum"] == list(LOGIN_FAULTS)
     assert list(schemas["Advance"]["properties"]) == list(CLOCK_FIELDS)
 
 

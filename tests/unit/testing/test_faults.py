@@ -132,3 +132,35 @@ def test_a_link_is_that_to_the_peer_or_one_that_is_listed() -> None:
     assert [rule.blocks(0, 2) for rule in (to_all, to_one, listed)] == [True, True, True]
     assert [rule.blocks(0, 1) for rule in (to_all, to_one, listed)] == [True, False, False]
     assert [rule.blocks(2, 0) for rule in (to_all, to_one, listed)] == [True, False, False]
+
+
+def test_rules_of_logins() -> None:
+    fault = Fault(login="wrong_password", user="alice", skip=1, times=1)
+    assert not fault.meets(facts())
+    assert not fault.meets_login(("sasl_cut",), "alice")
+    assert [fault.meets_login(("wrong_password",), user) for user in ("bob", None)] == [False] * 2
+    met = [fault.meets_login(("wrong_password",), "alice") for _ in range(3)]
+    assert met == [False, True, False]
+    assert repr(fault) == "Fault(login='wrong_password', 1 hits)"
+    rules = FaultSet()
+    rules.add(rule())
+    rules.add(cut := Fault(login="tls_cut"))
+    assert rules.first_login(("tls_cut",)) is cut
+    assert rules.first_login(("sasl_cut",)) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"login": "wrong"}, "login 'wrong', expected one of wrong_password, expired_token"),
+        ({"login": "tls_cut", "user": "a"}, "only login=wrong_password and login=expired_token"),
+        ({"login": "sasl_slow"}, "delay_ms 0: login=sasl_slow and login=tls_slow need one"),
+        ({"login": "tls_cut", "delay_ms": 5}, "delay_ms 5: login=sasl_slow and login=tls_slow"),
+        ({"login": "tls_cut", "topic": "t"}, "topic is for requests: leave it out with login="),
+        ({"login": "tls_cut", "broker": "killed"}, "login is for requests"),
+        ({"user": "a", "error": "NONE"}, "user a: only login=wrong_password"),
+    ],
+)
+def test_rules_of_logins_that_cannot_be(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Fault(**fields)
