@@ -210,6 +210,10 @@ class Cluster:
         """Call `listener` from now on when brokers came or went."""
         self._updater.broker_listeners.append(listener)
 
+    def when_controller_changes(self, listener: Callable[[], None]) -> None:
+        """Call `listener` from now on when there is another controller, or it is elected anew."""
+        self._updater.controller_listeners.append(listener)
+
     def when_elected(self, listener: Callable[[bool], None]) -> None:
         """Tell `listener` from now on whether this broker is the controller, when that changes."""
         self._election.listeners.append(listener)

@@ -56,7 +56,6 @@ class Election:
         Afterwards the image names the controller, whichever broker it is.
         """
         tree = self._context.tree
-        image = self._context.updater.image
         while True:
             current = await self._read_controller()
             if current is not None:
@@ -67,17 +66,14 @@ class Election:
                     continue
                 if self.is_controller and not mine:
                     self.lose()
-                image.controller_id = broker_id
-                image.controller_epoch = await self._read_epoch()
+                self._context.updater.apply_controller(broker_id, await self._read_epoch())
                 return False
             if await self._try_to_win():
                 self._note_victory()
                 return True
 
     def _note_victory(self) -> None:
-        image = self._context.updater.image
-        image.controller_id = self._context.broker_id
-        image.controller_epoch = self.epoch
+        self._context.updater.apply_controller(self._context.broker_id, self.epoch)
         for tell in self.listeners:
             tell(True)
 
@@ -116,8 +112,9 @@ class Election:
         if was_controller:
             for tell in self.listeners:
                 tell(False)
-        if self._context.updater.image.controller_id == self._context.broker_id:
-            self._context.updater.image.controller_id = NO_CONTROLLER
+        image = self._context.updater.image
+        if image.controller_id == self._context.broker_id:
+            self._context.updater.apply_controller(NO_CONTROLLER, image.controller_epoch)
 
     def guard(self) -> list[Operation]:
         """Return the first operations of every `multi` that the controller sends.

@@ -159,8 +159,9 @@ class ControllerRequests:
         async with self._context.lock:
             self.check_controller_epoch(controller_id, controller_epoch)
             if controller_epoch >= image.controller_epoch:
-                image.controller_epoch = controller_epoch
-                image.controller_id = max(controller_id, NO_CONTROLLER)
+                self._context.updater.apply_controller(
+                    max(controller_id, NO_CONTROLLER), controller_epoch
+                )
             if set(broker_ids) != image.brokers.keys():
                 self._follower.look_at_brokers()
             self._begin_deletions(topics)

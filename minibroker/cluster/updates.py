@@ -76,6 +76,8 @@ class ImageUpdater:
         """Constant once the cluster is started."""
         self.broker_listeners: list[Callable[[], None]] = []
         """Called when brokers came or went."""
+        self.controller_listeners: list[Callable[[], None]] = []
+        """Called when there is another controller, or an election of the same one."""
         # Changed under the cluster's lock.
         self.failed_replicas = FailedReplicas()
         self.share = BrokerLists().share
@@ -391,6 +393,15 @@ class ImageUpdater:
                 yield None
             else:
                 yield index, replace_partition(partition, offline=offline)
+
+    def apply_controller(self, broker_id: int, epoch: int) -> None:
+        """Name the controller (NO_CONTROLLER: none) and the epoch in which it was elected."""
+        image = self.image
+        if (image.controller_id, image.controller_epoch) == (broker_id, epoch):
+            return
+        image.controller_id, image.controller_epoch = broker_id, epoch
+        for tell in self.controller_listeners:
+            tell()
 
     # Configs
 

@@ -1,9 +1,11 @@
 """Changes of the ISR as requests to the controller: AlterPartition (KIP-497).
 
 Between a leader's `IsrKeeper` and a controller of Apache Kafka. One request is in flight. What
-comes meanwhile goes together into the next one.
+comes meanwhile goes together into the next one. When there is another controller, the answer of the
+one before is not waited for: it may be cut off.
 
-Source: Kafka DefaultAlterPartitionManager, Partition.handleAlterPartitionError.
+Source: Kafka DefaultAlterPartitionManager, Partition.handleAlterPartitionError. Differs from Kafka,
+which waits for `controller.socket.timeout.ms`. For so long no replica could come or go.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError, ProtocolError
-from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from minibroker.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -23,7 +25,7 @@ from minibroker.protocol.messages.alter_partition import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from minibroker.cluster.cluster import Cluster
     from minibroker.peers.client import PeerClient
@@ -57,7 +59,7 @@ class _Unanswered(NamedTuple):
 class IsrRequests:
     """Owned by the loop."""
 
-    __slots__ = ("_cluster", "_peers", "_task", "_waiting")
+    __slots__ = ("_cluster", "_overtaken", "_peers", "_task", "_waiting")
 
     def __init__(self, cluster: Cluster, peers: PeerClient) -> None:
         # Constant after construction.
@@ -67,6 +69,9 @@ class IsrRequests:
         """Changes that are not sent yet; each partition has one at a time."""
         self._task: asyncio.Task[None] | None = None
         """Sends until nothing waits."""
+        self._overtaken: asyncio.Future[None] | None = None
+        """Done when there is another controller than the one that is asked now."""
+        cluster.when_controller_changes(self._ask_another)
 
     async def change(self, change: WantedIsr) -> bool:
         """Ask the controller for a change; return whether it was made.
@@ -138,25 +143,54 @@ class IsrRequests:
         """
         changes = [waiting.change for waiting in batch.values()]
         has_ids = all(change.topic_id != ZERO_TOPIC_ID for change in changes)
-        answer = await self._peers.call_built(
-            self._cluster.image.controller_id,
-            AlterPartitionRequest,
-            lambda version: self._request(changes, version),
-            AlterPartitionResponse,
-            newest=None if has_ids else NEWEST_BY_NAME,
-        )
+        answer = await self._ask(changes, newest=None if has_ids else NEWEST_BY_NAME)
         if answer.error_code:
             text = f"the controller answers {ErrorCode(answer.error_code).name}"
             _fail(batch.values(), CoordinationError(text))
             return
         names = {change.topic_id: change.name.topic for change in changes} if has_ids else {}
         for topic in answer.topics:
-            topic_name = topic.topic_name or names.get(topic.topic_id, "")
+            topic_name = topic.topic_name or names.get(TopicId(topic.topic_id), "")
             for data in topic.partitions:
                 waiting = batch.get(TopicPartition(topic_name, data.partition_index))
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_result(data)
         _fail(batch.values(), CoordinationError("the controller's answer leaves it out"))
+
+    async def _ask(
+        self, changes: Collection[WantedIsr], *, newest: int | None
+    ) -> AlterPartitionResponse:
+        """Return the controller's answer. Raises as `_send`; ConnectionError where there is another
+        controller meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        call = loop.create_task(
+            self._peers.call_built(
+                self._cluster.image.controller_id,
+                AlterPartitionRequest,
+                lambda version: self._request(changes, version),
+                AlterPartitionResponse,
+                newest=newest,
+            )
+        )
+        overtaken: asyncio.Future[None] = loop.create_future()
+        self._overtaken = overtaken
+        try:
+            await asyncio.wait({call, overtaken}, return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                raise ConnectionError("another controller came before the answer")
+            answer: AlterPartitionResponse = call.result()
+            return answer
+        finally:
+            self._overtaken = None
+            overtaken.cancel()
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+
+    def _ask_another(self) -> None:
+        """Wait no more for the answer of a controller that is none any more, maybe."""
+        if self._overtaken is not None and not self._overtaken.done():
+            self._overtaken.set_result(None)
 
     def _request(self, changes: Iterable[WantedIsr], version: int) -> AlterPartitionRequest:
         broker = self._cluster.this_broker

@@ -212,6 +212,20 @@ async def test_a_change_without_a_result_may_have_been_made(cluster: Cluster) ->
     assert isr_of(cluster) == [0, 1]
 
 
+async def test_a_controller_that_was_replaced_is_not_waited_for(cluster: Cluster) -> None:
+    peers = Peers()
+    peers.may_answer.clear()
+    requests = requests_to(cluster, peers)
+    asked = asyncio.create_task(requests.change(change_of(cluster)))
+    await eventually(lambda: len(peers.sent) == 1)
+    cluster._updater.apply_controller(1, cluster.image.controller_epoch + 1)
+    with pytest.raises(CoordinationError, match="another controller"):
+        await asked
+    peers.may_answer.set()
+    assert await requests.change(change_of(cluster))
+    assert [broker_id for broker_id, _, _ in peers.sent] == [0, 1]
+
+
 async def test_a_controller_without_alter_partition_says_so(cluster: Cluster) -> None:
     peers = Peers()
     peers.failure = KafkaError(ErrorCode.UNSUPPORTED_VERSION)
