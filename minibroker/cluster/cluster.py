@@ -574,7 +574,12 @@ class Cluster:
             Reassignments,
         )
 
-        return Reassignments(self._context, self._states, self._deletions)
+        return Reassignments(
+            self._context,
+            self._states,
+            self._deletions,
+            allows_unclean=self._controller.allows_unclean,
+        )
 
     # Features
 

@@ -201,7 +201,8 @@ class Controller:
         self._context = context
         self._election = election
         self._states = states
-        self._allows_unclean = allows_unclean or _never
+        self.allows_unclean = allows_unclean or _never
+        """Constant after construction."""
         self._marks_recovery = marks_recovery
         # Changed under the cluster's lock, and when this broker is elected or deposed.
         self._leaving: dict[int, int] = {}
@@ -250,7 +251,7 @@ class Controller:
 
     def rule_of(self, name: str) -> Rule:
         """Return `next_state` with the values of this topic."""
-        allows_unclean = self._allows_unclean(name)
+        allows_unclean = self.allows_unclean(name)
         leaving = self.leaving
         return lambda partition: next_state(
             partition,

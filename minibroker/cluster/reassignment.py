@@ -8,8 +8,12 @@ done: they alone remain, and one of them leads.
     replicas            target, then the old ones that are not in it
     adding, removing    target without the old; the old without target
 
+A new target takes the replicas away that the move before added. Where they alone are in sync, it is
+refused: nobody else has all committed records.
+
 Source: Kafka KafkaController (processApiPartitionReassignment, onPartitionReassignment),
-ReplicaAssignment.reassignTo; KIP-455.
+ReplicaAssignment.reassignTo; KIP-455. Kafka 4 PartitionReassignmentRevert for what is refused.
+Differs from Kafka 3.9, which takes the only replica in sync away, and its log.
 """
 
 from __future__ import annotations
@@ -24,14 +28,15 @@ from minibroker.cluster.partition_states import state_operations, with_states
 from minibroker.cluster.tree import Set
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.ids import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from minibroker.cluster.context import ClusterContext
+    from minibroker.cluster.controller import AllowsUnclean
     from minibroker.cluster.deletions import Deletions
     from minibroker.cluster.partition_states import PartitionStates
-    from minibroker.ids import TopicPartition
 
 
 class ReplicaAssignment(NamedTuple):
@@ -90,6 +95,18 @@ def check_target(
     raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
 
+def check_keeps_in_sync(
+    name: TopicPartition, isr: Sequence[int], moving: ReplicaAssignment
+) -> None:
+    """Raises KafkaError INVALID_REPLICA_ASSIGNMENT where no replica in sync would remain."""
+    if isr and not set(isr) & set(moving.replicas):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Unable to change the replicas of {name.topic}:{name.partition} to {moving.replicas},"
+            f" because only {isr} are in sync: it would require an unclean leader election.",
+        )
+
+
 def no_such_partition() -> KafkaError:
     """Return the error of a partition that the image does not have."""
     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
@@ -124,12 +141,18 @@ class Reassignments:
     """Writes assignments in the controller's name."""
 
     def __init__(
-        self, context: ClusterContext, states: PartitionStates, deletions: Deletions
+        self,
+        context: ClusterContext,
+        states: PartitionStates,
+        deletions: Deletions,
+        *,
+        allows_unclean: AllowsUnclean,
     ) -> None:
         # Constant after construction.
         self._context = context
         self._states = states
         self._deletions = deletions
+        self._allows_unclean = allows_unclean
 
     async def alter(
         self,
@@ -223,9 +246,13 @@ class Reassignments:
         await self._states.retried(self._context.updater.image.topics[name], [index], write)
 
     async def _write(self, topic: TopicImage, index: int, moving: ReplicaAssignment) -> None:
-        """Write the topic's node and the partition's state as one, then apply both."""
+        """Write the topic's node and the partition's state as one, then apply both. Raises as
+        `check_keeps_in_sync`.
+        """
         updater = self._context.updater
         partition = topic.partitions[index]
+        if not self._allows_unclean(topic.name):
+            check_keeps_in_sync(TopicPartition(topic.name, index), partition.isr, moving)
         epoch = updater.image.controller_epoch
         if set(moving.target) <= set(partition.isr):
             state = state_of(partition, moving.target, epoch)

@@ -14,6 +14,12 @@ from tests.compat_cluster.mixed import (
     TWO_KAFKAS_UNDER_MINIBROKER,
 )
 
+_TAKEN_BACK = "a_move_is_taken_back_whose_new_replica_is_alone_in_sync"
+_LOSES = (
+    "Kafka 3.9 deletes the only log that has all committed records, and nobody leads; Kafka 4 and"
+    " minibroker refuse"
+)
+
 LINES: list[Difference] = [
     Difference(
         "the_controller_that_leads_is_killed",
@@ -36,6 +42,15 @@ LINES: list[Difference] = [
         ours=6,
         kafka_39=7,
     ),
+    *(
+        Difference(_TAKEN_BACK, (place,), _LOSES, ours=ours, kafka_39=kafka)
+        for place, ours, kafka in (
+            ("take it back.responses[0].partitions[0].error_code:", 39, 0),
+            ("take it back.responses[0].partitions[0].error_message:", "text", None),
+            ("who leads:", 0, -1),
+            ("the log that had everything is there:", True, False),
+        )
+    ),
 ]
 
 NOT_YET: dict[str, str] = {}
@@ -52,10 +67,12 @@ _EITHER = {
     " the controller: minibroker writes one state where Kafka writes two"
 }
 
+_UNDER_MINIBROKER = [*differences_of("a_leaderless_partition_moves"), *differences_of(_TAKEN_BACK)]
+
 MIXED_LINES: dict[str, list[Difference]] = {
-    ONE_KAFKA_UNDER_MINIBROKER: differences_of("a_leaderless_partition_moves"),
+    ONE_KAFKA_UNDER_MINIBROKER: _UNDER_MINIBROKER,
     ONE_KAFKA_CONTROLS: differences_of("the_controller_that_leads_is_killed"),
-    TWO_KAFKAS_UNDER_MINIBROKER: differences_of("a_leaderless_partition_moves"),
+    TWO_KAFKAS_UNDER_MINIBROKER: _UNDER_MINIBROKER,
     TWO_KAFKAS_ONE_CONTROLS: [],
 }
 """Kind of mixed cluster → the lines above that hold there."""

@@ -184,6 +184,25 @@ def a_leaderless_partition_moves(on: Scene) -> Steps:
 
 
 @situation(*ONE_AFTER_THE_OTHER)
+def a_move_is_taken_back_whose_new_replica_is_alone_in_sync(on: Scene) -> Steps:
+    topic = on.topic([2, 1])
+    yield
+    on.until(topic, 2, [2])
+    on.reassign("move", topic, [0, 1])
+    on.wait(lambda: 0 in (on.tree.state(topic, 0) or {})["isr"], "the new replica is in sync")
+    on.produce("on both", topic, "a", at=2)
+    yield
+    on.until(topic, 0, [0])
+    on.produce("on the new one", topic, "b", at=0)
+    on.reassign("take it back", topic, None)
+    yield
+    yield
+    on.until_moved(topic)
+    on.note("who leads", (on.tree.state(topic, 0) or {})["leader"])
+    on.note("the log that had everything is there", on.has_log(0, topic))
+
+
+@situation(*ONE_AFTER_THE_OTHER)
 def a_topic_is_deleted_while_all_its_brokers_are_dead(on: Scene) -> Steps:
     topic = on.topic([1, 2])
     yield

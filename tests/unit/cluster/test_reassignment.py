@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.cluster.reassignment import ReplicaAssignment, check_target, current_assignment
+from minibroker.cluster.reassignment import (
+    ReplicaAssignment,
+    check_keeps_in_sync,
+    check_target,
+    current_assignment,
+)
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import TopicPartition
@@ -60,6 +65,18 @@ def test_a_dead_broker_may_stay_where_it_is() -> None:
     check_target([7, 0], ReplicaAssignment([0, 7], [], []), {0, 1})
 
 
+@pytest.mark.parametrize("isr", [[0], [0, 1], []])
+def test_a_move_is_replaced_while_a_replica_that_stays_is_in_sync(isr: list[int]) -> None:
+    check_keeps_in_sync(TopicPartition("t", 0), isr, ReplicaAssignment([0], [], []))
+
+
+def test_the_only_replicas_in_sync_stay() -> None:
+    moving = ReplicaAssignment([0, 3], [], [])
+    with pytest.raises(KafkaError) as refused:
+        check_keeps_in_sync(TopicPartition("t", 0), [1, 2], moving)
+    assert refused.value.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
 async def test_a_move_to_where_nobody_follows_stays_under_way_and_can_be_taken_back(
     two_brokers: Cluster, cluster_tree: Tree, heard: Recorder
 ) -> None:
@@ -95,6 +112,34 @@ async def test_a_move_to_replicas_in_sync_is_done_at_once(
     state = json.loads((await cluster_tree.get("/brokers/topics/t/partitions/0/state"))[0])
     assert (state["leader"], state["leader_epoch"], state["isr"]) == (OTHER, 2, [OTHER])
     assert partition.partition_epoch == 1
+
+
+@pytest.fixture
+async def alone_in_sync(two_brokers: Cluster, cluster_tree: Tree) -> Cluster:
+    """Topic t moves from broker 0 to brokers 2 and 0; the new replica alone is in sync."""
+    cluster = two_brokers
+    await cluster.create_topic("t", assignment={0: [0]})
+    await cluster.reassignments.alter("t", 0, [OTHER, 0])
+    await stop_following(cluster)
+    partition = cluster.image.topics["t"].partitions[0]
+    assert await cluster.change_isr(
+        TopicPartition("t", 0),
+        [OTHER],
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+    )
+    return cluster
+
+
+@pytest.mark.parametrize("target", [None, [0]])
+async def test_the_only_replica_in_sync_is_not_taken_away(
+    alone_in_sync: Cluster, target: list[int] | None
+) -> None:
+    before = alone_in_sync.image.topics["t"].partitions[0]
+    with pytest.raises(KafkaError) as refused:
+        await alone_in_sync.reassignments.alter("t", 0, target)
+    assert refused.value.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert alone_in_sync.image.topics["t"].partitions[0] == before
 
 
 async def test_wrong_requests_are_refused(two_brokers: Cluster) -> None:
