@@ -20,6 +20,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cluster import paths
 from minibroker.cluster.codecs import PartitionState
 from minibroker.cluster.image import NO_CONTROLLER
 from minibroker.cluster.updates import STATES_PER_STEP, SentState
@@ -138,6 +139,16 @@ class ControllerRequests:
             state = PartitionState(leader, leader_epoch, isr, known.controller_epoch)
             sent = SentState(state, partition_epoch, known.replicas)
             self._context.updater.apply_sent(name.topic, {name.partition: sent})
+
+    async def is_being_deleted(self, topic: str) -> bool:
+        """Return whether a topic is being deleted, or is gone. Raises CoordinationError.
+
+        A controller says so in an UpdateMetadata request first, which takes the topic out of the
+        image. One that is there all the same is looked up in the tree.
+        """
+        if topic not in self._context.updater.image.topics:
+            return True
+        return await self._context.tree.exists(paths.delete_topic(topic)) is not None
 
     async def read_topic(self, name: str) -> None:
         """Read a topic from the tree now. Raises CoordinationError."""

@@ -3,11 +3,14 @@
 Behaviour: Apache Kafka's controller stops replicas of this broker: they fetch nothing any more, and
 their logs go where it says so. Each partition has a result: KAFKA_STORAGE_ERROR (its directory is
 offline, or a disk does not let go of the log), FENCED_LEADER_EPOCH (its leader epoch is older than
-the known one), or none. A partition that this broker does not have is stopped already.
+the known one, or it is about an earlier topic of that name, which is gone), or none. A partition
+that this broker does not have is stopped already.
 Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH).
 Versions: 1 broker epoch, by topic; 2 flexible; 3 leader epoch and deletion for each partition
 (KIP-570); 4 KRaft controllers.
-Differs from Kafka: the answer leaves once the deletion is durable.
+Differs from Kafka: the answer leaves once the deletion is durable. A request about the deletion of
+a topic may come late, when the name belongs to another topic. It has no topic id, so Kafka would
+delete that one.
 Source: Kafka KafkaApis.handleStopReplicaRequest, ReplicaManager.stopReplicas.
 """
 
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.manager import PartitionManager
 
-NOT_CHECKED: Final = (-1, -2)
-"""Leader epochs that fence nothing: of older versions, and of a topic that is being deleted."""
+DURING_DELETE: Final = -2
+"""Leader epoch of a partition whose topic is being deleted."""
+NOT_CHECKED: Final = (-1, DURING_DELETE)
+"""Leader epochs that fence nothing; -1 is that of older versions."""
 
 
 class _Stopped(NamedTuple):
@@ -41,7 +46,9 @@ class _Stopped(NamedTuple):
 
 
 async def handle(context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
-    """Stop the replicas; return a result for each, or the error of an epoch."""
+    """Stop the replicas; return a result for each, or the error of an epoch. Raises
+    CoordinationError.
+    """
     requests, partitions = context.services.cluster.requests, context.services.partitions
     try:
         requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
@@ -51,7 +58,13 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> StopRe
     context.note_controller()
     results: dict[_Stopped, ErrorCode] = {}
     deleted: dict[str, list[_Stopped]] = {}
-    for item in _asked_of(request):
+    asked = _asked_of(request)
+    going = {item.topic for item in asked if item.leader_epoch == DURING_DELETE}
+    alive = {topic for topic in going if not await requests.is_being_deleted(topic)}
+    for item in asked:
+        if item.topic in alive and item.leader_epoch == DURING_DELETE:
+            results[item] = ErrorCode.FENCED_LEADER_EPOCH
+            continue
         results[item] = _stop(partitions, item)
         if item.is_deleted and not results[item]:
             deleted.setdefault(item.topic, []).append(item)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.cluster import paths
+from minibroker.cluster.tree import Create
 from minibroker.error_codes import ErrorCode
 from minibroker.ids import TopicPartition
 from minibroker.partitions.role import Follower
@@ -34,7 +36,7 @@ def request_of(
     version: int,
     *,
     deletes: bool,
-    leader_epoch: int = -2,
+    leader_epoch: int = -1,
     index: int = 0,
     **more: Any,
 ) -> StopReplicaRequest:
@@ -74,6 +76,25 @@ async def test_a_log_is_deleted_and_nothing_is_left_to_delete(
         assert (answer.error_code, codes_of(answer)) == (0, [0])
         assert controlled.partitions.replica("t", 0) is None
         assert controlled.logs() == ["t-1"]
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+async def test_a_late_request_spares_the_next_topic_of_that_name(
+    controlled: Controlled, client: RawClient, deletes: bool
+) -> None:
+    late = request_of(controlled, NEWEST, deletes=deletes, leader_epoch=-2)
+    assert codes_of(await client.call(late, NEWEST)) == [ErrorCode.FENCED_LEADER_EPOCH]
+    partition = controlled.partitions.replica("t", 0)
+    assert partition is not None
+    assert not partition.is_stopped
+
+
+async def test_a_topic_with_a_mark_is_deleted(controlled: Controlled, client: RawClient) -> None:
+    tree = controlled.cluster.tree
+    await tree.multi([Create(paths.delete_topic("t"))])
+    request = request_of(controlled, NEWEST, deletes=True, leader_epoch=-2)
+    assert codes_of(await client.call(request, NEWEST)) == [0]
+    assert controlled.partitions.replica("t", 0) is None
 
 
 async def test_a_follower_that_stops_keeps_its_log(
