@@ -213,7 +213,9 @@ class PeerClient:
                 connection.close()
             peer.connection = None
         if peer.opening is None:
-            peer.opening = asyncio.get_running_loop().create_task(self._open(peer, endpoint))
+            peer.opening = asyncio.get_running_loop().create_task(
+                self._open(broker_id, peer, endpoint)
+            )
             peer.opening.add_done_callback(_take_note)
         try:
             return await asyncio.shield(peer.opening)
@@ -236,14 +238,15 @@ class PeerClient:
             )
         return endpoint
 
-    async def _open(self, peer: _Peer, endpoint: Endpoint) -> PeerConnection:
+    async def _open(self, broker_id: int, peer: _Peer, endpoint: Endpoint) -> PeerConnection:
+        """Raises OSError, ProtocolError; ConnectionError where the broker has left meanwhile."""
         loop = asyncio.get_running_loop()
         try:
             pause_s = peer.retry_at_s - loop.time()
             if pause_s > 0:
                 await self._sleep(pause_s)
             async with asyncio.timeout(self._timeout_s):
-                peer.connection = await PeerConnection.open(endpoint, self._login, self._tls)
+                connection = await PeerConnection.open(endpoint, self._login, self._tls)
         except Exception as error:
             peer.failures += 1
             # Who waits is told; the log hears of it once.
@@ -253,8 +256,12 @@ class PeerClient:
             raise
         finally:
             peer.opening = None
+        if self._peers.get(broker_id) is not peer:
+            connection.close()  # nobody else would
+            raise ConnectionError(f"broker {broker_id} is not registered any more")
         peer.failures = 0
-        return peer.connection
+        peer.connection = connection
+        return connection
 
 
 def _take_note(opening: asyncio.Task[PeerConnection]) -> None:

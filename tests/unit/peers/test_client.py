@@ -13,6 +13,7 @@ from minibroker.peers.client import BACKOFF_MS_MAX, PeerClient, backoff_ms
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minibroker.protocol.primitives import Writer
 from tests.support.peer_clients import ScriptedBroker, peer_client, registered
+from tests.support.waiting import eventually
 
 
 def answer(_key: int, version: int, _correlation_id: int) -> bytes:
@@ -72,6 +73,33 @@ async def test_a_broker_that_left_loses_its_connection() -> None:
         with pytest.raises(ConnectionError, match="broker 7 is not registered"):
             await ask(client)
         assert not connection.is_open
+
+
+async def test_a_connection_to_a_broker_that_left_meanwhile_is_closed() -> None:
+    may_go_on = asyncio.Event()
+
+    async def sleep(_pause_s: float) -> None:
+        await may_go_on.wait()
+
+    async with (
+        ScriptedBroker(answer) as broker,
+        peer_client({7: broker.address}, sleep=sleep) as client,
+    ):
+        await ask(client)
+        peer = client._peers[7]
+        assert peer.connection is not None
+        peer.connection.close()
+        peer.retry_at_s = asyncio.get_running_loop().time() + 1000
+        waiting = asyncio.create_task(ask(client))
+        await eventually(lambda: peer.opening is not None)
+        client._cluster.image.brokers = {}
+        with pytest.raises(ConnectionError, match="not registered"):
+            await ask(client)
+        may_go_on.set()
+        with pytest.raises(ConnectionError, match="not registered any more"):
+            await waiting
+        await eventually(lambda: broker.connection_count == 2)
+        await eventually(lambda: not broker._writers)
 
 
 async def test_failures_in_a_row_make_the_pause_longer(monkeypatch: pytest.MonkeyPatch) -> None:
