@@ -88,8 +88,9 @@ crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 500 kil
 
 # Each seed is one run; the name of a test that fails has its seed.
 SCHEDULES ?= 2000
-simulation: $(VENV)/.test ## three or four brokers on simulated time: 2,000 schedules of faults, 15 minutes (SCHEDULES=N)
-	MINIBROKER_SCHEDULES=$(SCHEDULES) $(BIN)/python -m pytest tests/simulation -n 2 $(ARGS)
+FIRST ?= 0
+simulation: $(VENV)/.test ## three or four brokers on simulated time: 2,000 schedules of faults, 15 minutes (SCHEDULES=N FIRST=SEED)
+	MINIBROKER_SCHEDULES=$(SCHEDULES) MINIBROKER_SCHEDULES_FIRST=$(FIRST) $(BIN)/python -m pytest tests/simulation -n 2 $(ARGS)
 
 fire: $(VENV)/.test java ## exactly once while a broker alone, one of three, one Kafka among them, or its power fails 50 times, 50 minutes
 	MINIBROKER_FIRE_KILLS=50 MINIBROKER_FIRE_CLUSTER_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)

@@ -14,6 +14,8 @@
 | outage | the same, and it starts when its session is over and the others work        |
 
 Apache Kafka cannot start again within its old session, so its crash is a death.
+
+A broker that is in sync alone is not taken away while others have to work: nobody could lead.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ IDS: Final = (0, 1, 2)
 ROLES: Final = ("leader", "controller", "follower")
 KILLS: Final = ("crash", "death", "cut", "pause", "island", "split")
 POWER_CUTS: Final = ("power", "outage")
+OTHERS_WORK: Final = ("crash", "death", "cut", "pause", "island")
+"""Faults in which the others have to go on without the broker."""
 SPLIT_S: Final = 10.0
 """Longest time of a split, in which a leader may have no way to commit."""
 TOPICS: Final = {
@@ -161,6 +165,11 @@ class Brokers:
     def play(self, fault: str, victim: int, clients: Clients, count: int) -> None:
         """Let a fault happen; `count` transactions are committed while the victim is away."""
         what = f"{count} transactions while broker {victim} is away ({fault})"
+        if fault in OTHERS_WORK:
+            self._wait(
+                lambda: not any(self._isr(*at) == {victim} for at in _partitions()),
+                f"broker {victim} is in sync with another one",
+            )
         if fault in {"crash", "death"}:
             self.all[victim].kill()
             self._start_again(fault == "death", victim, clients, count, what)
@@ -233,15 +242,15 @@ class Brokers:
     def wait_until_in_sync(self) -> None:
         """Wait until every replica is in sync."""
 
-        def isr(topic: str, partition: int) -> set[int]:
-            state = self.tree.state(topic, partition)
-            return set() if state is None else set(state["isr"])
-
         for topic, partition in _partitions():
             self._wait(
-                lambda at=(topic, partition): isr(*at) == set(IDS),  # type: ignore[misc]
+                lambda at=(topic, partition): self._isr(*at) == set(IDS),  # type: ignore[misc]
                 f"all replicas of {topic}-{partition} are in sync",
             )
+
+    def _isr(self, topic: str, partition: int) -> set[int]:
+        state = self.tree.state(topic, partition)
+        return set() if state is None else set(state["isr"])
 
     def wait_until_equal(self) -> None:
         """Wait until the replicas of each partition have the same bytes.

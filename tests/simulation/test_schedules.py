@@ -1,7 +1,8 @@
 """Random schedules keep the invariants of replication, and planted bugs break them.
 
-`MINIBROKER_SCHEDULES=2000` runs so many seeds (`make simulation`). A failure names its seed and
-shows the last lines of its history; `-k 'keep_the_rules and [189]'` runs that seed again.
+`MINIBROKER_SCHEDULES=2000` runs so many seeds (`make simulation`), from
+`MINIBROKER_SCHEDULES_FIRST` on (0). A failure names its seed and shows the last lines of its
+history; `make simulation FIRST=189 SCHEDULES=1 ARGS='-k keep_the_rules'` runs that seed again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEDULES = int(os.environ.get("MINIBROKER_SCHEDULES", "12"))
+FIRST = int(os.environ.get("MINIBROKER_SCHEDULES_FIRST", "0"))
+"""The first seed; the planted bugs have seeds of their own."""
 SEEDS_OF_A_BUG = 40
 """Seeds of which one at least finds a planted bug. Each is found by one of four, or more."""
 TIME_WIDTH = 11
@@ -47,7 +50,7 @@ def directory(request: pytest.FixtureRequest) -> Iterator[Path]:
         yield made / "run"
 
 
-@pytest.mark.parametrize("seed", range(SCHEDULES))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SCHEDULES))
 def test_random_schedules_keep_the_rules(directory: Path, seed: int) -> None:
     assert run_schedule(directory, seed).committed_end > 0
 

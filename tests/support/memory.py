@@ -41,12 +41,16 @@ def directory_in_memory(request: pytest.FixtureRequest | None = None) -> Iterato
     Of the test of `request`, if it fails, the files stay in pytest's own directory.
     """
     failed_before = request.session.testsfailed if request is not None else 0
+    factory: pytest.TempPathFactory | None = None
+    if request is not None:
+        factory = request.getfixturevalue("tmp_path_factory")  # not allowed at the end of a test
     with tempfile.TemporaryDirectory(
         prefix="minibroker-test-", dir=memory(), ignore_cleanup_errors=True
     ) as name:
         yield Path(name)
-        if request is not None and request.session.testsfailed > failed_before:
-            factory: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        if request is None or factory is None:
+            return
+        if request.session.testsfailed > failed_before:
             kept = factory.mktemp(request.node.name[:30])
             shutil.copytree(name, kept, dirs_exist_ok=True, ignore=_neither_file_nor_directory)
 
