@@ -235,7 +235,8 @@ def build(
 ) -> tuple[BrokerConfig, ServeOptions]:
     """Merge file, environment and flags, and check the result. Raises ConfigError."""
     from minibroker.config.broker import BrokerConfig  # noqa: PLC0415  not for version and help
-    from minibroker.config.sources import gather, read_properties  # noqa: PLC0415  as above
+    from minibroker.config.sources import gather  # noqa: PLC0415  as above
+    from minibroker.java_formats.properties import read_properties  # noqa: PLC0415  as above
 
     file_settings = read_properties(arguments.config_file) if arguments.config_file else {}
     settings = arguments.settings

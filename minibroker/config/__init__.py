@@ -2,6 +2,5 @@
 
 `definition` says what a key is, `tables/` lists Kafka's keys, `topic_keys` the topics' ones;
 `sources` gathers the user's settings, `broker` and `topic` turn it into typed values, `dynamic`
-lays the settings that are altered at run time over it. Nothing here does I/O but `sources`, which
-reads a file.
+lays the settings that are altered at run time over it. Nothing here does I/O.
 """

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker import cli
 from minibroker.config.options import UsageError
-from minibroker.config.sources import from_environment, read_properties
+from minibroker.config.sources import from_environment
 from minibroker.container.health import LISTENER_FILE, TEMPORARY
 from minibroker.container.topics import parse_topics
 from minibroker.errors import ConfigError
+from minibroker.java_formats.properties import read_properties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

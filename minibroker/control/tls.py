@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from minibroker.config.settings import ConfigValues
 from minibroker.errors import ConfigError
-from minibroker.security.key_material import TrustStore
+from minibroker.java_formats.key_material import TrustStore
+from minibroker.java_formats.stores import load_key_store
 from minibroker.security.listener_tls import sources_of
-from minibroker.security.stores import load_key_store
 from minibroker.security.tls import server_context
 
 if TYPE_CHECKING:

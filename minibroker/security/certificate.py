@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.security.der import DerValue, read_oid, read_values
+from minibroker.java_formats.der import DerValue, read_oid, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from minibroker.config.unserved import TLS_STORE_KEYS
 from minibroker.errors import ConfigError
+from minibroker.java_formats.stores import load_key_store, load_trust_store
 from minibroker.security.certificate import alternative_names, subject_name
 from minibroker.security.principal_mapping import PrincipalMapping
-from minibroker.security.stores import load_key_store, load_trust_store
 from minibroker.security.tls import server_context
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.errors import ConfigError
-from minibroker.security.stores import load_key_store, load_trust_store
+from minibroker.java_formats.stores import load_key_store, load_trust_store
 from minibroker.security.tls import client_context
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.errors import ConfigError
-from minibroker.security.key_material import KeyStore, TrustStore
+from minibroker.java_formats.key_material import KeyStore, TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ TESTED_ELSEWHERE = {
     "minibroker/replication/isr_change.py": "test_isr_requests: what is asked for",
     "minibroker/server/call.py": "test_interceptor: an interceptor gets it",
     "minibroker/config/entries.py": "test_describe: what they are made of",
-    "minibroker/security/key_material.py": "test_stores: what they are made of",
+    "minibroker/java_formats/key_material.py": "test_stores: what they are made of",
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
     "minibroker/handlers/encoded_struct.py": "test_metadata_topics, test_describe_configs",
     "minibroker/handlers/fetch_reading.py": "test_fetch: the reading half of Fetch",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.config.settings import LISTENER_PREFIX
 from minibroker.errors import ConfigError
+from minibroker.java_formats.jaas import LoginModule, parse_line
 from minibroker.java_strings import small_set_order
-from minibroker.security.sasl.jaas import LoginModule, parse_line
 from minibroker.security.sasl.oauth import MECHANISM as OAUTHBEARER
 from minibroker.security.sasl.oauth import OAuthExchange
 from minibroker.security.sasl.oauth_settings import OAuthSettings

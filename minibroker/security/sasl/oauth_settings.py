@@ -172,7 +172,7 @@ def _tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
     own = {key: value for key, value in options.items() if key.startswith("ssl.")}
     if not own:
         return None
-    from minibroker.security.stores import (  # noqa: PLC0415  seldom set
+    from minibroker.java_formats.stores import (  # noqa: PLC0415  seldom set
         load_key_store,
         load_trust_store,
     )

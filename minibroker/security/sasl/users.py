@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.cluster.paths import sanitize
 from minibroker.config.secured import USERS
 from minibroker.errors import ConfigError
-from minibroker.security.sasl.jaas import parse_line
+from minibroker.java_formats.jaas import parse_line
 from minibroker.security.sasl.scram_credentials import (
     ITERATIONS_MIN,
     MECHANISMS,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from minibroker.java_formats.der import read_values
 from minibroker.security.certificate import alternative_names, format_name, subject_name
-from minibroker.security.der import read_values
 from tests.support.certificates import (
     STORES,
     broker_certificate,

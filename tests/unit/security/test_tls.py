@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import serialization
 
 from minibroker.config.settings import ConfigValues
 from minibroker.errors import ConfigError
+from minibroker.java_formats.key_material import KeyStore, TrustStore
 from minibroker.security import tls
-from minibroker.security.key_material import KeyStore, TrustStore
 from minibroker.security.tls import client_context, server_context
 from tests.support.certificates import (
     authority_pem,

@@ -20,8 +20,8 @@ from base64 import encodebytes
 from typing import Final, NamedTuple
 
 from minibroker.errors import ConfigError
-from minibroker.security.der import read_values
-from minibroker.security.key_material import KeyStore
+from minibroker.java_formats.der import read_values
+from minibroker.java_formats.key_material import KeyStore
 
 _INT: Final = struct.Struct(">I")
 _SHORT: Final = struct.Struct(">H")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minibroker.errors import ConfigError
+from minibroker.java_formats.jks import read_key_entry, read_trusted
 from minibroker.security.certificate import subject_name
-from minibroker.security.jks import read_key_entry, read_trusted
 from tests.support.certificates import STORES
 
 KEYS = (STORES / "keys.jks").read_bytes()

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 from cryptography.x509 import load_pem_x509_certificate as load_certificate
 
 from minibroker.errors import ConfigError
+from minibroker.java_formats.pkcs12 import read_pkcs12
 from minibroker.security.certificate import subject_name
-from minibroker.security.pkcs12 import read_pkcs12
 from tests.support.certificates import STORES
 
 KEYS = (STORES / "keys.p12").read_bytes()

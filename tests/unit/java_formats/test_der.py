@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minibroker.security.der import read_oid, read_values
+from minibroker.java_formats.der import read_oid, read_values
 
 
 def test_values_stand_one_behind_the_other() -> None:

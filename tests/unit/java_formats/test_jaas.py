@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minibroker.errors import ConfigError
-from minibroker.security.sasl.jaas import LoginModule, parse_file, parse_line
+from minibroker.java_formats.jaas import LoginModule, parse_file, parse_line
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.errors import ConfigError
-from minibroker.security.key_material import KeyStore
+from minibroker.java_formats.key_material import KeyStore
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate

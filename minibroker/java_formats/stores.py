@@ -1,9 +1,9 @@
 """Key stores and trust stores: read from PEM, PKCS12 and JKS, given to OpenSSL as PEM.
 
-    ssl.keystore.*   ─► KeyStore    a private key and its certificates, the broker's own first
-    ssl.truststore.* ─► TrustStore  certificates that the broker trusts
+    ssl.keystore.*   ─► KeyStore    a private key and its certificates, the owner's first
+    ssl.truststore.* ─► TrustStore  certificates that are trusted
 
-A file is read once, when its listener starts or is altered. As in Java, a store of type JKS may be
+The broker and the pipeline read with it. As in Java, a store of type JKS may be
 a PKCS12 file and the reverse: the content decides. Passwords stand in no message.
 
 Source: Kafka DefaultSslEngineFactory (KIP-651), java.security.KeyStore.
@@ -14,17 +14,15 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from minibroker.errors import ConfigError
-from minibroker.security.key_material import KeyStore, TrustStore
-
-if TYPE_CHECKING:
-    from minibroker.config.settings import ConfigValues
+from minibroker.java_formats.key_material import KeyStore, TrustStore
 
 PEM: Final = "PEM"
 STORE_TYPES: Final = (PEM, "JKS", "PKCS12")
 STORE_BYTES_MAX: Final = 16 << 20
+_PEM_MARK: Final = b"-----BEGIN"
 _JKS_MAGIC: Final = b"\xfe\xed\xfe\xed"
 _JCEKS_MAGIC: Final = b"\xce\xce\xce\xce"
 _CERTIFICATE: Final = re.compile(
@@ -35,7 +33,14 @@ _KEY: Final = re.compile(
 )
 
 
-def load_key_store(settings: ConfigValues) -> KeyStore | None:
+class StoreSettings(Protocol):
+    """The settings `ssl.keystore.*`, `ssl.truststore.*` and `ssl.key.password` of somebody."""
+
+    def text(self, name: str) -> str | None:
+        """Return a setting, its default if it is not set, None without one."""
+
+
+def load_key_store(settings: StoreSettings) -> KeyStore | None:
     """Return the store of `ssl.keystore.*`, None where none is set. Raises ConfigError."""
     location = settings.text("ssl.keystore.location")
     password = settings.text("ssl.keystore.password")
@@ -68,15 +73,15 @@ def load_key_store(settings: ConfigValues) -> KeyStore | None:
         raise ConfigError(f"{source} needs ssl.keystore.password")
     data = _read(source, location)
     if data.startswith(_JKS_MAGIC):
-        from minibroker.security.jks import read_key_entry  # noqa: PLC0415  seldom used
+        from minibroker.java_formats.jks import read_key_entry  # noqa: PLC0415  seldom used
 
         return read_key_entry(data, password, key_password or password, source)
-    from minibroker.security.pkcs12 import read_pkcs12  # noqa: PLC0415  needs an extra
+    from minibroker.java_formats.pkcs12 import read_pkcs12  # noqa: PLC0415  needs an extra
 
     return read_pkcs12(data, password, source).key_store(source)
 
 
-def load_trust_store(settings: ConfigValues) -> TrustStore | None:
+def load_trust_store(settings: StoreSettings) -> TrustStore | None:
     """Return the store of `ssl.truststore.*`, None where none is set. Raises ConfigError."""
     location = settings.text("ssl.truststore.location")
     password = settings.text("ssl.truststore.password")
@@ -98,22 +103,27 @@ def load_trust_store(settings: ConfigValues) -> TrustStore | None:
         return TrustStore(_pem_certificates(_read_text(source, location), source), source)
     data = _read(source, location)
     if data.startswith(_JKS_MAGIC):
-        from minibroker.security.jks import read_trusted  # noqa: PLC0415  seldom used
+        from minibroker.java_formats.jks import read_trusted  # noqa: PLC0415  seldom used
 
         return TrustStore(read_trusted(data, password, source), source)
-    from minibroker.security.pkcs12 import read_pkcs12  # noqa: PLC0415  needs an extra
+    from minibroker.java_formats.pkcs12 import read_pkcs12  # noqa: PLC0415  needs an extra
 
     return TrustStore(read_pkcs12(data, password, source).trusted(source), source)
 
 
-def _type_of(settings: ConfigValues, key: str) -> str:
+def is_pem_file(location: str) -> bool:
+    """Return whether a file looks like PEM. Raises ConfigError if it cannot be read."""
+    return _PEM_MARK in _read(location, location)
+
+
+def _type_of(settings: StoreSettings, key: str) -> str:
     store_type = settings.text(key) or ""
     if store_type.upper() not in STORE_TYPES:
         raise ConfigError(f"{key}={store_type}: expected one of {', '.join(STORE_TYPES)}")
     return store_type.upper()
 
 
-def _check_inline(settings: ConfigValues, prefix: str) -> None:
+def _check_inline(settings: StoreSettings, prefix: str) -> None:
     """Check the settings beside PEM text in the configuration. Raises ConfigError."""
     store_type = _type_of(settings, f"{prefix}.type")
     if store_type != PEM:
@@ -144,7 +154,7 @@ def _pem_certificates(text: str, source: str) -> tuple[str, ...]:
 
 def _read_text(source: str, path: str) -> str:
     data = _read(source, path)
-    if not data.isascii() and b"-----BEGIN" not in data:
+    if not data.isascii() and _PEM_MARK not in data:
         raise ConfigError(f"{source}: this file is no PEM; set the store's type to JKS or PKCS12")
     return data.decode("utf-8", "replace")
 

@@ -8,8 +8,8 @@ import pytest
 
 from minibroker.config.settings import ConfigValues
 from minibroker.errors import ConfigError
-from minibroker.security import stores
-from minibroker.security.stores import load_key_store, load_trust_store
+from minibroker.java_formats import stores
+from minibroker.java_formats.stores import load_key_store, load_trust_store
 from tests.support.certificates import STORES, authority_pem, broker_certificate, pem_of
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Formats of files and texts that Java programs keep: properties, JAAS lines, key stores."""
