@@ -139,5 +139,7 @@ class FaultyExchange:
         if fault is None:
             return
         if self._mechanism == _PLAIN:
-            raise RefusedError("Authentication failed: Invalid username or password")
+            raise RefusedError(
+                "Authentication failed: Invalid username or password", f"refused by {fault!r}"
+            )
         raise CredentialsError(f"refused by {fault!r}")

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from minibroker.security.sasl.exchange import CredentialsError, RefusedError
-from minibroker.security.sasl.oauth import OAuthExchange, TokenRules
+from minibroker.security.sasl.oauth import OAuthExchange, TokenRules, check_unsecured
 from minibroker.security.sasl.plain import PlainExchange
 from minibroker.server.interceptor import LoginStage
 from minibroker.testing.clock import MovableClock
@@ -16,6 +16,7 @@ from minibroker.testing.login_faults import LoginFaults
 from minibroker.timers import Timers
 
 PLAIN = partial(PlainExchange, {"alice": "secret"})
+OAUTH = partial(OAuthExchange, lambda token, now_ms: check_unsecured(token, TokenRules(), now_ms))
 ALICE = b"\0alice\0secret"
 TOKEN = b"n,,\x01auth=Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSIsImV4cCI6MTAwMDB9.\x01\x01"
 """The first message of alice, whose token ends at 10,000,000 ms."""
@@ -55,6 +56,7 @@ async def test_a_login_that_fails_anyway_is_no_hit(logins: LoginFaults) -> None:
     with pytest.raises(RefusedError, match="Invalid username or password") as raised:
         logins.exchange("PLAIN", PLAIN).respond(ALICE, 0)
     assert (fault.hits, "Fault" in str(raised.value)) == (1, False)
+    assert raised.value.reason.startswith("refused by Fault(login='wrong_password'")
 
 
 async def test_a_rule_for_one_user(logins: LoginFaults) -> None:
@@ -66,13 +68,13 @@ async def test_a_rule_for_one_user(logins: LoginFaults) -> None:
 async def test_a_token_that_has_ended(logins: LoginFaults) -> None:
     add(logins, login="wrong_password")
     fault = add(logins, login="expired_token", times=1)
-    exchange = logins.exchange("OAUTHBEARER", partial(OAuthExchange, TokenRules()))
+    exchange = logins.exchange("OAUTHBEARER", OAUTH)
     assert exchange.respond(TOKEN, 5) == b'{"status":"invalid_token"}'
     assert exchange.respond(TOKEN, 5) == b'{"status":"invalid_token"}'
     assert not exchange.is_complete
     with pytest.raises(RefusedError, match="invalid_token"):
         exchange.respond(b"\x01", 5)
-    again = logins.exchange("OAUTHBEARER", partial(OAuthExchange, TokenRules()))
+    again = logins.exchange("OAUTHBEARER", OAUTH)
     assert again.respond(TOKEN, 5) == b""
     assert (fault.hits, again.name, again.expires_ms) == (1, "alice", 10_000_000)
 
