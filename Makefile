@@ -95,8 +95,8 @@ simulation: $(VENV)/.test ## three or four brokers on simulated time: 2,000 sche
 fire: $(VENV)/.test java ## exactly once while a broker alone, one of three, one Kafka among them, or its power fails 50 times, 50 minutes
 	MINIBROKER_FIRE_KILLS=50 MINIBROKER_FIRE_CLUSTER_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
 
-pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 30 times each, 15 minutes
-	MINIBROKER_PIPELINE_KILLS=30 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
+pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 50 times each, an hour
+	MINIBROKER_PIPELINE_KILLS=50 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
 
 situations: $(VENV)/.test java ## every situation of three brokers on three Kafkas and on mixed clusters too, 15 minutes
 	MINIBROKER_KAFKA_CLUSTER=1 $(BIN)/python -m pytest tests/compat_cluster $(ARGS)
@@ -136,7 +136,7 @@ $(SUITES)/server:
 	GOBIN=$(abspath $(@D)) go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0
 
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
-nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, two hours and a quarter
+nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, three hours
 	$(MAKE) --keep-going crash simulation fire pipeline-fire situations move fuzz
 
 dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an empty environment

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from minibroker.pipeline import launch
 from minibroker.pipeline.jobs import inspect as inspecting
 from minibroker.pipeline.plan import (
+    ARCHIVE_FORMATS,
     DEFAULT_BATCH_ROWS,
     DEFAULT_BOOTSTRAP,
     DEFAULT_MASTER,
+    DEFAULT_TARGET_BYTES,
     FAIL,
     FORMATS,
     ON_RECREATED,
@@ -29,6 +31,7 @@ from minibroker.pipeline.plan import (
     ReplayPlan,
     RollupPlan,
     absolute,
+    bytes_of,
     check_choice,
     checked,
     duration_ms,
@@ -84,11 +87,15 @@ def archive(
     *,
     to: str | os.PathLike[str],
     pattern: str | None = None,
-    format: str = FORMATS[0],  # noqa: A002  the command's word
+    format: str = ARCHIVE_FORMATS[0],  # noqa: A002  the command's word
     follow: bool = False,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     fail_on_data_loss: bool = True,
     on_recreated: str = FAIL,
+    target_file_size: str | None = None,
+    every: str | None = None,
+    catalog: Mapping[str, str] | None = None,
+    table: str | None = None,
     **common: Unpack[Common],
 ) -> Outcome:
     """Copy topics into files, each record exactly once; the next call goes on from there.
@@ -97,12 +104,16 @@ def archive(
         topics: names of topics, or one name.
         to: directory, or URL of one.
         pattern: regular expression instead of `topics`; has to match whole names.
-        format: parquet, json or csv.
+        format: parquet, json, csv, iceberg or delta.
         follow: go on until `stop` is set.
         batch_rows: offsets of a micro-batch, at most.
         fail_on_data_loss: raise when records were removed before they were copied.
         on_recreated: a topic was deleted and made again since the last call: "fail" raises, "read"
             reads it from its start.
+        target_file_size: size of a table's data file, such as "128MB".
+        every: with `follow`, time between two batches, such as "5m".
+        catalog: PyIceberg's properties of a catalogue that has the table.
+        table: NAMESPACE.NAME in that catalogue.
         **common: see `Common`.
     """
     plan = ArchivePlan(
@@ -110,11 +121,17 @@ def archive(
         to=absolute(str(to)),
         topics=_names(topics),
         pattern=pattern,
-        format=check_choice("format", format, FORMATS),
+        format=check_choice("format", format, ARCHIVE_FORMATS),
         follow=follow,
         batch_rows=batch_rows,
         fail_on_data_loss=fail_on_data_loss,
         on_recreated=check_choice("on_recreated", on_recreated, ON_RECREATED),
+        target_bytes=DEFAULT_TARGET_BYTES
+        if target_file_size is None
+        else bytes_of(target_file_size),
+        every_ms=None if every is None else duration_ms(every),
+        catalog=catalog or {},
+        table=table,
     )
     return _run(plan, common)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline.plan import (
+    ARCHIVE_FORMATS,
     DEFAULT_BATCH_ROWS,
     DEFAULT_BOOTSTRAP,
     DEFAULT_MASTER,
+    DEFAULT_TARGET_BYTES,
     FAIL,
     FORMATS,
     ON_RECREATED,
@@ -23,6 +25,7 @@ from minibroker.pipeline.plan import (
     Kafka,
     ReplayPlan,
     RollupPlan,
+    bytes_of,
     check_choice,
     check_topic,
     checked,
@@ -45,7 +48,7 @@ _COMMON: Final = frozenset(
 )
 _SWITCHES: Final = frozenset({"--dry-run", "--follow", "--keep-timestamps", "--keep-partitions"})
 _REPEATED: Final = frozenset(
-    {"--topic", "--by", "--agg", "--kafka", "--conf", "--jars", "--packages"}
+    {"--topic", "--by", "--agg", "--kafka", "--conf", "--jars", "--packages", "--catalog"}
 )
 
 
@@ -147,16 +150,21 @@ def _archive(given: Given, kafka: Kafka) -> ArchivePlan:
     topics, pattern = _topics(given), given.one("--pattern")
     if bool(topics) == bool(pattern):
         raise JobUsageError("what to archive: either --topic T or --pattern P")
+    size, every = given.one("--target-file-size"), given.one("--every")
     return ArchivePlan(
         kafka=kafka,
         to=given.needed("--to", "archive"),
         topics=topics,
         pattern=pattern,
-        format=_format(given),
+        format=_format(given, ARCHIVE_FORMATS),
         follow=given.has("--follow"),
         batch_rows=given.rows(DEFAULT_BATCH_ROWS),
         fail_on_data_loss=_fails_on_data_loss(given),
         on_recreated=_on_recreated(given),
+        target_bytes=bytes_of(size) if size else DEFAULT_TARGET_BYTES,
+        every_ms=duration_ms(every) if every else None,
+        catalog=given.pairs("--catalog"),
+        table=given.one("--table"),
     )
 
 
@@ -229,8 +237,8 @@ def _bootstrap(given: Given) -> str:
     return value
 
 
-def _format(given: Given) -> str:
-    return check_choice("--format", given.one("--format") or FORMATS[0], FORMATS)
+def _format(given: Given, allowed: Sequence[str] = FORMATS) -> str:
+    return check_choice("--format", given.one("--format") or allowed[0], allowed)
 
 
 def _fails_on_data_loss(given: Given) -> bool:
@@ -254,7 +262,14 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
         frozenset(
             {
                 *("--topic", "--pattern", "--to", "--follow", "--format", "--batch-rows"),
-                *("--on-data-loss", "--on-recreated"),
+                *(
+                    "--on-data-loss",
+                    "--on-recreated",
+                    "--target-file-size",
+                    "--every",
+                    "--catalog",
+                    "--table",
+                ),
             }
         ),
         _archive,

@@ -8,7 +8,7 @@ PIPELINE_HELP: Final = """\
 minibroker pipeline: topics into files and back with Apache Spark, on this machine or on a cluster
 
   minibroker pipeline archive (--topic T... | --pattern P) --to DIR [--follow]
-                   [--format parquet|json|csv]
+                   [--format parquet|json|csv|iceberg|delta] [--every 5m] [--target-file-size 128MB]
   minibroker pipeline replay --from DIR --to-topic T [--topic T...] [--speed 1x...max]
                    [--keep-timestamps] [--keep-partitions] [--checkpoint DIR]
   minibroker pipeline rollup --topic T --window 1m --agg EXPR... [--by EXPR...] [--watermark 10m]
@@ -50,8 +50,14 @@ minibroker pipeline archive: copy topics into files, each record exactly once
   --to DIR                directory of the files; a path or a URL that Spark can write, such as
                           s3a://bucket/dir
   --follow                do not end: go on with new records
-  --format parquet|json|csv
-                          format of the files (parquet); json and csv hold bytes as base64
+  --format parquet|json|csv|iceberg|delta
+                          format of the files (parquet), or a table; json and csv hold bytes as
+                          base64; tables need: pip install 'minibroker[tables]'
+  --every DURATION        with --follow, time between two batches (tables: 1m, files: none)
+  --target-file-size SIZE size of a table's data file, about (128MB)
+  --catalog KEY=VALUE     a property of PyIceberg for the catalogue of an iceberg table, such as
+                          type=rest; may be given more than once (none: DIR is the catalogue)
+  --table NAMESPACE.NAME  name of the table in that catalogue
   --batch-rows N          records of a batch, at most (2000000)
   --on-data-loss fail|continue
                           reaction if records were removed from a topic before they were copied
@@ -63,12 +69,16 @@ minibroker pipeline archive: copy topics into files, each record exactly once
 The files are in DIR/topic=T/date=YYYY-MM-DD, by the date of the record in UTC, with key, value,
 partition, offset, timestamp, timestampType (0: by the producer, 1: by the broker) and headers.
 The same command again goes on where the last one ended, and also copies new partitions.
-DIR/_minibroker has the checkpoint and DIR/_spark_metadata lists the files that count: read DIR as a
-whole with Spark, or read its files with any tool for Parquet.
+A table has the same columns. Its readers see whole batches, each once, with any tool. Iceberg
+(date left out; hidden partitions by topic and day): Spark reads DIR, DuckDB iceberg_scan('DIR'),
+PyIceberg StaticTable.from_metadata('DIR'). Delta: Spark, DuckDB delta_scan('DIR'), deltalake.
+DIR/_minibroker has the checkpoint, and in an archive of files DIR/_spark_metadata lists the files
+that count: read DIR as a whole with Spark.
 
 {_ENDS}
   minibroker pipeline archive --topic orders --to archive
   minibroker pipeline archive --pattern 'orders-.*' --to archive --follow
+  minibroker pipeline archive --topic orders --to ./orders --format iceberg --follow --every 5m
 """
 
 REPLAY_HELP: Final = f"""\

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SOURCES: Final = ("minibroker", "connector")
 FORMATS: Final = ("parquet", "json", "csv")
+TABLE_FORMATS: Final = ("iceberg", "delta")
+ARCHIVE_FORMATS: Final = (*FORMATS, *TABLE_FORMATS)
 
 FAIL: Final = "fail"
 READ: Final = "read"
@@ -32,11 +34,18 @@ REPLAY_BATCH_ROWS: Final = 500_000
 """Rows of a replay's batch and of its transactions, which must end before the broker aborts them.
 """
 
+DEFAULT_TARGET_BYTES: Final = 128 << 20
+"""Size of a table's data file, about."""
+DEFAULT_EVERY_MS: Final = 60_000
+"""Time between two batches of a table that is followed: each of them is a version of the table."""
+
 JOB_DIRECTORY: Final = "_minibroker"
 """Name of the directory beside a job's results; Spark and other readers skip names with `_`."""
 
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
 _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SIZE: Final = re.compile(r"(\d{1,12})\s*(K|M|G)?I?B?")
+_UNIT_BYTES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -90,11 +99,29 @@ class ArchivePlan(NamedTuple):
     batch_rows: int = DEFAULT_BATCH_ROWS
     fail_on_data_loss: bool = True
     on_recreated: str = FAIL
+    target_bytes: int = DEFAULT_TARGET_BYTES
+    """Size of a table's data file, about."""
+    every_ms: int | None = None
+    """With `follow`, time between two batches; None: the default of the format."""
+    catalog: Mapping[str, str] = {}
+    """PyIceberg's properties of a catalogue; empty: the directory is the catalogue."""
+    table: str | None = None
+    """`namespace.table` in that catalogue."""
 
     @property
     def checkpoint(self) -> str:
         """Return the directory of the job's progress."""
         return join(self.to, JOB_DIRECTORY, "checkpoint")
+
+    @property
+    def is_table(self) -> bool:
+        """Return whether the archive is a table of Iceberg or Delta."""
+        return self.format in TABLE_FORMATS
+
+    @property
+    def trigger_ms(self) -> int | None:
+        """Return the time between two batches, None for no pause."""
+        return DEFAULT_EVERY_MS if self.every_ms is None and self.is_table else self.every_ms
 
 
 class ReplayPlan(NamedTuple):
@@ -184,6 +211,7 @@ def checked(plan: StreamPlan) -> StreamPlan:
     if isinstance(plan, ArchivePlan):
         if bool(plan.topics) == bool(plan.pattern):
             raise JobUsageError("what to archive: either topics or a pattern")
+        _check_table(plan)
         names: Sequence[str] = plan.topics
     elif isinstance(plan, ReplayPlan):
         names = (plan.to_topic, *plan.topics)
@@ -193,6 +221,17 @@ def checked(plan: StreamPlan) -> StreamPlan:
     for name in names:
         check_topic(name)
     return plan
+
+
+def _check_table(plan: ArchivePlan) -> None:
+    if plan.every_ms is not None and not plan.follow:
+        raise JobUsageError("a time between batches is for an archive that follows its topics")
+    if bool(plan.catalog) != bool(plan.table):
+        raise JobUsageError("a catalogue needs the name of the table in it, and a name a catalogue")
+    if plan.catalog and plan.format != "iceberg":
+        raise JobUsageError(f"a catalogue is for iceberg; {plan.format} has none")
+    if plan.table is not None and not ("." in plan.table and all(plan.table.split("."))):
+        raise JobUsageError(f"table {plan.table!r}: expected NAMESPACE.NAME, such as logs.orders")
 
 
 def _check_rollup(plan: RollupPlan) -> None:
@@ -218,6 +257,14 @@ def duration_ms(text: str) -> int:
     if total == 0:
         raise JobUsageError(f"{text!r} is no duration: it has to be longer than nothing")
     return total
+
+
+def bytes_of(text: str) -> int:
+    """Return a size such as `64MB`, `512KB`, `1GB` or `1000000` in bytes. Raises UsageError."""
+    found = _SIZE.fullmatch(text.strip().upper())
+    if found is None or int(found[1]) == 0:
+        raise JobUsageError(f"{text!r} is no size: expected for instance 64MB, 512KB or 1GB")
+    return int(found[1]) * _UNIT_BYTES[found[2] or ""]
 
 
 def speed_of(text: str) -> float | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline import archived_files, job_directory, preflight
+from minibroker.pipeline import archived_files, job_directory, preflight, quantities
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.plan import ArchivePlan, InspectPlan, ReplayPlan, RollupPlan, join
 from minibroker.pipeline.quantities import duration
@@ -48,10 +48,24 @@ def _archive(plan: ArchivePlan) -> Lines:
     return [
         ("archive", _topics(plan.kafka, topics)),
         ("from", _from(plan.kafka)),
-        ("to", f"{plan.to}, {plan.format} files by topic and date"),
+        ("to", _archived_as(plan)),
         ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint)}, {ending}"),
-        ("batches", f"of {plan.batch_rows:,} records at most"),
+        ("batches", f"of {plan.batch_rows:,} records at most{_pace(plan)}"),
     ]
+
+
+def _archived_as(plan: ArchivePlan) -> str:
+    if not plan.is_table:
+        return f"{plan.to}, {plan.format} files by topic and date"
+    where = f", {plan.table} in a catalogue" if plan.table else ""
+    size = quantities.size(plan.target_bytes)
+    return f"{plan.to}, an {plan.format} table{where}, files of {size}"
+
+
+def _pace(plan: ArchivePlan) -> str:
+    if not plan.follow or plan.trigger_ms is None:
+        return ""
+    return f", one every {duration(plan.trigger_ms)}"
 
 
 def _replay(plan: ReplayPlan) -> Lines:

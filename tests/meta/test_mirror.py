@@ -39,12 +39,16 @@ TESTED_ELSEWHERE = {
             "preflight",
             "preview",
             "replay_writer",
+            "table_sink",
+            "table_writer",
             "transforms/archived",
             "transforms/json_values",
             "transforms/replayed",
             "transforms/windows",
         )
     },
+    "minibroker/pipeline/delta_table.py": "test_iceberg_table: the same tests for both",
+    "minibroker/pipeline/table.py": "test_iceberg_table: what both tables are made of",
     "minibroker/pipeline/source_topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/sources.py": "tests/pipeline/test_source_rows.py: beside the connector",
     **{

@@ -12,7 +12,7 @@ and the workers. They share one session, by which they are found:
 A job that failed is started again, as a person would do. A kill comes when the progress (`done`)
 has grown by a random number, and a random fraction of a second later.
 
-`make pipeline-fire` (MINIBROKER_PIPELINE_KILLS=30) kills more often; MINIBROKER_PIPELINE_SEED makes
+`make pipeline-fire` (MINIBROKER_PIPELINE_KILLS=50) kills more often; MINIBROKER_PIPELINE_SEED makes
 another choice.
 """
 

@@ -29,6 +29,7 @@ from tests.pipeline.killing import (
     finish,
     kill_anywhere,
 )
+from tests.pipeline.table_readers import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,18 +83,63 @@ def test_archive_killed_anywhere(
     broker = new_broker()
     work = Work(broker)
     directory = tmp_path / "archive"
+    killed = kill_archive(broker, work, directory, "parquet", work.produce)
+
+    rows = all_rows(spark, str(directory), "parquet").orderBy("partition", "offset")
+    found: list[list[tuple[int, bytes]]] = [[] for _ in range(PARTITIONS)]
+    for row in rows.select("partition", "offset", "value").collect():
+        found[row.partition].append((row.offset, bytes(row.value)))
+    assert found == [list(enumerate(values)) for values in work.written], killed
+    assert sum(killed.values()) == KILLS
+
+
+@pytest.mark.parametrize("file_format", ["iceberg", "delta"])
+def test_table_killed_anywhere(
+    new_broker: Callable[..., Minibroker], tmp_path: Path, file_format: str
+) -> None:
+    """No reader sees a record twice, at any moment; in the end each reader sees every record."""
+    broker = new_broker()
+    work = Work(broker)
+    directory = tmp_path / "archive"
+
+    def look_and_produce(number: int) -> None:
+        for read in READERS[file_format] if number else ():
+            found = read(directory)
+            assert len(set(found)) == len(found), (read, number)
+        work.produce(number)
+
+    killed = kill_archive(broker, work, directory, file_format, look_and_produce)
+    wanted = [
+        ("source", partition, offset, value)
+        for partition, values in enumerate(work.written)
+        for offset, value in enumerate(values)
+    ]
+    for read in READERS[file_format]:
+        assert read(directory) == wanted, (read, killed)
+    assert sum(killed.values()) == KILLS
+
+
+def kill_archive(
+    broker: Minibroker,
+    work: Work,
+    directory: Path,
+    file_format: str,
+    before: Callable[[int], None],
+) -> dict[str, int]:
+    """Kill an archive that follows a growing topic, then let a last run end; return the kills."""
     command = ["minibroker", "pipeline", "archive", "--topic", "source", "--to", str(directory)]
-    command += ["--bootstrap", broker.address, "--batch-rows", str(BATCH_ROWS), *COMMAND_LINE]
-    job = Job([*command, "--follow"], tmp_path / "job.log")
-    last = Job(command, tmp_path / "job.log")
+    command += ["--format", file_format, "--batch-rows", str(BATCH_ROWS)]
+    command += ["--bootstrap", broker.address, *COMMAND_LINE]
+    log = directory.parent / "job.log"
+    job, last = Job([*command, "--follow", "--every", "1ms"], log), Job(command, log)
     try:
         killed = kill_anywhere(
             job,
             broker,
-            lambda: len(list(directory.rglob("part-*"))),
+            lambda: len(list(directory.rglob("*.parquet"))),
             steps=2 * FILES_A_BATCH,
             kinds=("broker", "worker"),
-            before=work.produce,
+            before=before,
         )
         job.kill_driver()
         last.start()
@@ -101,13 +147,7 @@ def test_archive_killed_anywhere(
     finally:
         job.close()
         last.close()
-
-    rows = all_rows(spark, str(directory), "parquet").orderBy("partition", "offset")
-    found: list[list[tuple[int, bytes]]] = [[] for _ in range(PARTITIONS)]
-    for row in rows.select("partition", "offset", "value").collect():
-        found[row.partition].append((row.offset, bytes(row.value)))
-    assert found == [list(enumerate(values)) for values in work.written], (killed, job.starts)
-    assert sum(killed.values()) == KILLS
+    return killed
 
 
 def test_replay_killed_anywhere(

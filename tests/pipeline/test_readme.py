@@ -21,6 +21,7 @@ from minibroker.pipeline.command_line import run_words
 from minibroker.testing import Broker
 from tests.pipeline import topics
 from tests.pipeline.committed import records
+from tests.pipeline.table_readers import READERS
 from tests.support import readme
 from tests.support.peers import ONE_NODE
 
@@ -106,12 +107,17 @@ def revenue(spark: SparkSession, directory: Path) -> tuple[int, float, int]:
 def test_its_commands_leave_the_promised_files(
     spark: SparkSession, orders: str, tmp_path: Path
 ) -> None:
-    install, archive, replay, rollup, inspect = readme.commands(SECTION)
+    install, archive, table, replay, rollup, inspect = readme.commands(SECTION)
     assert readme.reason_not_to_run(install)
 
     (batch,) = map(json.loads, typed(archive, orders).splitlines())
     assert (batch["rows"], batch["lag"]) == (RECORDS, 0)
     assert spark.read.parquet(str(tmp_path / "archive")).count() == RECORDS
+
+    (batch,) = map(json.loads, typed(table, orders).splitlines())
+    assert batch["rows"] == RECORDS
+    for read in READERS["iceberg"]:
+        assert len(read(tmp_path / "orders-table")) == RECORDS
 
     plan = typed(f"{replay} --dry-run", orders)
     assert "topic orders-copy (which is made, with 3 partitions)" in plan
@@ -129,7 +135,7 @@ def test_its_commands_leave_the_promised_files(
     assert "orders" in typed(inspect, orders)
     assert "<svg" in (tmp_path / "orders.html").read_text()
     left = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
-    assert left == {"archive", "revenue", "orders.html"}
+    assert left == {"archive", "orders-table", "revenue", "orders.html"}
 
 
 def test_its_examples_run(

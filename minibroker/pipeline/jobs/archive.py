@@ -1,21 +1,27 @@
 """`archive`: topics → files, each record exactly once.
 
-A streaming query reads the topics and writes with Spark's file sink. The log of that sink lists the
-files that count: files of a killed run are in no list, and their batch runs again. The checkpoint
-is in the directory itself, so the same call goes on where the last one ended.
+A streaming query reads the topics. Into Iceberg and Delta tables each batch is one commit with its
+own identity (`table_writer`). Parquet, JSON and CSV are written by Spark's file sink. The log of
+that sink lists the files that count: files of a killed run are in no list, and their batch runs
+again. The checkpoint is in the directory itself, so the same call goes on where the last one ended.
 """
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minibroker.pipeline import job_directory, preflight, sinks, sources, topic_identity
+from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import ArchivePlan
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.table_writer import TableBatchWriter
+from minibroker.pipeline.tables import check as check_table
+from minibroker.pipeline.tables import open_table
 from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.progress import Note, Progress
 
 
@@ -39,6 +46,8 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
     Raises:
         PipelineError: no broker, a missing topic, or a directory of another job.
     """
+    if plan.is_table:
+        check_table(plan.format, plan.to)
     there = preflight.ask(plan.kafka)
     topics = preflight.chosen_topics(there, plan.topics, plan.pattern)
     files = files_of(plan.to, spark)
@@ -79,9 +88,29 @@ def run(
             topic_identity.begin(plan, place, ids)
             if plan.pattern is not None:
                 progress = topic_identity.noting(plan, place, ids, progress)
-        return run_started(lambda: Watch(_start(plan, rows), progress), stop)
+        start = _table_start(plan, rows, files) if plan.is_table else partial(_start, plan, rows)
+        return run_started(lambda: Watch(start(), progress), stop)
     except Exception as error:
         raise explained(error) from error
+
+
+def _table_start(
+    plan: ArchivePlan, rows: DataFrame, files: FileSystem | None
+) -> Callable[[], StreamingQuery]:
+    """Open the table and return the function that starts the query into it."""
+    if files is None:
+        raise AssertionError("with a session every path has files")
+    writer = TableBatchWriter(open_table(plan), files, plan)
+
+    def start() -> StreamingQuery:
+        stream = rows.writeStream.foreachBatch(writer.write)
+        if not plan.follow:
+            stream = stream.trigger(availableNow=True)
+        elif plan.trigger_ms is not None:
+            stream = stream.trigger(processingTime=f"{plan.trigger_ms} milliseconds")
+        return start_query(rows.sparkSession, stream, plan.checkpoint)
+
+    return start
 
 
 def _start(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
@@ -91,6 +120,7 @@ def _start(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
         checkpoint=plan.checkpoint,
         file_format=plan.format,
         available_now=not plan.follow,
+        trigger=None if plan.trigger_ms is None else f"{plan.trigger_ms} milliseconds",
     )
 
 

@@ -34,6 +34,24 @@ def test_archive() -> None:
     assert (found.engine, found.dry_run) == (Engine(), False)
 
 
+def test_an_archive_as_a_table() -> None:
+    words = (
+        "--topic a --to d --format iceberg --follow --every 5m --target-file-size 64MB "
+        "--catalog type=rest --catalog uri=http://h --table logs.orders"
+    )
+    assert parse("archive", words.split()).plan == ArchivePlan(
+        Kafka(),
+        "d",
+        ("a",),
+        format="iceberg",
+        follow=True,
+        target_bytes=64 << 20,
+        every_ms=300_000,
+        catalog={"type": "rest", "uri": "http://h"},
+        table="logs.orders",
+    )
+
+
 def test_arguments_of_all_commands() -> None:
     words = (
         "--bootstrap h:1,g:2 --kafka kafka.a=b --kafka c=d=e --source connector --jars x,y "

@@ -14,6 +14,7 @@ from minibroker.pipeline.plan import (
     ReplayPlan,
     RollupPlan,
     absolute,
+    bytes_of,
     check_choice,
     check_topic,
     checked,
@@ -144,3 +145,37 @@ def test_a_path_of_this_machine_is_one_from_the_root(
     assert absolute("./archive") == str(tmp_path / "archive")
     assert absolute("/archive") == "/archive"
     assert absolute("s3a://bucket/archive") == "s3a://bucket/archive"
+
+
+def test_sizes() -> None:
+    assert [bytes_of(text) for text in ("7", "512KB", "64 mb", "1GiB")] == [
+        7,
+        512 << 10,
+        64 << 20,
+        1 << 30,
+    ]
+    for text in ("", "0", "MB", "-1MB", "1TB", "1.5GB"):
+        with pytest.raises(JobUsageError, match="is no size: expected for instance 64MB"):
+            bytes_of(text)
+
+
+def test_a_table_has_a_pace_of_its_own() -> None:
+    files, table = (ArchivePlan(Kafka(), "d", ("a",), format=f) for f in ("json", "delta"))
+    assert (files.trigger_ms, table.trigger_ms) == (None, 60_000)
+    assert files._replace(every_ms=5).trigger_ms == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"every_ms": 5}, "a time between batches is for an archive that follows"),
+        ({"catalog": {"type": "sql"}}, "a catalogue needs the name of the table in it"),
+        ({"table": "a.b"}, "a catalogue needs the name of the table in it"),
+        ({"catalog": {"a": "b"}, "table": "a.b", "format": "delta"}, "a catalogue is for iceberg"),
+        ({"catalog": {"a": "b"}, "table": "a"}, "table 'a': expected NAMESPACE.NAME"),
+    ],
+)
+def test_tables_that_do_not_fit_together(given: dict[str, object], text: str) -> None:
+    plan = ArchivePlan(Kafka(), "d", ("a",), format="iceberg")
+    with pytest.raises(JobUsageError, match=text):
+        checked(plan._replace(**given))  # type: ignore[arg-type]

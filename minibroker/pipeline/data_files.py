@@ -1,0 +1,212 @@
+"""Parquet files that the tasks of a batch write themselves, before a table lists them.
+
+    rows of a task (Arrow) ─► one open file for each topic and date ─► DataFile, its facts
+
+Only these few facts travel to the driver. A file counts once a table lists it: a task that is
+repeated, or a batch that is, leaves files that no reader of the table sees. Their names have the
+query and the batch, so that `maintain` can tell which of them nobody can list any more.
+
+The workers need PyArrow for this and no library of a table format.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import IO
+
+OPEN_FILES_MAX: Final = 64
+"""Open files of a task: a task with more topics and dates closes the one it wrote least lately."""
+ROW_GROUP_BYTES: Final = 32 << 20
+"""Bytes of rows in memory, before compression, that become one row group of a file."""
+BUFFERED_BYTES_MAX: Final = 128 << 20
+"""Bytes of rows that a task holds for all its open files together."""
+
+_UNCOUNTED: Final = ("key", "value", "headers")
+"""Columns without a smallest and a largest value: bytes as long as a record."""
+_NAME: Final = re.compile(r"([0-9a-f-]{8,36})-(\d{9,})-.*\.parquet")
+
+
+class DataFile(NamedTuple):
+    """One closed file, which no table lists yet."""
+
+    path: str
+    """Path below the directory of the layout, with `/`."""
+    topic: str
+    date: str
+    """Date of every record in it, in UTC, as 2026-11-24."""
+    rows: int
+    size: int
+    """Size in bytes."""
+
+
+class Layout(NamedTuple):
+    """The place and the form of a batch's files; pickled into the tasks."""
+
+    directory: str
+    """Directory of the table; every worker reaches it under this path."""
+    prefix: str
+    """Directories between it and `topic=…`, with a `/` at the end, or empty."""
+    schema: pa.Schema
+    """Columns of a file, in order; a format may want ids in their metadata."""
+    target_bytes: int
+    """A file is closed once it is about so large."""
+    stem: str
+    """Begin of each name, see `stem_of`."""
+
+
+def stem_of(query: str, batch: int) -> str:
+    """Return the begin of the names of a batch's files."""
+    return f"{query}-{batch:09d}"
+
+
+def batch_of(path: str) -> tuple[str, int] | None:
+    """Return query and batch by the name of a file, None if no batch wrote it."""
+    found = _NAME.fullmatch(path.rpartition("/")[2])
+    return None if found is None else (found[1], int(found[2]))
+
+
+def write_files(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
+    """Write the rows of one task, with the columns `topic` and `date` among them."""
+    writer = FileWriter(layout)
+    try:
+        for batch in batches:
+            writer.add(batch)
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+class FileWriter:
+    """Writes rows into files by topic and date; used by one thread."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._open: dict[tuple[str, str], _OpenFile] = {}
+        """(topic, date) → its open file; the first one was written least lately."""
+        self._closed: list[DataFile] = []
+        self._buffered = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the rows of `batch`; files that reach their size are closed."""
+        for key, rows in _parts(batch):
+            file = self._open.pop(key, None)
+            if file is None:
+                if len(self._open) >= OPEN_FILES_MAX:
+                    self._close(next(iter(self._open)))
+                file = _OpenFile(self._layout, *key)
+            self._open[key] = file
+            self._buffered += file.add(rows)
+            if file.buffered >= min(ROW_GROUP_BYTES, self._layout.target_bytes):
+                self._flush(file)
+            if file.size() >= self._layout.target_bytes:
+                self._close(key)
+        while self._buffered > BUFFERED_BYTES_MAX:
+            self._flush(max(self._open.values(), key=lambda file: file.buffered))
+
+    def close(self) -> list[DataFile]:
+        """Close every file and return them, those that were closed before too."""
+        for key in list(self._open):
+            self._close(key)
+        return self._closed
+
+    def abandon(self) -> None:
+        """Close the open files and leave them where they are: no table will list them."""
+        for file in self._open.values():
+            file.abandon()
+
+    def _flush(self, file: _OpenFile) -> None:
+        self._buffered -= file.buffered
+        file.flush()
+
+    def _close(self, key: tuple[str, str]) -> None:
+        file = self._open.pop(key)
+        self._buffered -= file.buffered
+        self._closed.append(file.close())
+
+
+class _OpenFile:
+    """One file that is being written."""
+
+    def __init__(self, layout: Layout, topic: str, day: str) -> None:
+        self._schema = layout.schema
+        name = f"{layout.stem}-{uuid.uuid4()}.parquet"
+        relative = f"{layout.prefix}topic={topic}/date={day}/{name}"
+        target = Path(layout.directory, relative)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._facts = DataFile(relative, topic, day, 0, 0)
+        self._file: IO[bytes] = target.open("wb")
+        self._writer = pq.ParquetWriter(
+            self._file,
+            self._schema,
+            compression="zstd",
+            write_statistics=[name for name in self._schema.names if name not in _UNCOUNTED],
+        )
+        self._rows: list[pa.RecordBatch] = []
+        self.buffered = 0
+
+    def add(self, rows: pa.RecordBatch) -> int:
+        """Keep rows for the next row group; return their bytes."""
+        self._rows.append(rows)
+        size: int = rows.nbytes
+        self.buffered += size
+        return size
+
+    def size(self) -> int:
+        """Return the bytes that are in the file so far."""
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Write the kept rows as a row group."""
+        if self._rows:
+            table = pa.Table.from_batches(self._rows).select(self._schema.names)
+            self._writer.write_table(table.cast(self._schema), row_group_size=table.num_rows)
+            self._facts = self._facts._replace(rows=self._facts.rows + table.num_rows)
+        self._rows, self.buffered = [], 0
+
+    def close(self) -> DataFile:
+        """End the file; its bytes are on the disk before any table can list it."""
+        self.flush()
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        size = self._file.tell()
+        self._file.close()
+        return self._facts._replace(size=size)
+
+    def abandon(self) -> None:
+        self._rows, self.buffered = [], 0
+        self._writer.close()
+        self._file.close()
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, str], pa.RecordBatch]]:
+    """Yield the rows of each topic and date, in their order."""
+    if not batch.num_rows:
+        return
+    topics, dates = batch.column("topic"), batch.column("date")
+    first = (topics[0].as_py(), dates[0].as_py())
+    same = pc.and_(pc.equal(topics, topics[0]), pc.equal(dates, dates[0]))
+    if pc.all(same).as_py():
+        yield (first[0], _text(first[1])), batch
+        return
+    pairs = pa.table([topics, dates], ["topic", "date"]).group_by(["topic", "date"]).aggregate([])
+    for pair in pairs.to_pylist():
+        chosen = pc.and_(pc.equal(topics, pair["topic"]), pc.equal(dates, pair["date"]))
+        yield (pair["topic"], _text(pair["date"])), batch.filter(chosen)
+
+
+def _text(day: date) -> str:
+    return day.isoformat()

@@ -1,0 +1,165 @@
+"""An archive as a Delta table, through the `deltalake` library.
+
+The commit of a batch adds its files and one `txn` action, Delta's own means against repetition: the
+application is the query's checkpoint, the version is the number of the batch. If two writers commit
+the same batch, the library refuses the second one.
+
+    DIR/_delta_log/…                what counts
+    DIR/topic=…/date=…/….parquet    data files; topic and date are only in the names and in the log
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction
+
+from minibroker.pipeline.data_files import Layout, stem_of
+from minibroker.pipeline.table import COMMIT_TRIES, BatchId, ListedFile, pause, too_many_writers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minibroker.pipeline.data_files import DataFile
+
+PARTITION_COLUMNS: Final = ("topic", "date")
+
+SCHEMA: Final = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestampType", pa.int32()),
+        (
+            "headers",
+            pa.list_(
+                pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))
+            ),
+        ),
+        ("date", pa.date32()),
+    ]
+)
+"""Columns of `schemas.ARCHIVE`."""
+
+_COUNTED: Final = ("partition", "offset", "timestamp")
+"""Columns whose smallest and largest value stand in the log, so that readers skip files."""
+
+
+class ArchiveDeltaTable:
+    """One table; used by the driver alone."""
+
+    def __init__(self, directory: str, table: Any) -> None:
+        self._directory = directory
+        self._table = table
+
+    def layout(self, batch: BatchId, target_bytes: int) -> Layout:
+        return self._layout(target_bytes, stem_of(batch.query, batch.number))
+
+    def has(self, batch: BatchId) -> bool:
+        self._table.update_incremental()
+        found = self._table.transaction_version(_application(batch))
+        return found is not None and found >= batch.number
+
+    def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
+        for attempt in range(COMMIT_TRIES):
+            if self.has(batch):
+                return False
+            try:
+                self._append(batch, files)
+            except CommitFailedError:
+                pause(attempt)
+                continue
+            return True
+        raise too_many_writers(self._directory)
+
+    def files(self) -> list[ListedFile]:
+        self._table.update_incremental()
+        actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+        return [
+            ListedFile(
+                str(Path(self._directory, unquote(action["path"]))),
+                action["partition.topic"],
+                str(action["partition.date"]),
+                action["num_records"],
+                action["size_bytes"],
+            )
+            for action in actions
+        ]
+
+    def _append(self, batch: BatchId, files: Sequence[DataFile]) -> None:
+        self._table.create_write_transaction(
+            [self._action(file) for file in files],
+            "append",
+            self._table.schema(),
+            list(PARTITION_COLUMNS),
+            commit_properties=CommitProperties(
+                app_transactions=[Transaction(_application(batch), batch.number)]
+            ),
+        )
+
+    def _action(self, file: DataFile) -> AddAction:
+        path = Path(self._directory, file.path)
+        return AddAction(
+            path=file.path,
+            size=file.size,
+            partition_values={"topic": file.topic, "date": file.date},
+            modification_time=path.stat().st_mtime_ns // 10**6,
+            data_change=True,
+            stats=json.dumps(statistics(pq.read_metadata(path))),
+        )
+
+    def _layout(self, target_bytes: int, stem: str) -> Layout:
+        columns = pa.schema(self._table.schema().to_arrow())
+        schema = pa.schema([field for field in columns if field.name not in PARTITION_COLUMNS])
+        return Layout(self._directory, "", schema, target_bytes, stem)
+
+
+def open_table(directory: str) -> ArchiveDeltaTable:
+    """Return the table in `directory`, and make it if there is none."""
+    if not DeltaTable.is_deltatable(directory):
+        DeltaTable.create(
+            directory,
+            schema=Schema.from_arrow(SCHEMA),
+            mode="ignore",
+            partition_by=list(PARTITION_COLUMNS),
+            name="minibroker archive",
+        )
+    return ArchiveDeltaTable(directory, DeltaTable(directory))
+
+
+def statistics(metadata: Any) -> Mapping[str, Any]:
+    """Return the statistics of a file for the log, from its footer."""
+    found: dict[str, Any] = {"numRecords": metadata.num_rows}
+    smallest: dict[str, Any] = {}
+    largest: dict[str, Any] = {}
+    for group in range(metadata.num_row_groups):
+        for index in range(metadata.num_columns):
+            column = metadata.row_group(group).column(index)
+            name, values = column.path_in_schema, column.statistics
+            if name not in _COUNTED or values is None or not values.has_min_max:
+                continue
+            smallest[name] = min(values.min, smallest.get(name, values.min))
+            largest[name] = max(values.max, largest.get(name, values.max))
+    found["minValues"] = {name: _json(value) for name, value in smallest.items()}
+    found["maxValues"] = {name: _json(value) for name, value in largest.items()}
+    found["nullCount"] = dict.fromkeys(smallest, 0)
+    return found
+
+
+def _json(value: Any) -> Any:
+    """Return a number as it is, and a time as Delta writes it, in milliseconds and UTC."""
+    return value if isinstance(value, int) else f"{value:%Y-%m-%dT%H:%M:%S.}{value:%f}"[:-3] + "Z"
+
+
+def _application(batch: BatchId) -> str:
+    return f"minibroker-{batch.query}"

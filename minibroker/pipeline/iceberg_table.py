@@ -1,0 +1,202 @@
+"""An archive as an Iceberg table, through PyIceberg: in its own directory, or in a catalogue.
+
+The commit of a batch adds a snapshot and sets two properties of the table in the same step:
+
+    minibroker.query    id of the query's checkpoint
+    minibroker.batch    number of the last batch
+
+A commit names the snapshot that it was made on. If two writers commit the same batch, the second
+one fails, reads the properties anew and finds the batch. Snapshots may expire: the properties stay.
+PyIceberg's own retries are off for the table (`commit.retry.num-retries`), because they would not
+read the properties.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.types import (
+    BinaryType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
+
+from minibroker.pipeline.data_files import Layout, stem_of
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.iceberg_directory import IDENTIFIER, DirectoryCatalog
+from minibroker.pipeline.table import (
+    COMMIT_TRIES,
+    BatchId,
+    ListedFile,
+    pause,
+    too_many_writers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from minibroker.pipeline.data_files import DataFile
+
+QUERY: Final = "minibroker.query"
+BATCH: Final = "minibroker.batch"
+_DATA: Final = "data/"
+
+SCHEMA: Final = Schema(
+    NestedField(1, "key", BinaryType()),
+    NestedField(2, "value", BinaryType()),
+    NestedField(3, "topic", StringType()),
+    NestedField(4, "partition", IntegerType()),
+    NestedField(5, "offset", LongType()),
+    NestedField(6, "timestamp", TimestamptzType()),
+    NestedField(7, "timestampType", IntegerType()),
+    NestedField(
+        8,
+        "headers",
+        ListType(
+            9,
+            StructType(
+                NestedField(10, "key", StringType()), NestedField(11, "value", BinaryType())
+            ),
+            element_required=False,
+        ),
+    ),
+)
+"""Columns of `schemas.RECORD_WITH_HEADERS`, with Iceberg's ids."""
+
+PARTITIONS: Final = PartitionSpec(
+    PartitionField(3, 1000, IdentityTransform(), "topic"),
+    PartitionField(6, 1001, DayTransform(), "timestamp_day"),
+)
+
+_PROPERTIES: Final = {
+    "commit.retry.num-retries": "0",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.parquet.compression-codec": "zstd",
+    **{
+        f"write.metadata.metrics.column.{name}": "none"
+        for name in ("key", "value", "headers.element.key", "headers.element.value")
+    },
+}
+
+
+class IcebergTable:
+    """One table; used by the driver alone."""
+
+    def __init__(self, directory: str, table: Any) -> None:
+        self._directory = directory
+        self._table = table
+
+    def layout(self, batch: BatchId, target_bytes: int) -> Layout:
+        return self._layout(target_bytes, stem_of(batch.query, batch.number))
+
+    def has(self, batch: BatchId) -> bool:
+        self._table.refresh()
+        found = self._table.properties
+        return found.get(QUERY) == batch.query and int(found.get(BATCH, "-1")) >= batch.number
+
+    def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
+        for attempt in range(COMMIT_TRIES):
+            if self.has(batch):
+                return False
+            try:
+                self._append(batch, files)
+            except CommitFailedException:
+                pause(attempt)
+                continue
+            return True
+        raise too_many_writers(self._directory)
+
+    def files(self) -> list[ListedFile]:
+        self._table.refresh()
+        return [_listed(task.file) for task in self._table.scan().plan_files()]
+
+    def _append(self, batch: BatchId, files: Sequence[DataFile]) -> None:
+        names = {QUERY: batch.query, BATCH: str(batch.number)}
+        with self._table.transaction() as transaction:
+            transaction.set_properties(names)
+            if files:
+                with transaction.update_snapshot(names).merge_append() as append:
+                    for file in files:
+                        append.append_data_file(self._data_file(file))
+
+    def _data_file(self, file: DataFile) -> Any:
+        """Return the entry of a file, with the statistics of its columns from its footer."""
+        return parquet_file_to_data_file(
+            self._table.io, self._table.metadata, str(Path(self._directory, file.path))
+        )
+
+    def _layout(self, target_bytes: int, stem: str) -> Layout:
+        schema: pa.Schema = schema_to_pyarrow(self._table.schema())
+        return Layout(self._directory, _DATA, schema, target_bytes, stem)
+
+
+def open_table(directory: str, catalog: Mapping[str, str], name: str | None) -> IcebergTable:
+    """Return the table, and make it if there is none.
+
+    Args:
+        directory: location of the table.
+        catalog: PyIceberg's properties of a catalogue; empty: the directory is the catalogue.
+        name: `namespace.table` in that catalogue.
+
+    Raises:
+        PipelineError: the catalogue does not answer, or has this table elsewhere.
+    """
+    if not catalog:
+        directory_catalog = DirectoryCatalog(directory)
+        directory_catalog.mend_hint()
+        return IcebergTable(directory, _opened(directory_catalog, IDENTIFIER, directory))
+    try:
+        found = load_catalog("minibroker", **catalog)
+        identifier = tuple((name or "").split("."))
+        found.create_namespace_if_not_exists(identifier[:-1])
+        table = _opened(found, identifier, directory)
+    except Exception as error:
+        raise PipelineError(
+            f"the catalogue does not take table {name}: {type(error).__name__}: {error}; check "
+            "--catalog and --table"
+        ) from error
+    if table.location().rstrip("/").removeprefix("file://") != directory:
+        raise PipelineError(
+            f"table {name} is at {table.location()} and not at {directory}: give that directory "
+            "with --to, or another name with --table"
+        )
+    return IcebergTable(directory, table)
+
+
+def _opened(catalog: Any, identifier: tuple[str, ...], directory: str) -> Any:
+    try:
+        return catalog.load_table(identifier)
+    except NoSuchTableError:
+        return catalog.create_table(
+            identifier,
+            SCHEMA,
+            location=directory,
+            partition_spec=PARTITIONS,
+            properties=_PROPERTIES,
+        )
+
+
+def _listed(file: Any) -> ListedFile:
+    topic, days = file.partition[0], file.partition[1]
+    return ListedFile(
+        file.file_path,
+        topic,
+        str(date(1970, 1, 1) + timedelta(days=days)),
+        file.record_count,
+        file.file_size_in_bytes,
+    )

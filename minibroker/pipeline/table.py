@@ -1,0 +1,75 @@
+"""The interface of a table that an archive writes: Iceberg, Delta, or files with a manifest.
+
+A table takes the files of a whole batch in one commit, which also has the query and the number of
+the batch. So a batch that is written again after a kill is recognised, and no reader ever sees a
+part of a batch, or a batch twice.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minibroker.pipeline.data_files import DataFile, Layout
+
+
+COMMIT_TRIES: Final = 20
+_PAUSE_S: Final = 0.05
+
+
+class BatchId(NamedTuple):
+    """The identity of a batch: the id of the query's checkpoint, and the number in it."""
+
+    query: str
+    number: int
+
+
+class ListedFile(NamedTuple):
+    """One file that a table lists."""
+
+    path: str
+    """Absolute path."""
+    topic: str
+    date: str
+    rows: int
+    size: int
+    """Size in bytes."""
+
+
+class Table(Protocol):
+    """A table of archived records; used by the driver alone."""
+
+    def layout(self, batch: BatchId, target_bytes: int) -> Layout:
+        """Return where and how the tasks write the files of a batch."""
+
+    def has(self, batch: BatchId) -> bool:
+        """Return whether a batch is committed."""
+
+    def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
+        """List the files of a batch, all in one step; return False if it is committed already.
+
+        Raises:
+            PipelineError: other writers of the table were faster each time.
+        """
+
+    def files(self) -> list[ListedFile]:
+        """Return the files that a reader of the newest version reads."""
+
+
+def pause(attempt: int) -> None:
+    """Wait a little, longer with each attempt, so that two writers do not meet again."""
+    threading.Event().wait(random.uniform(0, _PAUSE_S * (attempt + 1)))
+
+
+def too_many_writers(where: str) -> PipelineError:
+    """Return the error for a commit that lost against other writers each time."""
+    return PipelineError(
+        f"nothing can be committed to {where}: other writers were faster {COMMIT_TRIES} times; "
+        "give the same command again"
+    )

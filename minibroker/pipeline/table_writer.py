@@ -1,0 +1,101 @@
+"""A batch of an archive: from rows in the tasks to one commit of a table.
+
+Spark calls the driver with each batch (`foreachBatch`). The tasks write the files and return their
+facts, and the driver commits them with the identity of the batch. After a kill Spark runs the batch
+again, under the same number and with the same offsets. If it was committed, nothing is written.
+
+    rows ─► tasks: data_files ─► facts of the files ─► table.commit(query, batch)
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minibroker.pipeline import table_sink
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.table import BatchId
+from minibroker.pipeline.table_sink import TableSink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.plan import ArchivePlan
+    from minibroker.pipeline.table import Table
+
+
+class TableBatchWriter:
+    """The function that Spark calls with each batch, in the driver."""
+
+    def __init__(self, table: Table, files: FileSystem, plan: ArchivePlan) -> None:
+        """Args:
+        table: takes the batches.
+        files: of the directory of the archive.
+        plan: of the archive.
+        """
+        self._table = table
+        self._files = files
+        self._plan = plan
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Write and commit a batch, which has the columns of an archive.
+
+        Raises PipelineError, in the text of Spark's exception.
+        """
+        query = query_of(self._files, self._plan.checkpoint)
+        check_owner(self._files, self._plan.to, query)
+        identity = BatchId(query, number)
+        if self._table.has(identity):
+            return
+        layout = self._table.layout(identity, self._plan.target_bytes)
+        batch.sparkSession.dataSource.register(TableSink)
+        with tempfile.TemporaryDirectory(prefix="minibroker-archive-") as directory:
+            result = Path(directory, "files.json")
+            options = table_sink.options_of(layout, result)
+            few_tasks(batch).write.format(table_sink.FORMAT).options(**options).mode(
+                "append"
+            ).save()
+            files = table_sink.files_in(result)
+        self._table.commit(identity, files)
+
+
+def few_tasks(batch: DataFrame) -> DataFrame:
+    """Return the rows in as many tasks as Spark has cores, without moving them.
+
+    A topic of 10,000 partitions would make as many files of each batch otherwise.
+    """
+    return batch.coalesce(batch.sparkSession.sparkContext.defaultParallelism)
+
+
+def query_of(files: FileSystem, checkpoint: str) -> str:
+    """Return the id of the query, which Spark makes with a new checkpoint.
+
+    Raises PipelineError if the checkpoint is damaged.
+    """
+    path = join(checkpoint, "metadata")
+    try:
+        return str(json.loads(files.read(path) or "")["id"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise PipelineError(
+            f"{path} is damaged ({error}): begin anew in another directory"
+        ) from error
+
+
+def check_owner(files: FileSystem, directory: str, query: str) -> None:
+    """Remember the query that writes `directory`; raise PipelineError if it is another one.
+
+    A new checkpoint would write every record a second time, under new numbers of batches.
+    """
+    path = join(directory, JOB_DIRECTORY, "query")
+    found = files.read(path)
+    if found is None:
+        files.write(path, query)
+    elif found.strip() != query:
+        raise PipelineError(
+            f"{directory} was written with another checkpoint than the one that is there now: "
+            "every record would come twice; give a new directory"
+        )

@@ -1,0 +1,45 @@
+"""The choice of a table by the format of an archive; its library is imported only then."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.plan import absolute, is_remote
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.plan import ArchivePlan
+    from minibroker.pipeline.table import Table
+
+_LIBRARIES: Final = {"iceberg": "pyiceberg", "delta": "deltalake"}
+
+
+def check(file_format: str, directory: str) -> None:
+    """Raise PipelineError if a table of this format cannot be in `directory`."""
+    library = _LIBRARIES[file_format]
+    if importlib.util.find_spec(library) is None:
+        raise PipelineError(
+            f"{library} is not installed, which writes {file_format} tables: "
+            "pip install 'minibroker[tables]'"
+        )
+    if is_remote(directory):
+        raise PipelineError(
+            f"an {file_format} table cannot be at {directory}: give a path of a file system that "
+            "all workers share, or take --format parquet"
+        )
+
+
+def open_table(plan: ArchivePlan) -> Table:
+    """Return the table that an archive writes; it is made if there is none.
+
+    Raises PipelineError.
+    """
+    check(plan.format, plan.to)
+    if plan.format == "delta":
+        from minibroker.pipeline import delta_table  # noqa: PLC0415  an extra
+
+        return delta_table.open_table(absolute(plan.to))
+    from minibroker.pipeline import iceberg_table  # noqa: PLC0415  an extra
+
+    return iceberg_table.open_table(absolute(plan.to), plan.catalog, plan.table)

@@ -1,0 +1,80 @@
+"""Readers of archives that are not ours: DuckDB, PyIceberg, deltalake, pyarrow.
+
+Each returns (topic, partition, offset, value) of every record that it sees, sorted. The extensions
+of DuckDB come as wheels (`duckdb-ext-…`): nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import duckdb_ext
+from deltalake import DeltaTable
+from pyarrow import dataset
+from pyiceberg.table import StaticTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+Record = tuple[str, int, int, bytes | None]
+COLUMNS: Final = ("topic", "partition", "offset", "value")
+_ROWS: Final = 'SELECT topic, partition, "offset", value FROM'
+
+
+def duckdb_iceberg(directory: Path) -> list[Record]:
+    return _duckdb(f"{_ROWS} iceberg_scan('{directory}')", "avro", "iceberg")
+
+
+def duckdb_delta(directory: Path) -> list[Record]:
+    return _duckdb(f"{_ROWS} delta_scan('{directory}')", "delta")
+
+
+def duckdb_parquet(directory: Path) -> list[Record]:
+    files = f"'{directory}/topic=*/date=*/*.parquet'"
+    return _duckdb(f"{_ROWS} read_parquet({files}, hive_partitioning = true)")
+
+
+def pyiceberg(directory: Path) -> list[Record]:
+    return _of_arrow(StaticTable.from_metadata(str(directory)).scan().to_arrow())
+
+
+def deltalake(directory: Path) -> list[Record]:
+    return _of_arrow(DeltaTable(str(directory)).to_pyarrow_table())
+
+
+def pyarrow(directory: Path) -> list[Record]:
+    return _of_arrow(dataset.dataset(directory, format="parquet", partitioning="hive").to_table())
+
+
+READERS: Final[Mapping[str, tuple[Callable[[Path], list[Record]], ...]]] = {
+    "iceberg": (duckdb_iceberg, pyiceberg),
+    "delta": (duckdb_delta, deltalake),
+    "parquet": (duckdb_parquet, pyarrow),
+}
+"""Format of an archive → its readers; PyIceberg and deltalake read with pyarrow."""
+
+
+def _duckdb(query: str, *extensions: str) -> list[Record]:
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+        for name in extensions:
+            connection.execute(f"LOAD '{_extension(name)}'")
+        return sorted(connection.execute(query).fetchall(), key=_order)
+
+
+def _extension(name: str) -> Path:
+    (root,) = duckdb_ext.__path__
+    (found,) = Path(root, "extensions", f"v{duckdb.__version__}").glob(f"*/{name}.*_extension")
+    return found
+
+
+def _of_arrow(table: pa.Table) -> list[Record]:
+    columns = (table[name].to_pylist() for name in COLUMNS)
+    return sorted(zip(*columns, strict=True), key=_order)
+
+
+def _order(record: tuple[Any, ...]) -> tuple[Any, ...]:
+    return record[:3]

@@ -1,0 +1,103 @@
+"""`archive --format iceberg` and `delta`: the same rows for every reader; versions; refusals."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.pipeline import PipelineError, archive
+from tests.pipeline import topics
+from tests.pipeline.committed import records
+from tests.pipeline.table_readers import READERS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+
+FORMATS = ("iceberg", "delta")
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_every_reader_sees_every_record_once(
+    spark: SparkSession, minibroker_address: str, topic: str, file_format: str, tmp_path: Path
+) -> None:
+    """Two topics, odd records and values without end; the second run goes on."""
+    address, here = minibroker_address, tmp_path / "archive"
+    topics.create(address, topic, 3)
+    topics.create(address, f"{topic}-odd", 1)
+    common = {"to": here, "bootstrap": address, "spark": spark, "format": file_format}
+    for partition in range(3):
+        topics.send(address, topic, 20, partition=partition)
+    client = topics.producer(address)
+    client.produce(f"{topic}-odd", None, b"tombstone", timestamp=1_795_000_000_123)
+    client.produce(f"{topic}-odd", b"", b"", headers=[("a", b"1"), ("a", None)])
+    client.produce(f"{topic}-odd", b"large" * 40_000)
+    assert client.flush(topics.SECONDS) == 0
+    first = archive([topic, f"{topic}-odd"], batch_rows=30, target_file_size="1KB", **common)
+    assert first.rows == 63
+    topics.send(address, topic, 5)
+    assert archive([topic, f"{topic}-odd"], **common).rows == 5
+    assert archive([topic, f"{topic}-odd"], **common).rows == 0
+
+    wanted = [
+        (name, partition, offset, record.value)
+        for name in (topic, f"{topic}-odd")
+        for partition, found in sorted(records(address, name).items())
+        for offset, record in enumerate(found)
+    ]
+    for read in READERS[file_format]:
+        assert read(here) == wanted, read
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_removed_checkpoint_is_no_reason_to_write_twice(
+    spark: SparkSession, minibroker_address: str, topic: str, file_format: str, tmp_path: Path
+) -> None:
+    address, here = minibroker_address, tmp_path / "archive"
+    topics.create(address, topic)
+    topics.send(address, topic, 3)
+    common = {"to": here, "bootstrap": address, "spark": spark, "format": file_format}
+    archive(topic, **common)
+    shutil.rmtree(here / "_minibroker" / "checkpoint")
+    with pytest.raises(PipelineError, match="written with another checkpoint than the one"):
+        archive(topic, **common)
+    for read in READERS[file_format]:
+        assert len(read(here)) == 3, read
+
+
+def test_a_table_in_a_catalogue(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """The catalogue is PyIceberg's own in memory of a file; the name finds the table there."""
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415  only here
+
+    address = minibroker_address
+    topics.create(address, topic)
+    topics.send(address, topic, 4)
+    settings = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalogue.db"}
+    archive(
+        topic,
+        to=tmp_path / "archive",
+        format="iceberg",
+        catalog=settings,
+        table="logs.orders",
+        bootstrap=address,
+        spark=spark,
+    )
+    found = load_catalog("minibroker", **settings).load_table("logs.orders")
+    assert found.scan().to_arrow()["offset"].to_pylist() == [0, 1, 2, 3]
+    with pytest.raises(PipelineError, match=r"table logs.orders is at .*archive and not at"):
+        archive(
+            topic,
+            to=tmp_path / "elsewhere",
+            format="iceberg",
+            catalog=settings,
+            table="logs.orders",
+            bootstrap=address,
+            spark=spark,
+        )
