@@ -310,9 +310,12 @@ def replica_for(fetch: FetchPass, asked: FetchPartition) -> Partition:
 
 
 def _diverges(partition: Partition, asked: FetchPartition, data: PartitionData) -> bool:
-    """KIP-595: the reader's last epoch ended here before the offset that it wants."""
+    """KIP-595: the reader's last epoch ended here before the offset that it wants.
+
+    Raises KafkaError OFFSET_OUT_OF_RANGE for an offset before the log's start, whatever the epoch.
+    """
     epoch, end_offset = partition.end_offset_for_epoch(asked.last_fetched_epoch)
-    if end_offset < 0:
+    if end_offset < 0 or asked.fetch_offset < partition.log_start_offset:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if epoch >= asked.last_fetched_epoch and end_offset >= asked.fetch_offset:
         return False

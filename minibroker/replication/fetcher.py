@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError, ProtocolError
 from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
-from minibroker.partitions.role import Follower
+from minibroker.partitions.role import NO_EPOCH, Follower
 from minibroker.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
@@ -73,7 +73,7 @@ class Followed:
     the role, or the start of the log (`Waiter`).
     """
 
-    __slots__ = ("_changed", "_name", "is_behind", "partition")
+    __slots__ = ("_changed", "_name", "epoch", "is_behind", "partition")
 
     def __init__(
         self, name: TopicPartition, partition: Partition, changed: dict[TopicPartition, None]
@@ -82,6 +82,8 @@ class Followed:
         self._name = name
         self._changed = changed
         self.partition = partition
+        self.epoch = NO_EPOCH
+        """The leader epoch in which it was last asked for."""
         self.is_behind = True
         """Its last answer left committed records to fetch, or there was none."""
 
@@ -235,10 +237,32 @@ class Fetcher:
         ):
             self.remove(name)
             return None
+        if followed.epoch != role.epoch and not self._enter_epoch(name, followed, role.epoch):
+            return None
         partition.watch(followed)
         if self._is_held(name, followed):
             self._resting.setdefault(name, self._rest_over_s())
         return asked_of(partition, role) if name not in self._resting else None
+
+    def _enter_epoch(self, name: TopicPartition, followed: Followed, epoch: int) -> bool:
+        """Prepare a log for another leader epoch; return whether it may be asked for.
+
+        Without epochs in its records (formats 0 and 1) the leader cannot say where the logs part.
+        Only what is committed is the same in both for sure. Source: Kafka
+        ReplicaManager.initialFetchOffset, AbstractFetcherThread.truncateToHighWatermark.
+        """
+        partition = followed.partition
+        end_offset = partition.high_watermark
+        if partition.log.epochs.latest_epoch < 0 and partition.log_end_offset > end_offset:
+            logger.info("%s is cut to offset %d: its records have no epochs", name, end_offset)
+            try:
+                self._partitions.truncate(partition, end_offset)
+            except KafkaError as error:
+                logger.warning("%s cannot be cut: %s", name, error)
+                self._rest(name)
+                return False
+        followed.epoch = epoch
+        return True
 
     def _is_held(self, name: TopicPartition, followed: Followed) -> bool:
         """Return whether a partition waits, because this broker fetched too much of those that are
@@ -428,6 +452,8 @@ class Fetcher:
             self._partitions.truncate(asked.partition, restart.offset)
         elif restart.begins_anew:
             self._partitions.begin_anew(asked.partition, restart.offset)
+        else:
+            self._rest(name)  # nothing has changed: the next answer would be the same
 
     async def _offset_of(self, name: TopicPartition, epoch: int, timestamp: int) -> int:
         """Return an end of the leader's log. Raises OSError, ProtocolError, KafkaError."""

@@ -227,10 +227,22 @@ class PartitionLog:
         return self.place.failed(what, error)
 
     def update_config(self, config: "TopicConfig", rules: AppendRules) -> None:
-        """`rules` are those of `config`."""
+        """`rules` are those of `config`. A log in message format 0 or 1 has no leader epochs.
+
+        Source: Kafka 2.8 Log.updateConfig, initializeLeaderEpochCache.
+        """
         self.config = config
         self.rules = rules
         self._tail.forget_room()
+        if not self._has_epochs and self.epochs.clear():
+            self.store_epochs()
+
+    @property
+    def _has_epochs(self) -> bool:
+        """Return whether records say their leader epoch. One epoch without records among others
+        that have none would have followers compare what cannot be compared.
+        """
+        return self.config.message_magic >= 2
 
     # --- how far it goes --------------------------------------------------------------------------
 
@@ -433,7 +445,7 @@ class PartitionLog:
         follows on the worker, that of an empty log with its first record: until then it says
         nothing that is not told again at the next start. Source: Kafka Partition.makeLeader.
         """
-        if epoch > self.epochs.latest_epoch:
+        if self._has_epochs and epoch > self.epochs.latest_epoch:
             self.epochs.assign(epoch, self.log_end_offset)
             if self.is_empty:
                 self._tail.forget_room()

@@ -152,6 +152,17 @@ async def test_a_log_that_diverged_says_where(running: InProcessBroker, client: 
     assert (found.diverging_epoch.epoch, found.diverging_epoch.end_offset) == (0, 2)
 
 
+async def test_an_offset_before_the_start_is_out_of_range_whatever_its_epoch(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await fill(client, b"a", b"b")
+    partition = running.partitions.get("t", 0)
+    partition.log.begin_leader_epoch(2)
+    running.partitions.delete_records(partition, 1)
+    found = first(await client.call(asking(part(offset=0, last_fetched_epoch=1)), 12))
+    assert (found.error_code, found.diverging_epoch) == (ErrorCode.OFFSET_OUT_OF_RANGE, None)
+
+
 # Isolation.
 
 

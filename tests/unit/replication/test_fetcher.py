@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from minibroker.protocol.messages.fetch import FetchResponse
     from tests.unit.replication.conftest import Pair
 
+OLD_FORMAT = {"message.format.version": "0.10.2"}
+
 
 async def test_a_follower_gets_every_batch_as_it_is(pair: Pair) -> None:
     await pair.create()
@@ -74,6 +76,37 @@ async def test_a_leader_that_comes_back_follows_and_drops_what_nobody_else_has(p
     assert b"instead" in content(pair.on(0))
     assert b"on one" not in content(pair.on(0))
     assert pair.on(0).log.epochs.entries == pair.on(1).log.epochs.entries
+
+
+async def test_records_without_epochs_are_cut_to_what_is_committed(pair: Pair) -> None:
+    """The leader that comes back cannot ask where its log parts from the other one."""
+    await pair.create(**OLD_FORMAT)
+    append(pair, b"on both")
+    await until_equal(pair)
+    await pair.by_id[1].broker.replication.close()  # it fetches nothing any more
+    append(pair, b"on one")
+    await pair.stop(0)
+    await eventually(lambda: pair.on(1).is_leader)
+    append(pair, b"instead", broker_id=1)
+    append(pair, b"and more", broker_id=1)
+    await pair.start(0)
+    await until_equal(pair)
+    assert b"on one" not in content(pair.on(0))
+    assert pair.on(0).log.epochs.entries == []
+
+
+async def test_a_follower_of_an_old_format_that_led_without_a_record_goes_on(pair: Pair) -> None:
+    """Its own epoch has no record, and the leader knows no epoch at all."""
+    await pair.create(**OLD_FORMAT)
+    append(pair, b"a")
+    await until_equal(pair)
+    cluster = pair.by_id[0].broker.cluster
+    for leader in (1, 0):
+        await cluster.move_leader("t", 0, leader)
+        await eventually(lambda leader=leader: pair.on(leader).is_leader)  # type: ignore[misc]
+    append(pair, b"b")
+    await until_equal(pair)
+    assert pair.on(1).log_end_offset == 2
 
 
 async def test_a_partition_that_cannot_be_fetched_rests_and_the_others_go_on(pair: Pair) -> None:
