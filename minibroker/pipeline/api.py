@@ -16,7 +16,6 @@ from minibroker.pipeline.jobs import inspect as inspecting
 from minibroker.pipeline.plan import (
     ARCHIVE_FORMATS,
     DEFAULT_BATCH_ROWS,
-    DEFAULT_BOOTSTRAP,
     DEFAULT_MASTER,
     DEFAULT_TARGET_BYTES,
     FAIL,
@@ -27,7 +26,6 @@ from minibroker.pipeline.plan import (
     ArchivePlan,
     Engine,
     InspectPlan,
-    Kafka,
     ReplayPlan,
     RollupPlan,
     absolute,
@@ -36,6 +34,7 @@ from minibroker.pipeline.plan import (
     checked,
     duration_ms,
     is_path,
+    kafka_of,
     speed_of,
 )
 
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.outcome import Outcome
-    from minibroker.pipeline.plan import StreamPlan
+    from minibroker.pipeline.plan import Kafka, StreamPlan
     from minibroker.pipeline.progress import Progress
     from minibroker.pipeline.report_facts import Inspection
 
@@ -59,6 +58,8 @@ class Where(TypedDict, total=False):
     """HOST:PORT of a broker, or several with commas between; 127.0.0.1:9092."""
     kafka: Mapping[str, str]
     """Settings of the Kafka client, such as {"security.protocol": "SSL"}."""
+    kafka_config: str | os.PathLike[str]
+    """A properties file with settings of the Kafka client; those of `kafka` win."""
     source: str
     """How topics are read: "minibroker" or "connector"."""
     spark: SparkSession | None
@@ -283,10 +284,12 @@ def _run(plan: StreamPlan, common: Common) -> Outcome:
 
 
 def _kafka(where: Where) -> Kafka:
-    return Kafka(
-        bootstrap=where.get("bootstrap", DEFAULT_BOOTSTRAP),
-        source=check_choice("source", where.get("source", SOURCES[0]), SOURCES),
-        settings=where.get("kafka", {}),
+    file = where.get("kafka_config")
+    return kafka_of(
+        where.get("bootstrap"),
+        check_choice("source", where.get("source", SOURCES[0]), SOURCES),
+        None if file is None else str(file),
+        where.get("kafka", {}),
     )
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.pipeline.plan import (
     ARCHIVE_FORMATS,
     DEFAULT_BATCH_ROWS,
-    DEFAULT_BOOTSTRAP,
     DEFAULT_MASTER,
     DEFAULT_TARGET_BYTES,
     FAIL,
@@ -22,7 +21,6 @@ from minibroker.pipeline.plan import (
     Engine,
     InspectPlan,
     JobUsageError,
-    Kafka,
     ReplayPlan,
     RollupPlan,
     bytes_of,
@@ -30,20 +28,21 @@ from minibroker.pipeline.plan import (
     check_topic,
     checked,
     duration_ms,
+    kafka_of,
     speed_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from minibroker.pipeline.plan import Plan
+    from minibroker.pipeline.plan import Kafka, Plan
 
 ON_DATA_LOSS: Final = ("fail", "continue")
 
 _COMMON: Final = frozenset(
     {
-        *("--bootstrap", "--kafka", "--source", "--jars", "--packages", "--master", "--conf"),
-        "--dry-run",
+        *("--bootstrap", "--kafka", "--kafka-config", "--source", "--jars", "--packages"),
+        *("--master", "--conf", "--dry-run"),
     }
 )
 _SWITCHES: Final = frozenset({"--dry-run", "--follow", "--keep-timestamps", "--keep-partitions"})
@@ -129,10 +128,11 @@ def parse(command: str, words: Sequence[str]) -> Arguments:
     """Parse the words behind `minibroker pipeline COMMAND`. Raises UsageError."""
     flags, make = _COMMANDS[command]
     given = Given(words, flags | _COMMON)
-    kafka = Kafka(
-        bootstrap=_bootstrap(given),
-        source=check_choice("--source", given.one("--source") or SOURCES[0], SOURCES),
-        settings={k.removeprefix("kafka."): v for k, v in given.pairs("--kafka").items()},
+    kafka = kafka_of(
+        _bootstrap(given),
+        check_choice("--source", given.one("--source") or SOURCES[0], SOURCES),
+        given.one("--kafka-config"),
+        given.pairs("--kafka"),
     )
     engine = Engine(
         master=given.one("--master") or DEFAULT_MASTER,
@@ -226,10 +226,10 @@ def _topics(given: Given) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_topic(name) for name in given.listed("--topic")))
 
 
-def _bootstrap(given: Given) -> str:
+def _bootstrap(given: Given) -> str | None:
     value = given.one("--bootstrap")
     if value is None:
-        return DEFAULT_BOOTSTRAP
+        return None
     for address in value.split(","):
         host, colon, port = address.strip().rpartition(":")
         if not (host and colon and port.isdecimal() and 0 < int(port) <= 65535):

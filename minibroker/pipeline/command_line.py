@@ -65,6 +65,9 @@ def run_words(words: Sequence[str], out: TextIO, errors: TextIO) -> int:
     except JobUsageError as error:
         errors.write(f"{name}: {error}; see {name} --help\n")
         return EXIT_USAGE
+    except PipelineError as error:
+        errors.write(f"{name}: {error}\n")
+        return EXIT_FAILED
     try:
         check_installed()
         return _run(arguments, out, errors)

@@ -1,43 +1,29 @@
-"""confluent-kafka's clients of the source: the user's `kafka.*` options and our own settings.
+"""confluent-kafka's clients of the source: the user's settings and our own.
 
-The options are those of the Java client, since they are shared with Spark's connector. Most names
-are librdkafka's too; `_JAVA_NAMES` has those that differ, `_JAVA_ONLY` those that mean nothing to
-it. A setting that librdkafka does not know is refused, never dropped.
+    SourceOptions.settings ──► AdminClient (the driver's questions), Consumer (a task's range)
 
-    options ──client_settings──► AdminClient (the driver's questions), Consumer (a task's range)
+`client_settings` has made them of the options `kafka.*`. A setting that librdkafka does not know is
+refused, never dropped.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from minibroker.pipeline.client_settings import with_token
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from confluent_kafka import KafkaError
 
     from minibroker.pipeline.offsets import OffsetRange
     from minibroker.pipeline.options import SourceOptions
-
-_JAVA_NAMES: Final = {
-    "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "receive.buffer.bytes": "socket.receive.buffer.bytes",
-    "request.timeout.ms": "socket.timeout.ms",
-    "send.buffer.bytes": "socket.send.buffer.bytes",
-    "socket.connection.setup.timeout.max.ms": "socket.connection.setup.timeout.ms",
-    "ssl.truststore.location": "ssl.ca.location",
-}
-_JAVA_ONLY: Final = frozenset(
-    {"max.poll.records", "default.api.timeout.ms", "enable.metrics.push", "ssl.truststore.type"}
-)
-_LOGIN: Final = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
 
 # The queue between librdkafka's thread and the task: enough to keep both busy, bounded in bytes.
 QUEUED_MESSAGES_MAX: Final = 100_000
@@ -66,29 +52,12 @@ _TASK_DEFAULTS: Final = {
 }
 
 
-def client_settings(client: Mapping[str, str]) -> dict[str, Any]:
-    """Return Java's settings under librdkafka's names; `client` has them without `kafka.`.
-
-    Raises:
-        PipelineError: a login that librdkafka has no setting for.
-    """
-    settings: dict[str, Any] = {}
-    for name, value in client.items():
-        if name == "sasl.jaas.config":
-            settings |= _login(value)
-        elif name not in _JAVA_ONLY:
-            settings[_JAVA_NAMES.get(name, name)] = value
-    # What it logs is told by error_cb, and ends in the message of the failure.
-    settings.setdefault("log_level", "0")
-    return settings
-
-
 def admin_client(options: SourceOptions, on_error: Callable[[KafkaError], None]) -> AdminClient:
     """Return the driver's client: for topics, partitions and offsets, never data.
 
     Raises PipelineError.
     """
-    settings = client_settings(options.client)
+    settings = with_token(options.settings)
     settings["error_cb"] = on_error
     try:
         return AdminClient(settings)
@@ -104,7 +73,7 @@ def range_consumer(
     The consumer reports the end of the partition (`_PARTITION_EOF`). If its offset is out of range,
     it reports that too and does not move elsewhere. Raises PipelineError.
     """
-    settings = _TASK_DEFAULTS | client_settings(options.client) | _TASK_SETTINGS
+    settings = _TASK_DEFAULTS | with_token(options.settings) | _TASK_SETTINGS
     settings.setdefault("group.id", f"{options.group_id_prefix}-{uuid.uuid4()}")
     settings.setdefault("isolation.level", "read_uncommitted")  # librdkafka's is read_committed
     settings.setdefault("queued.min.messages", str(min(max(span.size, 1), QUEUED_MESSAGES_MAX)))
@@ -115,17 +84,6 @@ def range_consumer(
     except (KafkaException, ValueError, TypeError) as error:
         raise _refused(error) from error
     return consumer
-
-
-def _login(jaas: str) -> dict[str, str]:
-    """Return user and password from the Java client's JAAS line for PLAIN and SCRAM."""
-    found = dict(_LOGIN.findall(jaas))
-    if set(found) != {"username", "password"}:
-        raise PipelineError(
-            'option kafka.sasl.jaas.config has no username="…" and password="…": only PLAIN and '
-            "SCRAM are understood here; give librdkafka's own settings, as kafka.sasl.username"
-        )
-    return {"sasl.username": found["username"], "sasl.password": found["password"]}
 
 
 def _refused(error: Exception) -> PipelineError:

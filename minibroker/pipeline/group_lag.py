@@ -7,13 +7,11 @@ topic if it has committed an offset there. The exactly-once sink commits to grou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from confluent_kafka.admin import AdminClient
 
 from minibroker.pipeline import preflight
-from minibroker.pipeline.consumer import client_settings
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.report_facts import GroupLag
 from minibroker.pipeline.sink_marker import is_marker_group
@@ -21,10 +19,11 @@ from minibroker.pipeline.sink_marker import is_marker_group
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from confluent_kafka.admin import AdminClient
+
     from minibroker.pipeline.plan import Kafka
 
 ANSWER_TIMEOUT_S: Final = 30
-_READERS_ONLY: Final = frozenset({"isolation.level", "group.id"})
 
 
 def read_group_lag(kafka: Kafka, topics: Sequence[str]) -> dict[str, tuple[GroupLag, ...]]:
@@ -33,12 +32,8 @@ def read_group_lag(kafka: Kafka, topics: Sequence[str]) -> dict[str, tuple[Group
     Raises PipelineError when the brokers do not answer.
     """
     ends = preflight.end_offsets(kafka, preflight.ask(kafka), topics)
-    settings: dict[str, Any] = client_settings(
-        {name: value for name, value in kafka.settings.items() if name not in _READERS_ONLY}
-    )
-    settings |= {"bootstrap.servers": kafka.bootstrap, "error_cb": lambda _: None}
+    admin = preflight.admin_of(kafka)
     try:
-        admin = AdminClient(settings)
         listed = admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S).result()
         states = {
             group.group_id: group.state.name.lower()

@@ -24,6 +24,8 @@ _COMMON: Final = """\
                           the broker (127.0.0.1:9092)
   --kafka KEY=VALUE       a setting of the Kafka client, such as security.protocol=SSL; may be
                           given more than once
+  --kafka-config FILE     settings of the Kafka client in a properties file, as Kafka's own tools
+                          take it (client.properties): passwords stay out of the list of processes
   --source minibroker|connector
                           read topics with minibroker's own source, or with Spark's connector,
                           which needs its jars

@@ -17,7 +17,7 @@ so that both refuse the same things with the same sentence. Names are case-insen
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
 | kafkaConsumer.pollTimeoutMs | 120000: a task fails when nothing comes for so long |
 | fetchOffset.numRetries, fetchOffset.retryIntervalMs | 3, 1000: questions of the driver |
-| kafka.* | for the client, see `consumer` |
+| kafka.* | for the client, see `client_settings` |
 
 Endings are for batches, the limits of a trigger for streams.
 """
@@ -30,6 +30,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline import offsets
+from minibroker.pipeline.client_settings import for_reader
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 
@@ -108,7 +109,9 @@ class SourceOptions(NamedTuple):
     offset_retries: int
     offset_retry_interval_ms: int
     client: dict[str, str]
-    """Settings of the client, without the prefix `kafka.`."""
+    """Settings of the client as they were given, without the prefix `kafka.`."""
+    settings: dict[str, str]
+    """The same as librdkafka takes them: `client_settings.for_reader`."""
 
     @property
     def what(self) -> str:
@@ -136,6 +139,11 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     topics, pattern, assigned = _what_to_read(found)
     start = _start(found, streaming=streaming)
     end = _bound(found, "ending", LATEST)
+    client = {
+        key.removeprefix(KAFKA_PREFIX): value
+        for key, value in found.items()
+        if key.startswith(KAFKA_PREFIX)
+    }
     if not streaming:
         _check_bounds_of_a_batch(start, end)
     return SourceOptions(
@@ -160,11 +168,8 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         poll_timeout_ms=_number(found, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         offset_retries=_number(found, "fetchOffset.numRetries", 3, least=0),
         offset_retry_interval_ms=_number(found, "fetchOffset.retryIntervalMs", 1000, least=0),
-        client={
-            key.removeprefix(KAFKA_PREFIX): value
-            for key, value in found.items()
-            if key.startswith(KAFKA_PREFIX)
-        },
+        client=client,
+        settings=for_reader(client),
     )
 
 

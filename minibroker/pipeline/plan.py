@@ -10,6 +10,7 @@ import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.pipeline.client_settings import read_file, writer_settings
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -73,8 +74,29 @@ class Kafka(NamedTuple):
         }
 
     def writer_options(self) -> dict[str, str]:
-        """Return the options of the sink: without `isolation.level`, which is for readers."""
-        return {k: v for k, v in self.options().items() if k != "kafka.isolation.level"}
+        """Return the options of the sink: without the settings of consumers alone."""
+        settings = writer_settings({**self.settings, "bootstrap.servers": self.bootstrap})
+        return {f"kafka.{key}": value for key, value in settings.items()}
+
+
+def kafka_of(
+    bootstrap: str | None, source: str, config_file: str | None, settings: Mapping[str, str]
+) -> Kafka:
+    """Return a cluster from what the user gave.
+
+    Args:
+        bootstrap: where it is; None: the file says, or it is on this machine.
+        source: one of SOURCES.
+        config_file: a properties file with settings of a client, None: none.
+        settings: more of them, which win; `kafka.` may stand before the names.
+
+    Raises:
+        PipelineError: the file cannot be read.
+    """
+    given = {} if config_file is None else read_file(config_file)
+    given |= {name.removeprefix("kafka."): value for name, value in settings.items()}
+    told = given.pop("bootstrap.servers", DEFAULT_BOOTSTRAP)
+    return Kafka(bootstrap or told, source, given)
 
 
 class Engine(NamedTuple):

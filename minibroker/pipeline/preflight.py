@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from minibroker.pipeline.consumer import client_settings
+from minibroker.pipeline.client_settings import BOOTSTRAP, for_admin, with_token
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.source_topics import id_text
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.plan import Kafka
 
 ANSWER_TIMEOUT_S: Final = 15
+_REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
 class ClusterTopics(NamedTuple):
@@ -34,10 +35,11 @@ class ClusterTopics(NamedTuple):
 
 def ask(kafka: Kafka) -> ClusterTopics:
     """Return the topics of the cluster. Raises PipelineError if no broker answers."""
+    admin = admin_of(kafka)
     try:
-        found = admin_of(kafka).list_topics(timeout=ANSWER_TIMEOUT_S)
+        found = admin.list_topics(timeout=ANSWER_TIMEOUT_S)
     except KafkaException as error:
-        raise PipelineError(_no_answer(kafka, error)) from error
+        raise PipelineError(_no_answer(kafka, error, admin)) from error
     partitions = {
         name: len(topic.partitions) for name, topic in found.topics.items() if not topic.error
     }
@@ -109,7 +111,7 @@ def topic_ids(kafka: Kafka, names: Iterable[str]) -> dict[str, str]:
             for name in wanted
         }
     except KafkaException as error:
-        raise PipelineError(_no_answer(kafka, error)) from error
+        raise PipelineError(_no_answer(kafka, error, admin)) from error
 
 
 def _offsets(
@@ -128,36 +130,46 @@ def _offsets(
             offset = future.result(timeout=ANSWER_TIMEOUT_S).offset
             offsets.setdefault(where.topic, {})[where.partition] = offset
     except KafkaException as error:
-        raise PipelineError(_no_answer(kafka, error)) from error
+        raise PipelineError(_no_answer(kafka, error, admin)) from error
     return offsets
 
 
-def admin_of(kafka: Kafka) -> AdminClient:
+class Admin(AdminClient):
+    """A client that keeps the last error of its connections: a failed answer has no reason."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.last_error: KafkaError | None = None
+        super().__init__(settings | {"error_cb": self._note})
+
+    def _note(self, error: KafkaError) -> None:
+        # That all brokers are down follows the reason, and says nothing new.
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.last_error = error
+
+
+def admin_of(kafka: Kafka) -> Admin:
     """Return a client with the job's settings. Raises PipelineError if a setting is refused."""
-    settings: dict[str, Any] = client_settings(
-        {
-            key: value
-            for key, value in kafka.settings.items()
-            if key.startswith(("security.", "sasl.", "ssl.", "client.", "socket.", "broker."))
-        }
-    )
+    settings = with_token(for_admin(kafka.settings))
     try:
-        settings |= {"bootstrap.servers": kafka.bootstrap, "error_cb": _told_by_the_answer}
-        return AdminClient(settings)
+        return Admin({**settings, BOOTSTRAP: kafka.bootstrap})
     except KafkaException as error:
         raise PipelineError(
             f"the Kafka client does not take its settings: {error.args[0].str()}; see --kafka"
         ) from error
 
 
-def _told_by_the_answer(error: object) -> None:
-    """Ignore librdkafka's reports about attempts: the answer that fails says the same."""
-
-
-def _no_answer(kafka: Kafka, error: KafkaException) -> str:
+def _no_answer(kafka: Kafka, error: KafkaException, admin: Admin) -> str:
+    admin.poll(0)  # the errors wait for it
+    last = admin.last_error
+    if last is not None and last.code() in _REFUSALS:
+        return (
+            f"the brokers at {kafka.bootstrap} and this client do not agree ({last.str()}): "
+            "correct the client's settings, see --kafka and --kafka-config"
+        )
+    reason = (last or error.args[0]).str()
     return (
-        f"no broker answers at {kafka.bootstrap} ({error.args[0].str()}): start one "
-        "(minibroker serve) or say where it is with --bootstrap HOST:PORT"
+        f"no broker answers at {kafka.bootstrap} ({reason}): start one (minibroker serve) or say "
+        "where it is with --bootstrap HOST:PORT"
     )
 
 

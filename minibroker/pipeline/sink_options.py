@@ -6,13 +6,14 @@
 | `topic`                   | all rows go there; without it each row's column `topic` says where |
 | `transactional.id.prefix` | begins the names of groups and transactional ids; minibroker-sink  |
 | `tasks`                   | how many tasks the query has, where whoever starts it knows it     |
-| `kafka.*`                 | librdkafka's settings of a producer                                |
+| `kafka.*`                 | settings of a producer, see `client_settings`                      |
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.pipeline.client_settings import BOOTSTRAP, connection_of, for_writer
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PREFIX: Final = "minibroker-sink"
 KAFKA: Final = "kafka."
-BOOTSTRAP: Final = "bootstrap.servers"
 
 REFUSED: Final = {
     "transactional.id": "its place has transactional.id.prefix",
@@ -63,12 +63,7 @@ class SinkOptions(NamedTuple):
     @property
     def connection(self) -> dict[str, Any]:
         """Return the settings that every kind of client takes."""
-        return {
-            key: value
-            for key, value in self.settings.items()
-            if key == BOOTSTRAP
-            or key.startswith(("security.", "sasl.", "ssl.", "client.", "socket.", "broker."))
-        }
+        return connection_of(self.settings)
 
 
 def parse_options(options: Mapping[str, str]) -> SinkOptions:
@@ -86,6 +81,7 @@ def parse_options(options: Mapping[str, str]) -> SinkOptions:
     for key, why in REFUSED.items():
         if key in settings:
             raise PipelineError(f'the sink does not take the option "kafka.{key}": {why}')
+    settings = for_writer(settings)
     tasks = given.get("tasks", "0")
     if not tasks.isdecimal():
         raise PipelineError(f'the option "tasks" is {tasks!r} and has to be a number, as 4')

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline import options as source_options
 from minibroker.pipeline import schemas
+from minibroker.pipeline.client_settings import for_connector, reader_settings
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.options import KAFKA_PREFIX
 from minibroker.pipeline.source_topics import TopicOffsets
 
 if TYPE_CHECKING:
@@ -77,8 +79,18 @@ def _given(options: Mapping[str, str], source: str) -> dict[str, str]:
     """Return the options of a source; the connector gets none that only ours knows."""
     if source == "minibroker":
         return dict(options)
-    ours = ("kafka.log_level", "topicIds")
-    return {name: value for name, value in options.items() if name not in ours}
+    client = {
+        name.removeprefix(KAFKA_PREFIX): value
+        for name, value in options.items()
+        if name.startswith(KAFKA_PREFIX)
+    }
+    others = {
+        name: value
+        for name, value in options.items()
+        if not name.startswith(KAFKA_PREFIX) and name != "topicIds"
+    }
+    of_java = for_connector(reader_settings(client))
+    return others | {f"{KAFKA_PREFIX}{name}": value for name, value in of_java.items()}
 
 
 def _format(source: str) -> str:

@@ -29,6 +29,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
+from minibroker.pipeline.client_settings import with_token
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.sink_marker import Marker, parse_marker
 
@@ -75,7 +76,7 @@ class Transaction:
         self._last_error = ""
         settings = {**options.settings, "transactional.id": position.name, "logger": logger}
         try:
-            self._producer = Producer({**settings, "error_cb": self._on_error})
+            self._producer = Producer(with_token({**settings, "error_cb": self._on_error}))
         except KafkaException as error:
             raise PipelineError(
                 f"the sink's producer does not take its settings: {error.args[0].str()}; see the "
@@ -184,7 +185,7 @@ class Transaction:
             PipelineError: the commit failed; no row is visible.
         """
         group: dict[str, Any] = {"group.id": self._position.name, "logger": logger}
-        consumer = Consumer({**self._options.connection, **group})
+        consumer = Consumer(with_token({**self._options.connection, **group}))
         try:
             metadata = consumer.consumer_group_metadata()
         finally:
@@ -288,7 +289,7 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
     Raises:
         PipelineError: no broker answers, or the group may not be read.
     """
-    settings: dict[str, Any] = {**options.connection, "logger": logger}
+    settings = with_token({**options.connection, "logger": logger})
     admin = AdminClient(settings)
     first = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, CARRIER_PARTITION)])
     deadline = monotonic() + ANSWER_TIMEOUT_S

@@ -33,6 +33,7 @@ NOT_RUN: Final = {
     "delegation.token.secret.key=": "settings of tokens; the unit tests of tokens log in by one",
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
     "sasl.enabled.mechanisms=OAUTHBEARER": "settings; test_signed_tokens.py has them",
+    "bootstrap.servers=broker.example": "settings of a client; tests/pipeline/test_secured.py",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",

@@ -1,4 +1,4 @@
-"""Java's names of settings become librdkafka's; what is unknown is refused, nothing is dropped."""
+"""Clients of the source: what is unknown is refused, and no group is joined."""
 
 from __future__ import annotations
 
@@ -14,39 +14,6 @@ def parsed(**client: str) -> options.SourceOptions:
     return options.parse(
         {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", **given}, streaming=False
     )
-
-
-def test_javas_names_become_librdkafkas() -> None:
-    settings = consumer.client_settings(
-        {
-            "fetch.max.wait.ms": "7",
-            "request.timeout.ms": "8",
-            "ssl.truststore.location": "ca.pem",
-            "max.poll.records": "500",
-            "security.protocol": "SSL",
-        }
-    )
-
-    assert settings == {
-        "fetch.wait.max.ms": "7",
-        "socket.timeout.ms": "8",
-        "ssl.ca.location": "ca.pem",
-        "security.protocol": "SSL",
-        "log_level": "0",
-    }
-
-
-def test_a_login_in_javas_form_is_understood() -> None:
-    settings = consumer.client_settings(
-        {"sasl.jaas.config": 'x.PlainLoginModule required username="u" password="p q";'}
-    )
-
-    assert (settings["sasl.username"], settings["sasl.password"]) == ("u", "p q")
-
-
-def test_another_login_is_refused() -> None:
-    with pytest.raises(PipelineError, match="only PLAIN and SCRAM"):
-        consumer.client_settings({"sasl.jaas.config": "Krb5LoginModule required useKeyTab=true;"})
 
 
 def test_an_unknown_setting_is_named() -> None:

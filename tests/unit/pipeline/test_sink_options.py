@@ -28,7 +28,11 @@ def test_settings_of_kafka_win_over_ours() -> None:
 def test_only_the_connection_goes_to_other_clients() -> None:
     options = parse_options({**BROKERS, "kafka.sasl.username": "u", "kafka.linger.ms": "5"})
 
-    assert options.connection == {"bootstrap.servers": "localhost:9092", "sasl.username": "u"}
+    assert options.connection == {
+        "bootstrap.servers": "localhost:9092",
+        "sasl.username": "u",
+        "log_level": 2,
+    }
 
 
 def test_names_are_as_given() -> None:
