@@ -225,7 +225,7 @@ def check_of(api_key: int) -> Callable[[RequestContext, Any], None] | None:
 def refusal(resource_type: ResourceType) -> KafkaError:
     """Return the error of a request that may not do something to a resource of this type."""
     code = REFUSALS[resource_type]
-    return KafkaError(code, "The request is not authorized." if resource_type is CLUSTER else None)
+    return KafkaError(code, code.meaning if resource_type is CLUSTER else None)
 
 
 class Allowed:

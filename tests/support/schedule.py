@@ -29,6 +29,7 @@ LONGEST = (
     "tests/integration/test_groups.py",
     "tests/integration/test_consumer_groups.py",
     "tests/integration/test_secured_clients.py",
+    "tests/integration/test_secured_tools.py",
     "tests/unit/testing/test_plugin.py",
 )
 """Modules that come first in their folder: each takes longer than ten seconds.

@@ -65,12 +65,18 @@ PROTOCOLS: Final = {
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 CERTIFIED, ALICE, BEARER = "certified", "alice", "bearer"
 """The users: by certificate, by password, by token. Each may use topics and groups of its name."""
+ADMINISTRATOR: Final = "admin"
+"""A super user, who logs in by PLAIN."""
+ADMIN_PASSWORD: Final = "admin-secret"
 PASSWORD: Final = "alice's, =secret"
 SCOPE: Final = "produce"
 
 _SECURITY: Final = "org.apache.kafka.common.security"
 _JAAS: Final = {
-    "plain": f'{_SECURITY}.plain.PlainLoginModule required user_{ALICE}="{PASSWORD}";',
+    "plain": (
+        f'{_SECURITY}.plain.PlainLoginModule required user_{ALICE}="{PASSWORD}"'
+        f' user_{ADMINISTRATOR}="{ADMIN_PASSWORD}";'
+    ),
     "scram-sha-256": f"{_SECURITY}.scram.ScramLoginModule required;",
     "scram-sha-512": f"{_SECURITY}.scram.ScramLoginModule required;",
     "oauthbearer": (
@@ -138,7 +144,7 @@ def broker_settings(stores: Stores) -> dict[str, str]:
     protocols = {"CONTROLLER": "PLAINTEXT", **PROTOCOLS}
     return {
         "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in protocols.items()),
-        "super.users": "User:ANONYMOUS",
+        "super.users": f"User:ANONYMOUS;User:{ADMINISTRATOR}",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(stores.broker),
         "ssl.truststore.type": "PEM",

@@ -1,9 +1,12 @@
 // Several commands of Kafka's tools in one JVM: java -cp 'classes:jars/*' Commands < COMMANDS
 //
-// A line of the input is a class with a main method and its arguments, tabs between them. After
-// each command a line "== 0" is printed, or "== 1 REASON" when it would have ended the process.
+// A line of the input is a class with a main method and its arguments, tabs between them. A last
+// argument that begins with "< " is the standard input of the command, with \n for a new line. After
+// each command an empty line and a line "== 0" are printed, or "== 1 REASON" when it would
+// have ended the process.
 
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
 import java.io.InputStreamReader;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
@@ -28,6 +31,10 @@ public class Commands {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             String[] words = line.split("\t");
+            String last = words[words.length - 1];
+            String given = last.startsWith("< ") ? last.substring(2).replace("\\n", "\n") : "";
+            System.setIn(new ByteArrayInputStream(given.getBytes(StandardCharsets.UTF_8)));
+            if (!given.isEmpty()) words = Arrays.copyOf(words, words.length - 1);
             String outcome = "== 0";
             ended = null;
             try {
@@ -40,7 +47,8 @@ public class Commands {
                 outcome = isGood ? "== 0" : "== 1 " + cause;
             }
             System.out.flush();
-            System.out.println(outcome.replace("\n", " "));
+            // The last line of a command may have no end.
+            System.out.println("\n" + outcome.replace("\n", " "));
             System.out.flush();
         }
         System.exit(0);
