@@ -326,13 +326,7 @@ class Broker:
             )
             self.cluster.subscribe(self.partitions)
             self._begin_outboxes()
-            self.dynamic.subscribe(self.partitions)
-            self.dynamic.subscribe(self.housekeeping)
-            self.dynamic.subscribe(self.replication_quotas)
-            self.dynamic.subscribe(self._server.connections)
-            self.dynamic.subscribe(self._server)
-            self.dynamic.checks.append(self._server.check_config)
-            self.dynamic.reloads.append(self._server.load_certificates)
+            self._follow_settings()
             await self.cluster.start(
                 self._accept_cluster_id, self._tree.gathered if self._tree is not None else None
             )
@@ -388,6 +382,25 @@ class Broker:
 
             for name in sorted(between):
                 login_of(config, name)
+
+    def _follow_settings(self) -> None:
+        """Have the parts follow settings that are altered. Connections to other brokers follow the
+        stores of their listener.
+        """
+        self.dynamic.subscribe(self.partitions)
+        self.dynamic.subscribe(self.housekeeping)
+        self.dynamic.subscribe(self.replication_quotas)
+        self.dynamic.subscribe(self._server.connections)
+        self.dynamic.subscribe(self._server)
+        self.dynamic.checks.append(self._server.check_config)
+        self.dynamic.reloads.append(self._server.load_certificates)
+        if any(listener.security_protocol.uses_tls for listener in self.config.listeners):
+            from minibroker.security.peer_tls import PeerContexts  # noqa: PLC0415  seldom used
+
+            contexts = PeerContexts(lambda: self.dynamic.broker)
+            self.cluster.peer_contexts = contexts.of
+            self.dynamic.reloads.append(contexts.update)
+            self.dynamic.subscribe(contexts)
 
     async def write_users(self) -> None:
         """Give the users of `minibroker.users` their SCRAM credentials. Raises ConfigError."""

@@ -41,6 +41,7 @@ from minibroker.errors import AwayError, CoordinationError, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from ssl import SSLContext
 
     from minibroker.clock import Clock
     from minibroker.cluster.codecs import ProducerIdBlock
@@ -95,6 +96,9 @@ class Cluster:
 
     peer_interceptor: PeerInterceptor | None = None
     """Looks in on requests to other brokers; set for tests, before the start."""
+    peer_contexts: Callable[[str], SSLContext] | None = None
+    """Returns the TLS of the next connection to a listener of other brokers; set before the start
+    where a listener has TLS."""
 
     def __init__(
         self,

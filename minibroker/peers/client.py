@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.peers.connection import PeerConnection
@@ -79,12 +80,13 @@ class PeerClient:
         listener: str,
         timeout_ms: int,
         login: PeerLogin | None = None,
-        tls: SSLContext | None = None,
+        tls: Callable[[], SSLContext] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Take `listener`, the name of the one that brokers use among each other, and `timeout_ms`
         of one request, with all that it waits for (`request.timeout.ms`). `login`: this broker's at
-        that listener, None where it asks for none. `tls`: for a listener with TLS.
+        that listener, None where it asks for none. `tls`: for a listener with TLS, returns the
+        context of the next connection.
         """
         self._cluster = cluster
         self._listener = listener
@@ -108,9 +110,11 @@ class PeerClient:
             known.security_protocol for known in config.listeners if known.name == listener
         ]
         if any(protocol.uses_tls for protocol in protocols):
-            from minibroker.security.peer_tls import context_of  # noqa: PLC0415  seldom needed
+            from minibroker.security.peer_tls import PeerContexts  # noqa: PLC0415  seldom needed
 
-            tls = context_of(config, listener)
+            contexts = cluster.peer_contexts or PeerContexts(lambda: config).of
+            contexts(listener)  # settings that cannot be are told at once
+            tls = partial(contexts, listener)
         if any(protocol.uses_sasl for protocol in protocols):
             from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
 
@@ -246,7 +250,8 @@ class PeerClient:
             if pause_s > 0:
                 await self._sleep(pause_s)
             async with asyncio.timeout(self._timeout_s):
-                connection = await PeerConnection.open(endpoint, self._login, self._tls)
+                tls = self._tls() if self._tls is not None else None
+                connection = await PeerConnection.open(endpoint, self._login, tls)
         except Exception as error:
             peer.failures += 1
             # Who waits is told; the log hears of it once.

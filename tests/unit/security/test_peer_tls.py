@@ -9,8 +9,20 @@ import pytest
 from minibroker.config.settings import ConfigValues
 from minibroker.errors import ConfigError
 from minibroker.security.listener_tls import ListenerTls
-from minibroker.security.peer_tls import context_of
-from tests.support.certificates import SSL_LISTENER, shake_hands, tls_settings
+from minibroker.security.peer_tls import PeerContexts
+from tests.support.certificates import (
+    SSL_LISTENER,
+    authority_pem,
+    client_certificate,
+    pem_of,
+    shake_hands,
+    tls_settings,
+)
+
+
+def context_of(config: ConfigValues, listener: str) -> ssl.SSLContext:
+    """Return the context of connections to a listener."""
+    return PeerContexts(lambda: config).of(listener)
 
 
 def test_a_broker_shows_its_own_certificate() -> None:
@@ -31,3 +43,23 @@ def test_the_settings_are_those_of_the_listener() -> None:
     assert not context_of(ConfigValues(tls_settings() | {key: ""}), "SSL").check_hostname
     with pytest.raises(ConfigError, match=r"listener SSL: .*expected https"):
         context_of(ConfigValues(tls_settings() | {key: "x"}), "SSL")
+
+
+def test_new_connections_have_the_new_stores(caplog: pytest.LogCaptureFixture) -> None:
+    before = tls_settings(ssl_client_auth="required")
+    listener = ListenerTls(SSL_LISTENER, ConfigValues(before))
+    contexts = PeerContexts(lambda: ConfigValues(before))
+    first = contexts.of("SSL")
+    contexts.update(ConfigValues(before))
+    assert contexts.of("SSL") is first
+    other = {
+        "ssl.keystore.key": client_certificate("other").private_key_pem.bytes().decode(),
+        "ssl.keystore.certificate.chain": pem_of(client_certificate("other")),
+    }
+    contexts.update(ConfigValues(before | other))
+    connection = shake_hands(listener.context, contexts.of("SSL"))
+    assert listener.principal_of(connection) == "User:CN=other,OU=Users,O=Acme"
+    present = contexts.of("SSL")
+    contexts.update(ConfigValues(before | {"ssl.keystore.key": authority_pem()}))
+    assert contexts.of("SSL") is present
+    assert "connections to other brokers keep their certificate: listener SSL" in caplog.text
