@@ -131,6 +131,9 @@ class SimulatedListener:
         self._connections = connections
         self._listener = listener
 
+    async def prepare(self) -> None:
+        """Do nothing: nobody logs in."""
+
     def bind(self) -> tuple[str, int]:
         return "127.0.0.1", self._listener.port
 
