@@ -39,6 +39,10 @@ class ClientConnection(Protocol):
     last_active_s: float
 
     @property
+    def idle_since_s(self) -> float:
+        """Return when the idle time began, on the loop's clock."""
+
+    @property
     def is_idle(self) -> bool:
         """Return whether no request is in hand."""
 
@@ -211,7 +215,8 @@ class Connections:
         the next one.
 
         A peer that takes its answers is active. Only this check notices that. If the peer stops in
-        between, it is closed later than by Kafka, by at most the same time.
+        between, it is closed later than by Kafka, by at most the same time. A peer that has to log
+        in has this time for it, whatever it sends: with Kafka a byte now and then would do.
         """
         self._idle_timer = None
         limit_s = self.services.config.connections_max_idle_ms / 1000
@@ -222,12 +227,12 @@ class Connections:
                 continue
             if now_s - connection.last_active_s >= limit_s and connection.is_taking():
                 connection.last_active_s = now_s
-            if now_s - connection.last_active_s >= limit_s:
+            if now_s - connection.idle_since_s >= limit_s:
                 # Not `close`: a peer that takes nothing would keep its answers, and its place.
                 logger.debug("closing idle connection of %s", connection.address)
                 connection.abort()
             else:
-                oldest_s = min(oldest_s, connection.last_active_s)
+                oldest_s = min(oldest_s, connection.idle_since_s)
         if self._open:
             self._watch_idle(oldest_s)
 

@@ -114,6 +114,11 @@ class SaslGate:
         self._authenticator: Authenticator | None = Authenticator(self)
         """None while nothing is to be proved."""
 
+    @property
+    def is_client_known(self) -> bool:
+        """Return whether the client has logged in, also if its session is over."""
+        return self._identity is not None
+
     def opens(self) -> bool:
         """Take the frames that belong to the gate; return whether requests may be taken now."""
         connection = self._connection

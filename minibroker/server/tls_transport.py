@@ -330,6 +330,11 @@ class TlsTransport(asyncio.BufferedProtocol):
     # As a connection of `Connections`, until the handshake is done.
 
     @property
+    def idle_since_s(self) -> float:
+        """Return when the last bytes came."""
+        return self.last_active_s
+
+    @property
     def is_idle(self) -> bool:
         """Return False: the handshake's own time limit ends it."""
         return False

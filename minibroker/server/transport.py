@@ -40,6 +40,7 @@ class ClientTransport(asyncio.BufferedProtocol):
     """Carries bytes between one socket and its `Connection`. Everything in it is the loop's."""
 
     __slots__ = (
+        "_connected_s",
         "_connections",
         "_context",
         "_dispatcher",
@@ -86,6 +87,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         """The principal by certificate; set before `connection_made`."""
         self._transport: asyncio.Transport
         self._context: RequestContext
+        self._connected_s: float
         self.connection = Connection(connections.request_bytes_max, connections.memory, self._go_on)
         """Its state, and the bytes that are not handled yet."""
         self._waiting: Waiting | None = None
@@ -126,7 +128,7 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._gate = self._new_gate(self._mechanisms)
         if self._connections.is_control_plane(self.listener):
             self._go_first()
-        self.last_active_s = self._connections.loop.time()
+        self._connected_s = self.last_active_s = self._connections.loop.time()
         self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -392,6 +394,14 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._dispatcher.give_up(waiting)
 
     # The end.
+
+    @property
+    def idle_since_s(self) -> float:
+        """Return when the idle time began, on the loop's clock: with the last bytes, or with the
+        connection of a client that has to log in.
+        """
+        gate = self._gate
+        return self.last_active_s if gate is None or gate.is_client_known else self._connected_s
 
     @property
     def is_idle(self) -> bool:

@@ -8,12 +8,11 @@ brings them back.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from itertools import islice
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,6 +27,7 @@ from minibroker.handlers.registry import (
 from minibroker.protocol.api_keys import load_messages
 from minibroker.protocol.header import parse_request_header
 from minibroker.protocol.primitives import Reader
+from tests.fuzz.exploring import FRAMES, IS_EXPLORING, SEED
 from tests.fuzz.feeding import Feeder
 from tests.fuzz.frames import (
     CREATE_PARTITIONS,
@@ -43,9 +43,6 @@ from tests.support.wire import WireClient
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FRAMES = int(os.environ.get("MINIBROKER_FUZZ_FRAMES", "0"))
-IS_EXPLORING = FRAMES > 0
-SEED = int(os.environ.get("MINIBROKER_FUZZ_SEED", SystemRandom().getrandbits(32)))
 BOUND_S = 2.0 if IS_EXPLORING else 60.0
 """Bound in a usual run, where the machine may be busy: then only a standstill counts."""
 GROWTH_BYTES_MAX = 120_000_000

@@ -148,3 +148,22 @@ async def test_a_broker_stops_while_clients_authenticate(running: InProcessBroke
         await running.stop()
         assert await new.is_closed_by_broker()
         assert await known.is_closed_by_broker()
+
+
+async def test_a_client_that_does_not_log_in_is_closed_whatever_it_sends(
+    running: InProcessBroker,
+) -> None:
+    """A byte now and then does not keep a place for ever; after the login it does."""
+    connections = running.server.connections
+    half_a_handshake = request_frame(HANDSHAKE, 1)[:-1]
+    async with await running.connect() as slow, await running.connect() as alice:
+        await log_in(alice)
+        for connection in connections:
+            connection._connected_s -= 600  # type: ignore[attr-defined]
+        for byte in half_a_handshake:
+            slow.writer.write(bytes([byte]))
+            await slow.writer.drain()
+        assert (await alice.call(METADATA, 9)).brokers
+        connections._close_idle()
+        assert not await slow.reader.read()
+        assert (await alice.call(METADATA, 9)).brokers
