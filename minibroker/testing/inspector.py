@@ -80,7 +80,7 @@ class _Progress:
         self.event.set()
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Do nothing: the partitions wake those who wait."""
+        self.event.set()  # it may have come to this broker
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         """Do nothing: a configuration makes no records."""
@@ -145,7 +145,9 @@ class Inspector:
     def last(self, topic: str, count: int) -> list[TopicRecord]:
         """Return the last records of each partition, at most `count` offsets back."""
         found: list[TopicRecord] = []
-        for partition in self._partitions.of_topic(topic).values():
+        for partition in self._replicas(topic):
+            if not partition.has_log:
+                continue
             first = max(partition.log_start_offset, partition.high_watermark - count)
             found += decoded(partition, first, READ_UNCOMMITTED)
         return found
@@ -212,14 +214,22 @@ class Inspector:
             ) from None
 
     def _watched(self, topic: str) -> list[TopicRecord]:
-        """Return the topic's records, and watch its partitions for more."""
-        if topic not in self._cluster.image.topics:
-            return []
-        for partition in self._partitions.of_topic(topic).values():
+        """Return the records of this broker's replicas, and watch them for more."""
+        found: list[TopicRecord] = []
+        for partition in self._replicas(topic):
             if partition.waiters is None:
                 partition.waiters = {}
             partition.waiters[self._progress] = None
-        return self.records(topic, None, "read_committed")
+            found += self.records(topic, partition.index, "read_committed")
+        return found
+
+    def _replicas(self, topic: str) -> Iterator[Partition]:
+        """Yield the topic's partitions that are here by now, led, followed or offline."""
+        image = self._cluster.image.topics.get(topic)
+        for index in range(len(image.partitions) if image is not None else 0):
+            partition = self._partitions.replica(topic, index)
+            if partition is not None:
+                yield partition
 
     # Groups.
 

@@ -33,6 +33,17 @@ def test_each_broker_shows_its_own_replica(cluster: Cluster) -> None:
         follower.produce("t", "y")
 
 
+def test_a_wait_on_a_follower_ends_when_the_record_is_there(cluster: Cluster) -> None:
+    """Its partition may not be on the broker yet, and is followed then."""
+    leader, follower = cluster.brokers
+    assert leader.produce("t", "x").offset == 0
+    assert [record.text for record in follower.wait_for("t", 1)] == ["x"]
+    cluster.create_topic("later", 3)
+    on = cluster.leader("later", 2)
+    cluster.broker(on).produce("later", "y", partition=2)
+    assert [record.text for record in cluster.broker(1 - on).wait_for("later", 1)] == ["y"]
+
+
 async def test_calls_that_wait_have_an_async_form(cluster: Cluster) -> None:
     leader = cluster.broker(0)
     leader.produce("t", ["x", "y"])
