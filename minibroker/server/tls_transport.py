@@ -9,6 +9,10 @@ The steps of a handshake run on a worker: the private key's work takes up to som
 handshake has `HANDSHAKE_TIMEOUT_MS` and `HANDSHAKE_BYTES_MAX`. A failed one sends the alert that
 tells the client the reason, and is one log line.
 
+A client that is not read, because a quota throttles it, may end the connection. It says so through
+TLS, and waits until the broker says so, too. So up to `READ_AHEAD_BYTES` are decrypted meanwhile,
+and kept.
+
 The loops have TLS of their own. They drop the alert, wait for the peer at the end, run the
 handshake on the loop, and do not bound its bytes; see DECISIONS.md.
 
@@ -42,6 +46,8 @@ logger = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT_MS: Final = 30_000
 HANDSHAKE_BYTES_MAX: Final = 256 * 1024
 """Bytes of the client: its certificates may have 100 KiB (OpenSSL)."""
+READ_AHEAD_BYTES: Final = 16 * 1024
+"""Bytes that are decrypted while the client's transport wants none: one record of TLS."""
 
 
 class TlsState(IntEnum):
@@ -61,6 +67,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         "_client",
         "_connections",
         "_handshake_bytes",
+        "_has_ended",
+        "_held",
         "_incoming",
         "_is_connected",
         "_is_noted",
@@ -100,6 +108,10 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Bytes that came before the end of the handshake."""
         self._is_reading = True
         """False while the client's transport wants no bytes."""
+        self._held = bytearray()
+        """Bytes that were decrypted meanwhile."""
+        self._has_ended = False
+        """The peer sends no more, behind these bytes."""
         self._timer: Timer | None = None
         """Ends a handshake that takes too long."""
         self.last_active_s = 0.0
@@ -123,12 +135,16 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._connections.remove(self)
 
     def eof_received(self) -> bool:
-        """The peer sends no more: close, as for a client without TLS."""
+        """The peer sends no more: close, as for a client without TLS, behind what is kept."""
+        if self._held:
+            self._has_ended = True
+            return True
         self._note_departure()
         return False
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._tls.read_buffer
+        buffer = self._tls.read_buffer
+        return buffer if self._is_reading else buffer[:READ_AHEAD_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._state is TlsState.CLOSED:
@@ -192,8 +208,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         # It has what a client needs of a transport.
         self._client.connection_made(self)  # type: ignore[arg-type]
         self._connections.remove(self)
-        if self._is_reading:
-            self._socket.resume_reading()
+        self._socket.resume_reading()
         self._deliver()
 
     def _handshake_timed_out(self) -> None:
@@ -239,16 +254,44 @@ class TlsTransport(asyncio.BufferedProtocol):
         client = self._client
         while self._state is TlsState.OPEN and self._is_reading:
             room = client.get_buffer(-1)
-            filled = self._decrypt(room)
+            filled = self._take(room)
+            if self._has_ended and not self._held:
+                self.close()
             if filled:
                 client.buffer_updated(filled)
             if filled < len(room):
                 break
+        if not self._is_reading:
+            self._read_ahead()
         self._flush()
 
+    def _take(self, room: memoryview) -> int:
+        """Return how many bytes were put into `room`: those that are kept, then others."""
+        if not self._held:
+            return self._decrypt(room)
+        count = min(len(room), len(self._held))
+        room[:count] = self._held[:count]
+        del self._held[:count]
+        return count if count == len(room) else count + self._decrypt(room[count:])
+
+    def _read_ahead(self) -> None:
+        """Keep some of the bytes that the client's transport does not want yet. Close where the
+        peer says that it sends no more, and nothing is kept.
+        """
+        while self._state is TlsState.OPEN and len(self._held) < READ_AHEAD_BYTES:
+            room = bytearray(READ_AHEAD_BYTES - len(self._held))
+            count = self._decrypt(memoryview(room))
+            self._held += room[:count]
+            if count < len(room):
+                break
+        if self._has_ended and not self._held:
+            self.close()
+        elif self._has_ended or len(self._held) == READ_AHEAD_BYTES:
+            self._socket.pause_reading()
+
     def _decrypt(self, room: memoryview) -> int:
-        """Return how many bytes were decrypted into `room`. Where the peer ends the connection, or
-        sends what is no TLS, the state is CLOSED then.
+        """Return how many bytes were decrypted into `room`. Note it where the peer says that it
+        sends no more. Where it sends what is no TLS, the state is CLOSED then.
         """
         tls_object, incoming = self._tls_object, self._incoming
         filled, size = 0, len(room)
@@ -258,11 +301,11 @@ class TlsTransport(asyncio.BufferedProtocol):
                 while filled < size and (incoming.pending or tls_object.pending()):
                     count = tls_object.read(size - filled, room[filled:])
                     if not count:
-                        self.close()  # the peer said that it sends no more
+                        self._has_ended = True
                         break
                     filled += count
         except ssl.SSLZeroReturnError:
-            self.close()
+            self._has_ended = True
         except ssl.SSLError as error:
             logger.warning("closing connection of %s: %s", self.address, explain_failure(error))
             self.close()
@@ -288,10 +331,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         return self._is_reading
 
     def pause_reading(self) -> None:
-        """Hand on no bytes, and leave the socket alone."""
+        """Hand on no bytes. The socket is read until `READ_AHEAD_BYTES` are kept."""
         self._is_reading = False
-        if not self._socket.is_closing():
-            self._socket.pause_reading()
 
     def resume_reading(self) -> None:
         """Hand on bytes again: those that are here, then those of the socket."""
@@ -299,7 +340,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._socket.is_closing():
             return
         self._socket.resume_reading()
-        if self._incoming.pending or self._tls_object.pending():
+        if self._held or self._incoming.pending or self._tls_object.pending():
             self._connections.loop.call_soon(self._deliver)
 
     def write(self, data: Buffer) -> None:

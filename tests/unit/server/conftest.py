@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
+    from minibroker.clock import Clock
+
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Makes the loop of the test."""
@@ -27,8 +29,8 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[InProce
     """Starts brokers: `serve(**{"max.connections": "2"})`; they are stopped when the test ends."""
     running: list[InProcessBroker] = []
 
-    async def start(**settings: str) -> InProcessBroker:
-        broker = InProcessBroker(tmp_path / str(len(running)), settings)
+    async def start(clock: Clock | None = None, **settings: str) -> InProcessBroker:
+        broker = InProcessBroker(tmp_path / str(len(running)), settings, clock=clock)
         await broker.__aenter__()
         running.append(broker)
         return broker

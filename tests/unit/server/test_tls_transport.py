@@ -236,3 +236,59 @@ async def test_bytes_that_are_no_tls_end_an_open_connection(
             await client.reader.read()
     (line,) = failures(caplog)
     assert line.startswith("closing connection of ")
+
+
+async def throttled(running: InProcessBroker, client: RawClient) -> TlsTransport:
+    """Have a client go over its quota; return the broker's side of it, which hands on no bytes."""
+    await running.create_topic("t")
+    await running.broker.cluster.alter_config("clients", "raw", {"producer_byte_rate": "10"})
+    answer = await client.call(produce_values("t", b"v" * 1000), 9)
+    assert answer.throttle_time_ms > 0
+    (connection,) = running.server.connections
+    transport = connection._transport  # type: ignore[attr-defined]
+    assert isinstance(transport, TlsTransport)
+    assert not transport.is_reading()
+    return transport
+
+
+async def test_a_throttled_client_may_leave(serve: Serve) -> None:
+    """Its word is heard and answered, though the throttle goes on: the clock stands still."""
+    running = await serve(clock=ManualClock(), **tls_settings())
+    client = await running.connect(tls=client_tls())
+    await throttled(running, client)
+    client.writer.close()
+    async with asyncio.timeout(20):  # asyncio waits for the broker's word for 30 s
+        await client.writer.wait_closed()
+    await eventually(lambda: len(running.server.connections) == 0)
+
+
+async def test_a_throttled_client_has_what_it_sent_before_it_left(serve: Serve) -> None:
+    clock = ManualClock()
+    running = await serve(clock=clock, **tls_settings())
+    client = await running.connect(tls=client_tls())
+    transport = await throttled(running, client)
+    client.send(produce_values("t", b"last", acks=0), 9)
+    client.writer.close()
+    await eventually(lambda: transport._has_ended)
+    partition = running.partitions.get("t", 0)
+    assert partition.log_end_offset == 1
+    clock.advance(300_000)
+    await eventually(lambda: partition.log_end_offset == 2)
+    await eventually(lambda: len(running.server.connections) == 0)
+    await client.writer.wait_closed()
+
+
+async def test_a_throttled_client_is_read_no_further_than_a_record(serve: Serve) -> None:
+    clock = ManualClock()
+    running = await serve(clock=clock, **tls_settings())
+    async with await running.connect(tls=client_tls()) as client:
+        transport = await throttled(running, client)
+        for _ in range(40):
+            client.send(produce_values("t", b"v" * 1000), 9)
+        await eventually(lambda: not transport._socket.is_reading())
+        assert len(transport._held) == tls_transport.READ_AHEAD_BYTES
+        await running.broker.cluster.alter_config("clients", "raw", {"producer_byte_rate": None})
+        clock.advance(300_000)
+        for _ in range(40):
+            await client.receive()
+        assert transport._held == b""
