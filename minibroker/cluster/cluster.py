@@ -266,7 +266,7 @@ class Cluster:
                 await when_registered()
             await self._follower.load()
             await self._election.run()
-            await self.features.load()
+            await self.features.stay_below_kafka()
             if self._election.is_controller:
                 await self._deletions.resume()
                 await self._controller.settle()

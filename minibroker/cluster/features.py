@@ -9,6 +9,12 @@ The node is Kafka's, with `features` empty. Our levels stand under a key of thei
 form. A Kafka 3.9 broker with ZooKeeper knows no feature and does not start if it finds one
 finalized, but it ignores unknown keys.
 
+Where a broker of Apache Kafka is registered, the second transaction protocol is out of force, also
+when that broker has gone again: `stay_below_kafka` writes it down. A client of 4.0 or newer takes
+the protocol from whichever broker it asks, and a coordinator on Kafka 3.9 does not raise the
+producer's epoch with each transaction. Offsets of the next transaction would be committed with the
+last one.
+
 Source: Kafka FeatureControlManager, QuorumFeatures, Feature and its enums; FeatureZNode.
 """
 
@@ -99,7 +105,7 @@ class Features:
 
     def level(self, name: str) -> int:
         """Return the level in force, 0 if the feature is not."""
-        if name not in self.supported:
+        if name not in self.supported or (name == TRANSACTION_VERSION and self._kafkas):
             return 0
         low, high = self.supported[name]
         # Another release's levels may lie in the tree: take the nearest one that is supported.
@@ -118,6 +124,30 @@ class Features:
         else:
             self._stored = decode_features(paths.FEATURE, found[0])
             self.epoch = found[1].version
+
+    @property
+    def _kafkas(self) -> list[int]:
+        """Return the registered brokers that are Apache Kafka."""
+        brokers = self._context.updater.image.brokers
+        return [broker.id for broker in brokers.values() if not broker.is_minibroker]
+
+    async def stay_below_kafka(self) -> None:
+        """Read the node. Where a broker of Apache Kafka is registered, write that the second
+        transaction protocol is not in force. Clients hear of it by the epoch, which grows. Call it
+        under the cluster's lock. Raises CoordinationError.
+        """
+        await self.load()
+        while TRANSACTION_VERSION in self.supported and self._kafkas and self._stored_level:
+            self._context.log.info(
+                "transaction.version is 0 from now on: broker %s is Apache Kafka", self._kafkas[0]
+            )
+            if not await self._write({**self._stored, TRANSACTION_VERSION: 0}):
+                await self.load()
+
+    @property
+    def _stored_level(self) -> int:
+        """Return the transaction protocol in force but for brokers of Kafka."""
+        return self._stored.get(TRANSACTION_VERSION, self._initial[TRANSACTION_VERSION])
 
     async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
         """Change levels, all or none; they are in force when this returns.
@@ -160,6 +190,8 @@ class Features:
             if high < low:
                 raise _refused(update, f"{who} does not support this feature.")
             raise _refused(update, f"{who} only supports versions {low}-{high}")
+        if update.name == TRANSACTION_VERSION and update.level and self._kafkas:
+            raise _refused(update, f"Broker {self._kafkas[0]} does not support this feature.")
         current = self.level(update.name)
         if update.level < current and update.kind == UPGRADE:
             raise _refused(

@@ -74,13 +74,13 @@ _ORDER: Final = (
     _SESSION,
     _BROKERS,
     _CONTROLLER,
+    _FEATURES,
     _TOPICS,
     _CONFIG_CHANGES,
     _REASSIGNMENT,
     _DELETIONS,
     _PREFERRED_ELECTION,
     _LOG_DIR_EVENTS,
-    _FEATURES,
 )
 _ASKED_OF_CONTROLLER: Final = frozenset({_REASSIGNMENT, _PREFERRED_ELECTION, _LOG_DIR_EVENTS})
 
@@ -278,7 +278,7 @@ class TreeFollower:
         if thing == _BROKERS:
             if await self._read_brokers():
                 self._settle_all = True
-                self._dirty.add(_DELETIONS)  # one may wait for a broker
+                self._dirty.update((_DELETIONS, _FEATURES))  # they depend on who is there
         elif thing == _CONTROLLER:
             await self._look_at_controller()
         elif thing in _ASKED_OF_CONTROLLER:
@@ -290,7 +290,7 @@ class TreeFollower:
                 _TOPICS: self._read_topics,
                 _CONFIG_CHANGES: partial(self._config_changes.apply, self._read_announced),
                 _DELETIONS: self._read_marks,
-                _FEATURES: self._features.load,
+                _FEATURES: self._features.stay_below_kafka,
             }
             await readers[thing]()
         else:

@@ -66,9 +66,12 @@ def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0, **options: A
     return cluster
 
 
-async def add_broker(cluster: Cluster, tree: Tree, broker_id: int) -> None:
+async def add_broker(
+    cluster: Cluster, tree: Tree, broker_id: int, *, is_minibroker: bool = True
+) -> None:
     """Register a broker that does nothing; the cluster knows it when this returns."""
-    other = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9093),), is_minibroker=True)
+    endpoints = (Endpoint("PLAINTEXT", "127.0.0.1", 9093),)
+    other = BrokerInfo(broker_id, endpoints, is_minibroker=is_minibroker)
     async with cluster._context.lock:
         await tree.create(paths.broker(broker_id), encode_broker(other, 0), ephemeral=True)
         _, stat = await tree.get(paths.broker(broker_id))

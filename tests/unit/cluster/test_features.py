@@ -24,7 +24,7 @@ from minibroker.cluster.paths import DEFAULT_ENTITY
 from minibroker.cluster.zookeeper import ZooKeeperTree
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from tests.support.cluster import Recorder, new_cluster
+from tests.support.cluster import Recorder, add_broker, new_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +65,28 @@ async def test_a_changed_level_outlives_the_broker_and_kafka_sees_no_feature(
     assert again.features.level(TRANSACTION_VERSION) == 0
     assert again.features.epoch == 1
     await again.close()
+
+
+async def test_beside_kafka_the_second_transaction_protocol_is_not_in_force(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    """A coordinator on Kafka 3.9 does not know it, and clients take it from any broker."""
+    features = cluster.features
+    await add_broker(cluster, cluster_tree, 7, is_minibroker=False)
+    assert TRANSACTION_VERSION not in features.finalized()
+    async with cluster._context.lock:
+        await features.stay_below_kafka()
+        await features.stay_below_kafka()
+    assert features.epoch == 1  # clients hear of it
+    node = json.loads((await cluster_tree.get("/feature"))[0])
+    assert node["minibroker_features"] == {TRANSACTION_VERSION: {"max_version_level": 0}}
+    assert features.level(GROUP_VERSION) == 1
+    with pytest.raises(KafkaError, match=r"Broker 7 does not support this feature\."):
+        await features.update([FeatureUpdate(TRANSACTION_VERSION, 2, UPGRADE)], validate_only=False)
+    await cluster._updater.apply_brokers({0: cluster.image.brokers[0]})
+    assert features.level(TRANSACTION_VERSION) == 0  # it may come back
+    await features.update([FeatureUpdate(TRANSACTION_VERSION, 2, UPGRADE)], validate_only=False)
+    assert features.level(TRANSACTION_VERSION) == 2
 
 
 async def test_levels_of_the_configuration_hold_until_they_are_changed(
