@@ -60,6 +60,24 @@ class LeaderEpochs:
         self.latest_epoch = epoch
         return True
 
+    def correct(self, epoch: int, offset: int) -> bool:
+        """Note that the batch at `offset` is of `epoch`; return whether the history said otherwise.
+
+        After a power cut a batch may be back that was truncated, while the epoch of what came in
+        its place is durable. Epochs above its own begin behind it, or did not begin.
+        """
+        epochs, starts = self._epochs, self._starts
+        first, end = bisect_right(epochs, epoch), bisect_right(starts, offset)
+        if first >= end:
+            return False
+        del epochs[first:end]
+        del starts[first:end]
+        if not first or epochs[first - 1] != epoch:
+            epochs.insert(first, epoch)
+            starts.insert(first, offset)
+        self.latest_epoch = epochs[-1]
+        return True
+
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(largest known epoch <= `epoch`, offset behind its last record); (-1, -1) when unknown.
 

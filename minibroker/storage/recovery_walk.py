@@ -9,6 +9,10 @@ An abort marker is in the log before its entry is in the transaction index, and 
 between. Without its entry an aborted transaction would be read as if it were committed. So entries
 from where the walk begins are made again from the markers.
 
+A truncated batch may be back, too, while the epoch of what took its place is durable in the
+checkpoint. The batch is right then: a follower asks its leader by it, and truncates once more.
+Kafka believes the checkpoint.
+
 Source: Kafka LogLoader.recoverLog, LogSegment.recover, UnifiedLog.rebuildProducerState.
 """
 
@@ -136,6 +140,8 @@ class RecoveryWalk:
                 if epoch > latest_epoch:
                     self._epochs.assign(epoch, base_offset)
                     self.has_new_epochs, latest_epoch = True, epoch
+                elif 0 <= epoch < latest_epoch and self._epochs.correct(epoch, base_offset):
+                    self.has_new_epochs, latest_epoch = True, self._epochs.latest_epoch
                 if producer >= 0 and last_offset >= producers_from:
                     if flags & _TRANSACTION_FLAGS:
                         self._note_transaction(segment, position, fields)

@@ -113,6 +113,29 @@ def test_truncation_of_the_start(start: int, left: list[tuple[int, int]], is_cha
     assert epochs.latest_epoch == 4
 
 
+@pytest.mark.parametrize(
+    ("epoch", "offset", "left"),
+    [
+        (3, 15, None),
+        (4, 20, None),
+        (0, 9, None),
+        (3, 20, [(0, 0), (3, 10)]),
+        (3, 19, None),
+        (0, 10, [(0, 0), (4, 20)]),
+        (0, 25, [(0, 0)]),
+        (1, 12, [(0, 0), (1, 12), (4, 20)]),
+        (2, 30, [(0, 0), (2, 30)]),
+    ],
+)
+def test_a_batch_is_right_where_the_history_is_not(
+    epoch: int, offset: int, left: list[tuple[int, int]] | None
+) -> None:
+    epochs = history((0, 0), (3, 10), (4, 20))
+    assert epochs.correct(epoch, offset) == (left is not None)
+    assert epochs.entries == (left or [(0, 0), (3, 10), (4, 20)])
+    assert epochs.latest_epoch == epochs.entries[-1][0]
+
+
 def test_clear() -> None:
     epochs = history((0, 0))
     assert epochs.clear()

@@ -87,6 +87,23 @@ def test_an_entry_that_was_lost_is_written_again(tmp_path: Path) -> None:
     assert broken_things(tmp_path) == []
 
 
+def test_a_truncated_batch_that_is_back_has_its_own_epoch(tmp_path: Path) -> None:
+    """A follower cut its log to 2, and took a record of epoch 6, whose epoch alone was synced."""
+    manager, log = start(tmp_path)
+    for _ in range(3):
+        sent = build_batch([Record(0, NOW_MS, b"k", b"v")])
+        log.append_as_leader(memoryview(sent), 5, NOW_MS)
+    log.write_staged()
+    abandon(manager)
+    checkpoint = tmp_path / "t-0" / "leader-epoch-checkpoint"
+    checkpoint.write_text("0\n2\n5 0\n6 2\n")
+    manager, log = start(tmp_path)
+    assert log.epochs.entries == [(5, 0)]
+    assert log.end_offset_for_epoch(6) == (-1, -1)
+    abandon(manager)
+    assert broken_things(tmp_path) == []
+
+
 @pytest.mark.parametrize("fault", ["no room", "short, then no room"])
 def test_an_abort_without_its_index_entry_takes_the_directory_offline(
     tmp_path: Path, fault: str
