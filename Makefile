@@ -30,7 +30,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move client-suites lint format bench smoke java kafkajs sarama secured-client compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move client-suites lint format bench smoke java kerberos kafkajs sarama secured-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -66,7 +66,8 @@ coverage: $(VENV)/.test ## the lines that quick tests run, as a table and in bui
 # Three processes on two cores: most tests wait for a broker, and half of the processes at most run
 # Spark (tests/support/schedule.py). With ARGS nothing is fetched beforehand: a test that misses
 # something has it made (tests/support/made.py).
-TESTED_WITH := $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES)) $(OTHER_CLIENTS)
+KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.kerberos)
+TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES)) $(OTHER_CLIENTS)
 THIS_MAKE := $(MAKE)
 test: $(VENV)/.test $(if $(strip $(ARGS)),,$(TESTED_WITH)) ## run every test (ARGS='tests/unit -k x': these)
 ifeq ($(strip $(ARGS)),)
@@ -166,6 +167,13 @@ $(VENV)/.test: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $(VENV)/.runtime $@
+
+# Built from its source, with libkrb5-dev, so it is no part of .test. Its speed does not matter to the tests.
+$(VENV)/.kerberos: $(VENV)/.test
+	CFLAGS=-O0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kerberos]'
+	touch $@
+
+kerberos: $(VENV)/.kerberos ## what the tests of Kerberos need in Python (Debian: apt install libkrb5-dev)
 
 # Two ages of one foreign codec: 0.5.0 knows every old version, 0.6.5 the newest ones.
 build/kio-%/.done: $(VENV)/.test

@@ -58,6 +58,8 @@ _SERVED: Final = TLS_STORE_KEYS | frozenset(
         "delegation.token.max.lifetime.ms",
         "delegation.token.secret.key",
         "sasl.enabled.mechanisms",
+        "sasl.kerberos.principal.to.local.rules",
+        "sasl.kerberos.service.name",
         "sasl.mechanism.inter.broker.protocol",
         "sasl.oauthbearer.allow.unverified.audience",
         "sasl.oauthbearer.allow.unverified.issuer",

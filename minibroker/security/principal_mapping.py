@@ -46,7 +46,7 @@ class PrincipalRule:
                 f"{KEY} has the pattern {pattern}: {error} (RE2 knows no look-around and no"
                 " reference back)"
             ) from None
-        self._replacement = list(_parse_replacement(replacement, self._pattern.groups))
+        self._replacement = list(parse_replacement(KEY, replacement, self._pattern.groups))
         self._case = case
 
     def apply(self, name: str) -> str | None:
@@ -127,8 +127,8 @@ def _wrong(text: str, position: int) -> ConfigError:
     )
 
 
-def _parse_replacement(text: str, groups: int) -> Iterator[str | int]:
-    """Yield texts and numbers of groups.
+def parse_replacement(key: str, text: str, groups: int) -> Iterator[str | int]:
+    """Yield texts and numbers of groups. `key`: the setting, for errors. Raises ConfigError.
 
     A number is as long as there is such a group: with two groups `$12` is the first group and a 2.
     A number of no group stands for itself. A backslash takes the meaning of what follows.
@@ -139,7 +139,7 @@ def _parse_replacement(text: str, groups: int) -> Iterator[str | int]:
         position += 1
         if char == "\\":
             if position == len(text):
-                raise ConfigError(f"{KEY} has the replacement {text}: it ends in a backslash")
+                raise ConfigError(f"{key} has the replacement {text}: it ends in a backslash")
             yield text[position]
             position += 1
         elif char == "$":
@@ -157,7 +157,7 @@ def _parse_replacement(text: str, groups: int) -> Iterator[str | int]:
                 yield char
             else:
                 raise ConfigError(
-                    f"{KEY} has the replacement {text}: $ is followed by the number of a group;"
+                    f"{key} has the replacement {text}: $ is followed by the number of a group;"
                     " \\$ is a $"
                 )
         else:

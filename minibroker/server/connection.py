@@ -7,6 +7,7 @@ event loop, no clock. `transport.py` writes what the kernel has into `received`,
 `TRANSITIONS` is the whole life of a connection. What it does not name is refused.
 
     AUTHENTICATING ─► REFUSED ─► DRAINED           the client is told later that it failed
+    AUTHENTICATING ─► VERIFYING ─► AUTHENTICATING  a worker looks at a token (Kerberos)
     AUTHENTICATING ─► OPEN ─► AUTHENTICATING       a session that ends is renewed (KIP-368)
                            ─► WAITING   ─► OPEN    a handler gave an awaitable (long poll, join)
                            ─► FLUSHING  ─► OPEN    answers wait for fsync (`flush.messages`)
@@ -49,6 +50,8 @@ class ConnectionState(IntEnum):
 
     AUTHENTICATING = auto()
     """The peer has no principal yet, or renews its session: the gate takes its frames."""
+    VERIFYING = auto()
+    """A worker looks at the peer's token, and no other frame is taken."""
     REFUSED = auto()
     """The peer failed to authenticate, and is told so later: the socket is not read."""
     OPEN = auto()
@@ -74,6 +77,9 @@ class Event(IntEnum):
     """The peer has a principal."""
     AUTHENTICATE_AGAIN = auto()
     """The peer begins to renew its session."""
+    VERIFY = auto()
+    VERIFIED = auto()
+    """The worker has a result, whatever it is."""
     REFUSE = auto()
     """The peer failed to authenticate."""
     WAIT = auto()
@@ -94,7 +100,13 @@ class Event(IntEnum):
 TRANSITIONS: Final[Mapping[ConnectionState, Mapping[Event, ConnectionState]]] = {
     ConnectionState.AUTHENTICATING: {
         Event.AUTHENTICATED: ConnectionState.OPEN,
+        Event.VERIFY: ConnectionState.VERIFYING,
         Event.REFUSE: ConnectionState.REFUSED,
+        Event.STOP: ConnectionState.DRAINED,
+        Event.CLOSE: ConnectionState.CLOSED,
+    },
+    ConnectionState.VERIFYING: {
+        Event.VERIFIED: ConnectionState.AUTHENTICATING,
         Event.STOP: ConnectionState.DRAINED,
         Event.CLOSE: ConnectionState.CLOSED,
     },

@@ -12,6 +12,7 @@ Source: Kafka KafkaChannel (maybeBeginServerReauthentication), SocketServer.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from minibroker.config.listeners import Listener
     from minibroker.handlers.context import RequestContext, Services
-    from minibroker.security.sasl.authenticator import Header, Identity
+    from minibroker.security.sasl.authenticator import Header, Identity, Step
     from minibroker.security.sasl.exchange import Exchange
     from minibroker.server.connection import Connection
     from minibroker.server.interceptor import LoginInterceptor
@@ -192,6 +193,15 @@ class SaslGate:
     def _handle(self, authenticator: Authenticator, frame: memoryview) -> bool:
         """Give a frame to the authenticator; return whether another one may follow."""
         step = authenticator.receive(frame, self._context.services.clock.now_ms())
+        return self._take_step(authenticator, step)
+
+    def _take_step(self, authenticator: Authenticator, step: Step) -> bool:
+        """Do what follows from a frame; return False where no other frame is wanted now."""
+        if step.work is not None:
+            self._connection.apply(Event.VERIFY)
+            verifying = asyncio.get_running_loop().run_in_executor(None, step.work)
+            verifying.add_done_callback(partial(self._verified, authenticator))
+            return False
         if step.outcome is StepOutcome.FAILED:
             self._fail(step.reason, step.answer)
             return False
@@ -200,6 +210,24 @@ class SaslGate:
         if step.outcome is StepOutcome.DONE:
             self._let_in(authenticator)
         return True
+
+    def _verified(
+        self, authenticator: Authenticator, verifying: asyncio.Future[bytes | None]
+    ) -> None:
+        """Go on with the result of a worker, unless the connection has ended meanwhile."""
+        if self._connection.state is not ConnectionState.VERIFYING:
+            if not verifying.cancelled():
+                verifying.exception()
+            return
+        self._connection.apply(Event.VERIFIED)
+        now_ms = self._context.services.clock.now_ms()
+        try:
+            step = authenticator.resume(verifying.result, now_ms)
+        except Exception:  # a bug of ours, which the loop logs
+            self._fail("internal error", None)
+            raise
+        self._take_step(authenticator, step)
+        self._go_on()
 
     def _let_in(self, authenticator: Authenticator) -> None:
         identity = authenticator.identity

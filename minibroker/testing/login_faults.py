@@ -28,6 +28,7 @@ _KINDS: Final = {
 }
 _CUTS: Final = ("tls_cut", "sasl_cut")
 _PLAIN: Final = "PLAIN"
+_KERBEROS: Final = "GSSAPI"
 _OAUTH: Final = "OAUTHBEARER"
 _SKEW_MS: Final = 10**10
 """More than any clock skew that a JAAS line can allow."""
@@ -67,7 +68,9 @@ class LoginFaults:
         return True
 
     def exchange(self, mechanism: str, begin: Callable[[], Exchange]) -> Exchange:
-        """Do `LoginInterceptor.exchange`."""
+        """Do `LoginInterceptor.exchange`; a ticket of Kerberos is no password and no token."""
+        if mechanism == _KERBEROS:
+            return begin()
         return FaultyExchange(mechanism, begin, self._faults.first_login)
 
     def release(self, fault: Fault) -> None:
@@ -79,6 +82,8 @@ class LoginFaults:
 
 class FaultyExchange:
     """An exchange that fails at its end where a rule says so. Belongs to the loop."""
+
+    may_block = False
 
     __slots__ = (
         "_begin",
@@ -110,7 +115,7 @@ class FaultyExchange:
         self.expires_ms: int | None = None
         self.is_token = False
 
-    def respond(self, token: bytes, now_ms: int) -> bytes:
+    def respond(self, token: bytes, now_ms: int) -> bytes | None:
         """Do `Exchange.respond`, and fail as the rules say."""
         answer = self._respond(token, now_ms)
         inner = self._inner
@@ -118,7 +123,7 @@ class FaultyExchange:
         self.name, self.expires_ms = inner.name, inner.expires_ms
         return answer
 
-    def _respond(self, token: bytes, now_ms: int) -> bytes:
+    def _respond(self, token: bytes, now_ms: int) -> bytes | None:
         answer = self._inner.respond(token, now_ms + self._late_ms)
         if not self._inner.is_complete:
             return answer

@@ -34,6 +34,7 @@ NOT_RUN: Final = {
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
     "sasl.enabled.mechanisms=OAUTHBEARER": "settings; test_signed_tokens.py has them",
     "bootstrap.servers=broker.example": "settings of a client; tests/pipeline/test_secured.py",
+    "sasl.enabled.mechanisms=GSSAPI": "settings; test_kerberos.py has them",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",

@@ -93,6 +93,7 @@ class Talk:
     """One connection, and what its client saw."""
 
     def __init__(self, host: str, port: int) -> None:
+        self.peer = host, port
         self._client = WireClient(host, port)
         self.seen: list[Any] = []
 
@@ -124,6 +125,10 @@ class Talk:
             return self._client.receive_frame().hex()
         except ConnectionError:
             return CLOSED
+
+    def send_only(self, body: bytes) -> None:
+        """Send one frame, which has no answer."""
+        self._client.send_frame(body)
 
     def send_header(self, api: str, version: int, *, shown: int | None = None) -> None:
         """Send a request of a version that does not exist, with an empty body; note so many digits

@@ -5,6 +5,9 @@
                           │              │
                           └──────────────┴────► FAILED
 
+A first frame that is no request is a token of Kerberos from Kafka 0.9, where GSSAPI is enabled; so
+it is in Kafka 3.9. A mechanism that may block does it beside the loop (`Step.work`).
+
 Before DONE only ApiVersions, SaslHandshake and SaslAuthenticate are answered. A request of another
 API ends the connection: without an answer before the handshake, with ILLEGAL_SASL_STATE behind it.
 A re-authentication (KIP-368) is a new authenticator that begins with the handshake; it keeps the
@@ -20,6 +23,7 @@ failed login; Kafka closes some of them at once.
 from __future__ import annotations
 
 from enum import IntEnum, auto
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -33,13 +37,14 @@ from minibroker.protocol.messages.sasl_authenticate import (
 )
 from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minibroker.protocol.primitives import Reader, Writer
-from minibroker.security.sasl.exchange import CredentialsError, RefusedError
+from minibroker.security.sasl.exchange import CredentialsError, NamelessError, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from minibroker.security.sasl.exchange import Exchange
 
+GSSAPI: Final = "GSSAPI"
 _SIZE: Final = Struct(">i")
 
 
@@ -100,6 +105,8 @@ class StepOutcome(IntEnum):
     GO_ON = auto()
     DONE = auto()
     """The client has proved its identity."""
+    BESIDE = auto()
+    """A worker has to do `Step.work`; `Authenticator.resume` takes its result."""
     FAILED = auto()
     """The connection ends: the answer is sent after `connection.failed.authentication.delay.ms`."""
 
@@ -121,6 +128,8 @@ class Step(NamedTuple):
     """A whole frame, None: nothing is sent."""
     reason: str = ""
     """Why it failed, for the log; without anything secret."""
+    work: Callable[[], bytes | None] | None = None
+    """May block; with BESIDE."""
 
 
 class Authenticator:
@@ -130,6 +139,7 @@ class Authenticator:
         "_before",
         "_exchange",
         "_has_headers",
+        "_header",
         "_mechanism",
         "_surroundings",
         "identity",
@@ -145,6 +155,8 @@ class Authenticator:
         self._mechanism = ""
         self._has_headers = False
         """True where tokens come in SaslAuthenticate requests."""
+        self._header: Header | None = None
+        """The header of the token in hand."""
         self.phase = Phase.FIRST if before is None else Phase.HANDSHAKE
         self.identity: Identity
         """Set with DONE."""
@@ -165,15 +177,27 @@ class Authenticator:
         if self.phase is Phase.TOKENS:
             if self._has_headers:
                 return self._take_authenticate(frame, now_ms)
-            return self._take_raw(bytes(frame), now_ms)
+            return self._give(bytes(frame), now_ms)
         if self.phase is Phase.OTHER_MECHANISM:
             return self._fail(self._other_mechanism)
-        header = Header(*parse_request_header(frame))
+        try:
+            header = Header(*parse_request_header(frame))
+        except ProtocolError:
+            if self.phase is not Phase.FIRST or GSSAPI not in self._surroundings.mechanisms:
+                raise
+            return self._take_kerberos(bytes(frame), now_ms)
         if header.api_key == API_VERSIONS and self.phase is not Phase.HANDSHAKE:
             return self._take_versions(header, frame)
         if header.api_key != SASL_HANDSHAKE:
             return self._fail(f"{_name(header.api_key)} came before SaslHandshake")
         return self._take_handshake(header, frame)
+
+    def _take_kerberos(self, token: bytes, now_ms: int) -> Step:
+        """Take a token of Kerberos without a handshake, as clients of Kafka 0.9 send it."""
+        self._mechanism = GSSAPI
+        self._exchange = self._surroundings.begin(GSSAPI)
+        self.phase = Phase.TOKENS
+        return self._give(token, now_ms)
 
     def _take_versions(self, header: Header, frame: memoryview) -> Step:
         answer, is_good = self._surroundings.answer_versions(header, frame)
@@ -198,14 +222,6 @@ class Authenticator:
             self.phase = Phase.TOKENS
         return Step(StepOutcome.GO_ON, _frame(header, response))
 
-    def _take_raw(self, token: bytes, now_ms: int) -> Step:
-        """Take a token without a header, as clients older than Kafka 1.0 send it."""
-        try:
-            answer = self._respond(token, now_ms)
-        except (RefusedError, CredentialsError) as error:
-            return self._fail(error.reason)
-        return self._went_on(_SIZE.pack(len(answer)) + answer)
-
     def _take_authenticate(self, frame: memoryview, now_ms: int) -> Step:
         header = Header(*parse_request_header(frame))
         if header.api_key != SASL_AUTHENTICATE:
@@ -216,32 +232,65 @@ class Authenticator:
             return self._fail(reason, self._surroundings.refuse(header, frame))
         _check_version(header, SaslAuthenticateRequest.VERSIONS)
         request = SaslAuthenticateRequest.read(Reader(frame, header.position), header.version)
-        response = SaslAuthenticateResponse()
-        try:
-            response.auth_bytes = self._respond(bytes(request.auth_bytes), now_ms)
-        except (RefusedError, CredentialsError) as error:
-            response.error_code = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
-            response.error_message = self._text_for_client(error)
-            return self._fail(error.reason, _frame(header, response))
-        response.session_lifetime_ms = self.session_ms or 0
-        return self._went_on(_frame(header, response))
+        return self._give(bytes(request.auth_bytes), now_ms, header)
 
-    def _respond(self, token: bytes, now_ms: int) -> bytes:
-        """Return the mechanism's answer; the identity is set where it is the last one. Raises
-        RefusedError, CredentialsError.
+    def _give(self, token: bytes, now_ms: int, header: Header | None = None) -> Step:
+        """Give the mechanism a token. One without a header comes from a client that is older than
+        Kafka 1.0.
         """
+        self._header = header
+        respond = partial(self._exchange.respond, token, now_ms)
+        if self._exchange.may_block:
+            return Step(StepOutcome.BESIDE, work=respond)
+        return self.resume(respond, now_ms)
+
+    def resume(self, respond: Callable[[], bytes | None], now_ms: int) -> Step:
+        """Go on with the answer of the mechanism, or the error, that `respond` returns or raises:
+        `Step.work`, or what a worker made of it.
+        """
+        try:
+            answer = respond()
+            if self._exchange.is_complete:
+                self._identify(now_ms)
+        except NamelessError as error:
+            return self._fail(error.reason, self._framed(b""))
+        except (RefusedError, CredentialsError) as error:
+            text = self._text_for_client(error)
+            return self._fail(error.reason, None if self._header is None else self._failed(text))
+        except ProtocolError as error:
+            return self._fail(str(error))
+        framed = self._framed(answer)
+        if not self._exchange.is_complete:
+            return Step(StepOutcome.GO_ON, framed)
+        self.phase = Phase.DONE
+        return Step(StepOutcome.DONE, framed)
+
+    def _framed(self, answer: bytes | None) -> bytes | None:
+        """Return the frame of a mechanism's answer, None where the client gets none."""
+        if self._header is not None:
+            response = SaslAuthenticateResponse(auth_bytes=answer or b"")
+            response.session_lifetime_ms = self.session_ms or 0
+            return _frame(self._header, response)
+        return None if answer is None else _SIZE.pack(len(answer)) + answer
+
+    def _failed(self, text: str) -> bytes:
+        """Return the frame of a failure."""
+        assert self._header is not None
+        code = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
+        response = SaslAuthenticateResponse(error_code=code, error_message=text)
+        return _frame(self._header, response)
+
+    def _identify(self, now_ms: int) -> None:
+        """Set the identity that was proved. Raises RefusedError for another one than before."""
         exchange = self._exchange
-        answer = exchange.respond(token, now_ms)
-        if exchange.is_complete:
-            principal = f"User:{exchange.name}"
-            if self._before is not None and self._before.principal != principal:
-                raise RefusedError(
-                    "Cannot change principals during re-authentication from "
-                    f"{self._before.principal.replace(':', '.', 1)}: User.{exchange.name}"
-                )
-            self.identity = Identity(principal, self._mechanism, exchange.is_token)
-            self.session_ms = self._session_ms(exchange.expires_ms, now_ms)
-        return answer
+        principal = f"User:{exchange.name}"
+        if self._before is not None and self._before.principal != principal:
+            raise RefusedError(
+                "Cannot change principals during re-authentication from "
+                f"{self._before.principal.replace(':', '.', 1)}: User.{exchange.name}"
+            )
+        self.identity = Identity(principal, self._mechanism, exchange.is_token)
+        self.session_ms = self._session_ms(exchange.expires_ms, now_ms)
 
     def _session_ms(self, expires_ms: int | None, now_ms: int) -> int | None:
         """Return the shorter of what the credential and the listener's setting leave."""
@@ -252,12 +301,6 @@ class Authenticator:
         if longest_ms > 0:
             limits.append(longest_ms)
         return min(limits, default=None)
-
-    def _went_on(self, answer: bytes) -> Step:
-        if not self._exchange.is_complete:
-            return Step(StepOutcome.GO_ON, answer)
-        self.phase = Phase.DONE
-        return Step(StepOutcome.DONE, answer)
 
     def _fail(self, reason: str, answer: bytes | None = None) -> Step:
         self.phase = Phase.FAILED

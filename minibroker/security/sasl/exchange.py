@@ -23,9 +23,14 @@ class Exchange(Protocol):
     is_token: bool
     """True where a delegation token was the credential."""
 
-    def respond(self, token: bytes, now_ms: int) -> bytes:
-        """Return the answer to a token of the client. Raises RefusedError, CredentialsError, and
-        ProtocolError for a token that no client sends.
+    @property
+    def may_block(self) -> bool:
+        """Return whether `respond` has to run beside the loop. Constant."""
+
+    def respond(self, token: bytes, now_ms: int) -> bytes | None:
+        """Return the answer to a token of the client; None: there is none, and clients without
+        SaslAuthenticate get no frame. Raises RefusedError, CredentialsError, and ProtocolError for
+        a token that no client sends.
 
         `now_ms`: the wall clock.
         """
@@ -50,3 +55,9 @@ class CredentialsError(Exception):
     def reason(self) -> str:
         """Return the text for the log."""
         return str(self)
+
+
+class NamelessError(CredentialsError):
+    """A proof that holds, for a client that gets no principal. Its answer is that of a success, as
+    in Kafka, and the connection ends.
+    """

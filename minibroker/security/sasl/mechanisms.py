@@ -7,6 +7,7 @@ Source: Kafka SaslChannelBuilder, JaasContext.loadServerContext, ChannelBuilders
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from minibroker.config.settings import LISTENER_PREFIX
 from minibroker.errors import ConfigError
 from minibroker.java_formats.jaas import LoginModule, parse_line
 from minibroker.java_strings import small_set_order
+from minibroker.security.sasl.authenticator import GSSAPI
 from minibroker.security.sasl.oauth import MECHANISM as OAUTHBEARER
 from minibroker.security.sasl.oauth import OAuthExchange
 from minibroker.security.sasl.oauth_settings import OAuthSettings
@@ -30,18 +32,26 @@ if TYPE_CHECKING:
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.listeners import Listener
     from minibroker.security.sasl.exchange import Exchange
+    from minibroker.security.sasl.kerberos import KerberosAcceptor
     from minibroker.security.sasl.key_set import KeySet
     from minibroker.timers import Timers
 
-SERVED: Final = (PLAIN, *CODES, OAUTHBEARER)
+SERVED: Final = (PLAIN, *CODES, OAUTHBEARER, GSSAPI)
 """The mechanisms that a listener may enable."""
 _NONCE_BYTES: Final = 16
+_PLAIN_LINE: Final = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
+)
+_KERBEROS_LINE: Final = (
+    "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true"
+    ' keyTab="/etc/kafka.keytab" principal="kafka/host@REALM";'
+)
 
 
 class Mechanisms:
     """The mechanisms of one listener. Constant after construction, but for the keys of tokens."""
 
-    __slots__ = ("_keys", "_makers", "_session_ms", "names", "receive_bytes_max")
+    __slots__ = ("_acceptor", "_keys", "_makers", "_session_ms", "names", "receive_bytes_max")
 
     def __init__(
         self,
@@ -75,12 +85,17 @@ class Mechanisms:
         self._makers: dict[str, Callable[[], Exchange]] = {}
         self._keys: KeySet | None = None
         """The keys of signed tokens."""
+        self._acceptor: KerberosAcceptor | None = None
+        """The key of this broker in Kerberos."""
         for name in enabled:
             if name == OAUTHBEARER:
                 oauth = _oauth(config, listener)
                 self._keys = oauth.keys
                 check = oauth.check
                 self._makers[name] = lambda check=check: OAuthExchange(check)  # type: ignore[misc]
+            elif name == GSSAPI:
+                self._acceptor = _acceptor(config, listener)
+                self._makers[name] = self._acceptor.begin
             elif name == PLAIN:
                 users = _plain_users(config, listener)
                 self._makers[name] = lambda users=users: PlainExchange(users)  # type: ignore[misc]
@@ -98,7 +113,9 @@ class Mechanisms:
                 )
 
     async def start(self, timers: Timers, clock: Clock) -> None:
-        """Read the keys of signed tokens, until `close`. Raises ConfigError."""
+        """Read the keys: of signed tokens, until `close`, and of Kerberos. Raises ConfigError."""
+        if self._acceptor is not None:
+            await asyncio.to_thread(self._acceptor.check)
         if self._keys is not None:
             await self._keys.begin(timers, clock)
 
@@ -135,6 +152,24 @@ def _oauth(config: BrokerConfig, listener: Listener) -> OAuthSettings:
         raise ConfigError(f"listener {listener.name}: {error}") from None
 
 
+def _acceptor(config: BrokerConfig, listener: Listener) -> KerberosAcceptor:
+    """Return the key of this broker in Kerberos. Raises ConfigError."""
+    try:
+        from minibroker.security.sasl.kerberos import (  # noqa: PLC0415  an extra
+            KerberosAcceptor,
+        )
+    except ImportError as error:
+        raise ConfigError(
+            f"GSSAPI needs libkrb5 and the package gssapi: pip install 'minibroker[kerberos]'"
+            f" ({error})"
+        ) from None
+    options = login_module(config, listener, GSSAPI).options
+    try:
+        return KerberosAcceptor(config.of_mechanism(listener.name, GSSAPI), options)
+    except ConfigError as error:
+        raise ConfigError(f"listener {listener.name}: {error}") from None
+
+
 def jaas_key(listener: Listener, mechanism: str) -> str:
     """Return the setting with the JAAS line of a listener's mechanism."""
     return f"{LISTENER_PREFIX}{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
@@ -147,8 +182,7 @@ def login_module(config: BrokerConfig, listener: Listener, mechanism: str) -> Lo
     if text is None:
         raise ConfigError(
             f"listener {listener.name} enables {mechanism} and has no logins for it: set {key}, for"
-            " instance to org.apache.kafka.common.security.plain.PlainLoginModule required"
-            ' user_alice="secret";'
+            f" instance to {_KERBEROS_LINE if mechanism == GSSAPI else _PLAIN_LINE}"
         )
     try:
         return parse_line(text)

@@ -96,6 +96,8 @@ def rules_of(options: Mapping[str, str]) -> TokenRules:
 class OAuthExchange:
     """One attempt: a token; behind a bad one, the client's word that it has heard of it."""
 
+    may_block = False
+
     __slots__ = ("_check", "_error", "expires_ms", "is_complete", "is_token", "name")
 
     def __init__(self, check: Callable[[str, int], OAuthToken]) -> None:

@@ -35,6 +35,8 @@ def users_of(options: Mapping[str, str]) -> dict[str, str]:
 class PlainExchange:
     """One attempt: one token."""
 
+    may_block = False
+
     __slots__ = ("_users", "expires_ms", "is_complete", "is_token", "name")
 
     def __init__(self, users: Mapping[str, str]) -> None:

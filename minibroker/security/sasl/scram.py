@@ -61,6 +61,8 @@ class Login(NamedTuple):
 class ScramExchange:
     """One attempt: two tokens."""
 
+    may_block = False
+
     __slots__ = (
         "_find",
         "_first",

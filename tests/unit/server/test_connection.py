@@ -22,6 +22,7 @@ REQUEST_BYTES_MAX = 1_000_000
 MEMORY_BYTES = 400_000
 ENDINGS = {
     (ConnectionState.AUTHENTICATING, Event.STOP): ConnectionState.DRAINED,
+    (ConnectionState.VERIFYING, Event.STOP): ConnectionState.DRAINED,
     (ConnectionState.REFUSED, Event.STOP): ConnectionState.DRAINED,
     (ConnectionState.OPEN, Event.STOP): ConnectionState.DRAINED,
     (ConnectionState.WAITING, Event.STOP): ConnectionState.DRAINING,
@@ -35,6 +36,8 @@ ENDINGS = {
 ALLOWED = {
     (ConnectionState.AUTHENTICATING, Event.AUTHENTICATED): ConnectionState.OPEN,
     (ConnectionState.AUTHENTICATING, Event.REFUSE): ConnectionState.REFUSED,
+    (ConnectionState.AUTHENTICATING, Event.VERIFY): ConnectionState.VERIFYING,
+    (ConnectionState.VERIFYING, Event.VERIFIED): ConnectionState.AUTHENTICATING,
     (ConnectionState.OPEN, Event.AUTHENTICATE_AGAIN): ConnectionState.AUTHENTICATING,
     (ConnectionState.OPEN, Event.WAIT): ConnectionState.WAITING,
     (ConnectionState.OPEN, Event.HOLD): ConnectionState.FLUSHING,

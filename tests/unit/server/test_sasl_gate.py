@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.protocol.messages.metadata import MetadataRequest
 from minibroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from minibroker.security.sasl.mechanisms import Mechanisms
 from minibroker.server.connection import ConnectionState
-from tests.support.in_process import InProcessBroker, ManualClock, request_frame
+from tests.support.in_process import TIMEOUT_S, InProcessBroker, ManualClock, request_frame
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from tests.support.in_process import RawClient
@@ -167,3 +171,81 @@ async def test_a_client_that_does_not_log_in_is_closed_whatever_it_sends(
         connections._close_idle()
         assert not await slow.reader.read()
         assert (await alice.call(METADATA, 9)).brokers
+
+
+class Slow:
+    """A mechanism that looks at a token beside the loop, as long as a test wants."""
+
+    may_block = True
+
+    def __init__(self) -> None:
+        self.begun, self.over = threading.Event(), threading.Event()
+        self.is_complete = False
+        self.name = "carol"
+        self.expires_ms: int | None = None
+        self.is_token = False
+        self.error: Exception | None = None
+
+    def respond(self, token: bytes, now_ms: int) -> bytes | None:
+        self.begun.set()
+        assert self.over.wait(TIMEOUT_S)
+        if self.error is not None:
+            raise self.error
+        self.is_complete = True
+        return None
+
+
+@pytest.fixture
+def slow(running: InProcessBroker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    """The mechanism of the next login."""
+    slow = Slow()
+    monkeypatch.setattr(Mechanisms, "begin", lambda *_: slow)
+    yield slow
+    slow.over.set()
+
+
+async def test_requests_wait_while_a_worker_looks_at_a_token(
+    running: InProcessBroker, slow: Slow
+) -> None:
+    async with await running.connect() as client, await running.connect() as other:
+        await client.call(HANDSHAKE, 1)
+        client.send(LOGIN, 1)
+        client.send(METADATA, 9)
+        assert await asyncio.to_thread(slow.begun.wait, TIMEOUT_S)
+        states = [transport.connection.state for transport in running.server.connections]
+        assert states.count(ConnectionState.VERIFYING) == 1
+        assert not (await other.call(ApiVersionsRequest(), 0)).error_code
+        slow.over.set()
+        assert (await client.receive()).error_code == 0
+        assert (await client.receive()).brokers
+        principals = [transport._context.principal for transport in running.server.connections]
+        assert "User:carol" in principals
+
+
+async def test_a_client_that_leaves_meanwhile_is_forgotten(
+    running: InProcessBroker, slow: Slow
+) -> None:
+    async with await running.connect() as client:
+        await client.call(HANDSHAKE, 1)
+        client.send(LOGIN, 1)
+        assert await asyncio.to_thread(slow.begun.wait, TIMEOUT_S)
+    await eventually(lambda: not len(running.server.connections))
+    slow.error = ValueError("nobody hears it")
+    slow.over.set()
+
+
+async def test_a_mistake_of_a_worker_ends_the_connection(
+    running: InProcessBroker, slow: Slow, caplog: pytest.LogCaptureFixture, clock: ManualClock
+) -> None:
+    slow.error = ValueError("a bug")
+    errors: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: errors.append(context["exception"]))
+    async with await running.connect() as client:
+        await client.call(HANDSHAKE, 1)
+        client.send(LOGIN, 1)
+        slow.over.set()
+        await eventually(lambda: errors == [slow.error])
+        clock.advance(1000)
+        with pytest.raises(ConnectionError):
+            await client.receive()

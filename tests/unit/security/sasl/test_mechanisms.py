@@ -85,7 +85,7 @@ def test_the_length_of_a_session_is_that_of_the_nearest_setting() -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({}, "GSSAPI is not served"),
+        ({}, "enables GSSAPI and has no logins"),
         ({"sasl.enabled.mechanisms": ""}, "is empty"),
         ({"sasl.enabled.mechanisms": "PLAIN"}, f"set {JAAS}"),
         ({"sasl.enabled.mechanisms": "PLAIN", JAAS: "s3cret"}, f"{JAAS}: JAAS: the control flag"),

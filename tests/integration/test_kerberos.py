@@ -1,0 +1,181 @@
+"""Kerberos: dialogues as Apache Kafka 3.9.1 and 4.4.0 answer them (golden/kerberos.json), and real
+clients. The KDC is MIT's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.errors import ConfigError
+from minibroker.testing import Broker
+from tests.golden.record_kerberos import RECORDED
+from tests.support import java, kerberos
+from tests.support.kerberos import ALICE, BROKER, Kdc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_MISSING = kerberos.missing()
+if _MISSING is not None:
+    pytest.skip(_MISSING, allow_module_level=True)
+
+from tests.support import kerberos_dialogues as dialogues  # noqa: E402  needs libkrb5
+from tests.support.kerberos_dialogues import KERBEROS  # noqa: E402  as above
+
+HOST = "localhost"
+SEEN = json.loads(RECORDED.read_text())
+DIFFERENCES = {
+    # So that clients of Kafka 0.9 come in.
+    "a_ticket_without_a_handshake": "3.9.1",
+}
+"""Dialogue in which the two Kafkas differ → the one that minibroker follows."""
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
+    """A KDC, which this process finds."""
+    kdc = Kdc(tmp_path_factory.mktemp("kdc"))
+    kdc.start()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in kdc.environment.items():
+            patch.setenv(name, value)
+        yield kdc
+    kdc.stop()
+
+
+def settings_of(kdc: Kdc) -> dict[str, str]:
+    return {
+        **dialogues.settings(kdc),
+        "listeners": f"PLAINTEXT://{HOST}:0,{KERBEROS}://{HOST}:0",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{KERBEROS}:SASL_PLAINTEXT",
+    }
+
+
+@pytest.fixture(scope="module")
+def broker(kdc: Kdc) -> Iterator[Broker]:
+    """A broker with a key in Kerberos."""
+    with Broker(config=settings_of(kdc), topics=["t"]) as broker:
+        yield broker
+
+
+@pytest.fixture
+def address(broker: Broker) -> str:
+    """The listener with Kerberos."""
+    return f"{HOST}:{broker._node.app.ports[KERBEROS]}"
+
+
+@pytest.mark.parametrize("name", dialogues.DIALOGUES)
+def test_a_client_sees_what_kafka_lets_it_see(name: str, broker: Broker, kdc: Kdc) -> None:
+    expected = SEEN[name]
+    if isinstance(expected, dict):
+        expected = expected[DIFFERENCES[name]]
+    port = broker._node.app.ports[KERBEROS]
+    assert dialogues.play(HOST, port, kdc, name) == expected
+
+
+def test_every_recorded_dialogue_is_played() -> None:
+    assert SEEN.keys() == dialogues.DIALOGUES.keys()
+    assert DIFFERENCES.keys() == {name for name, seen in SEEN.items() if isinstance(seen, dict)}
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+def test_librdkafka_writes_with_a_ticket(broker: Broker, address: str, kdc: Kdc) -> None:
+    """Debian's, because the wheels of confluent-kafka are built without Kerberos."""
+    command = ["kcat", "-P", "-b", address, "-t", "t", "-X", "security.protocol=SASL_PLAINTEXT"]
+    options = {
+        "sasl.mechanism": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "sasl.kerberos.principal": ALICE,
+        "sasl.kerberos.keytab": kdc.keytab(ALICE),
+        "sasl.kerberos.kinit.cmd": (
+            'kinit -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'
+        ),
+    }
+    for name, value in options.items():
+        command += ["-X", f"{name}={value}"]
+    environment = {**os.environ, "KRB5CCNAME": f"FILE:{kdc.directory}/kcat"}
+    subprocess.run(
+        command, input=b"kcat\n", env=environment, check=True, capture_output=True, timeout=SECONDS
+    )
+    assert b"kcat" in [record.value for record in broker.records("t")]
+
+
+async def test_aiokafka_writes_with_a_ticket(
+    broker: Broker, address: str, kdc: Kdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from aiokafka import AIOKafkaProducer  # noqa: PLC0415  it looks for gssapi
+
+    for name, value in kdc.ticket(ALICE).items():
+        monkeypatch.setenv(name, value)
+    settings: dict[str, Any] = {
+        "bootstrap_servers": address,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "GSSAPI",
+        "sasl_kerberos_service_name": "kafka",
+        "sasl_kerberos_domain_name": HOST,
+    }
+    async with AIOKafkaProducer(**settings) as producer:
+        await producer.send_and_wait("t", b"aiokafka")
+    assert b"aiokafka" in [record.value for record in await asyncio.to_thread(broker.records, "t")]
+
+
+@pytest.mark.java
+def test_the_java_client_logs_in_with_a_keytab(address: str, kdc: Kdc, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI\n"
+        "sasl.kerberos.service.name=kafka\n"
+        "sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
+        f' storeKey=true keyTab="{kdc.keytab(ALICE)}" principal="{ALICE}";\n'
+    )
+    arguments = ("--bootstrap-server", address, "--command-config", str(properties))
+    command = java.java_command(
+        java.KAFKA_39,
+        "org.apache.kafka.tools.TopicCommand",
+        *arguments,
+        *("--create", "--topic", "of-java"),
+        options=(java.log_option("tools"), f"-Djava.security.krb5.conf={kdc.config}"),
+    )
+    created = subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
+    assert "Created topic of-java" in created.stdout
+
+
+def test_a_failed_login_names_the_reason(
+    broker: Broker, kdc: Kdc, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        for name in ("a_ticket_for_another_service", "a_name_that_no_rule_takes"):
+            dialogues.play(HOST, broker._node.app.ports[KERBEROS], kdc, name)
+    logged = " ".join(caplog.messages)
+    assert "GSSAPI: Cannot decrypt ticket for http/localhost@EXAMPLE.TEST" in logged
+    assert "a rule of sasl.kerberos.principal.to.local.rules makes x@y" in logged
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"keyTab": "/nowhere"}, "keytab /nowhere has no key of kafka/localhost@EXAMPLE.TEST"),
+        ({"principal": "other/host@EXAMPLE.TEST"}, "has no key of other/host@EXAMPLE.TEST"),
+        ({"useKeyTab": "false"}, "the JAAS line of GSSAPI has no key of this broker"),
+        ({"serviceName": "other"}, "the JAAS line has another one"),
+    ],
+)
+def test_a_broker_without_its_key_does_not_start(
+    kdc: Kdc, change: dict[str, str], sentence: str
+) -> None:
+    options = {"useKeyTab": "true", "keyTab": kdc.keytab(BROKER), "principal": BROKER, **change}
+    words = " ".join(f'{name}="{value}"' for name, value in options.items())
+    settings = settings_of(kdc)
+    (key,) = (name for name in settings if name.endswith("jaas.config"))
+    settings[key] = f"com.sun.security.auth.module.Krb5LoginModule required {words};"
+    with pytest.raises(ConfigError, match=sentence), Broker(config=settings):
+        pass
