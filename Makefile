@@ -30,7 +30,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move client-suites lint format bench smoke java kerberos kafkajs sarama secured-client compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move secure-move client-suites lint format bench smoke java kerberos kafkajs sarama secured-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -105,6 +105,10 @@ situations: $(VENV)/.test java ## every situation of three brokers on three Kafk
 move: $(VENV)/.test java ## three minibrokers become Kafka 3.9 and come back under load; older protocols, 15 minutes
 	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py \
 	  tests/compat_cluster/test_older_protocols.py $(ARGS)
+
+secure-move: $(VENV)/.test java ## three minibrokers become secure under load; secured clusters of both kinds of brokers, 10 minutes
+	MINIBROKER_SECURE_MOVE=1 $(BIN)/python -m pytest tests/compat_cluster/test_secure_move.py \
+	  tests/compat_cluster/test_secured_mixed.py $(ARGS)
 
 # The sources of clients with their own suites; they need git, npm and Go, and the network.
 KAFKAJS_REPOSITORY ?= https://github.com/tulios/kafkajs

@@ -225,6 +225,7 @@ class _Stranger(asyncio.Protocol):
         self._plan = plan
         self._outcome = outcome
         self._received = bytearray()
+        self._has_ended = False
         self._timer: asyncio.TimerHandle | None = None
         self.done: asyncio.Future[None] = loop.create_future()
         self._loop = loop
@@ -234,6 +235,7 @@ class _Stranger(asyncio.Protocol):
 
         def leave() -> None:
             self._outcome.left_open += 1
+            self._end()  # a TLS transport that is aborted says nothing of its end
             transport.abort()  # type: ignore[attr-defined]
 
         self._timer = self._loop.call_later(PATIENCE_S, leave)
@@ -242,6 +244,13 @@ class _Stranger(asyncio.Protocol):
         self._received += data
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        """Judge what came, once."""
+        if self._has_ended:
+            return
+        self._has_ended = True
         if self._timer is not None:
             self._timer.cancel()
         self._outcome.frames += len(self._plan.frames)
