@@ -8,7 +8,6 @@ arguments all of them take those of `Where`. The functions that copy also take t
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from minibroker.pipeline import launch
@@ -33,7 +32,6 @@ from minibroker.pipeline.plan import (
     check_choice,
     checked,
     duration_ms,
-    is_path,
     kafka_of,
     speed_of,
 )
@@ -119,7 +117,7 @@ def archive(
     """
     plan = ArchivePlan(
         kafka=_kafka(common),
-        to=absolute(str(to)),
+        to=str(to),
         topics=_names(topics),
         pattern=pattern,
         format=check_choice("format", format, ARCHIVE_FORMATS),
@@ -165,14 +163,14 @@ def replay(
     """
     plan = ReplayPlan(
         kafka=_kafka(common),
-        archive=absolute(str(archive)),
+        archive=str(archive),
         to_topic=to_topic,
         topics=_names(topics),
         speed=speed_of(speed),
         keep_timestamps=keep_timestamps,
         keep_partitions=keep_partitions,
         batch_rows=batch_rows,
-        checkpoint_directory=None if checkpoint is None else absolute(str(checkpoint)),
+        checkpoint_directory=None if checkpoint is None else str(checkpoint),
     )
     return _run(plan, common)
 
@@ -228,20 +226,20 @@ def rollup(
         topic=topic,
         window_ms=duration_ms(window),
         aggregates=_names(agg),
-        to=absolute(str(to)) if is_path(str(to)) else str(to),
+        to=str(to),
         by=_names(by),
         slide_ms=None if slide is None else duration_ms(slide),
         watermark_ms=duration_ms(watermark),
         time=time,
         schema=schema,
         example=example,
-        bad_records=None if bad_records is None else absolute(str(bad_records)),
+        bad_records=None if bad_records is None else str(bad_records),
         format=check_choice("format", format, FORMATS),
         follow=follow,
         batch_rows=batch_rows,
         fail_on_data_loss=fail_on_data_loss,
         on_recreated=check_choice("on_recreated", on_recreated, ON_RECREATED),
-        checkpoint_directory=None if checkpoint is None else absolute(str(checkpoint)),
+        checkpoint_directory=None if checkpoint is None else str(checkpoint),
     )
     return _run(plan, common)
 
@@ -268,8 +266,7 @@ def inspect(
         report=None if report is None else str(report),
     )
     inspecting.check(plan)
-    spark = where.get("spark")
-    with nullcontext(spark) if spark else launch.started(_engine(where)) as session:
+    with launch.started(_engine(where), spark=where.get("spark")) as session:
         return inspecting.run(session, plan)
 
 

@@ -32,7 +32,8 @@ _COMMON: Final = """\
   --jars FILE[,...]       jars for Spark
   --packages G:A:V[,...]  jars by their Maven coordinates, for instance
                           org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0
-  --master URL            where Spark runs (local[*]: here, on all cores)
+  --master URL            where Spark runs (local[*]: here, on all cores); on a cluster, paths are
+                          on Spark's default file system, and local ones must be shared
   --conf KEY=VALUE        a setting of Spark; may be given more than once
   --dry-run               show the plan and do nothing
 """

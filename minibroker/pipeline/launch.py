@@ -14,9 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from minibroker.pipeline import places
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import start_sentence
-from minibroker.pipeline.plan import ArchivePlan, ReplayPlan, RollupPlan, StreamPlan
+from minibroker.pipeline.plan import (
+    ArchivePlan,
+    ReplayPlan,
+    RollupPlan,
+    StreamPlan,
+    is_on_this_machine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -87,12 +94,15 @@ def run(
         PipelineError: it cannot be done.
     """
     job = job_of(plan)
-    job.check(plan, spark)
-    if spark is not None:
-        return job.run(spark, plan, progress=progress, note=note, stop=stop)
-    with started(engine, tell=tell, is_quiet=is_quiet) as own:
-        if stop is not None and stop.is_set():
+    if spark is None:
+        early = places.placed(plan, places.default_of(engine.conf, os.environ))
+        job.check(early)
+    with started(engine, spark=spark, tell=tell, is_quiet=is_quiet) as own:
+        if spark is None and stop is not None and stop.is_set():
             raise KeyboardInterrupt
+        plan = places.placed(plan, places.default_of_session(own))
+        if not is_on_this_machine(own.sparkContext.master or ""):
+            places.check_shared(own, places.paths_of(plan))
         if tell is not None:
             tell("first batch")
         return job.run(own, plan, progress=progress, note=note, stop=stop)
@@ -105,21 +115,31 @@ def job_of(plan: StreamPlan) -> Job:
 
 @contextmanager
 def started(
-    engine: Engine, *, tell: Callable[[str], None] | None = None, is_quiet: bool = False
+    engine: Engine,
+    *,
+    spark: SparkSession | None = None,
+    tell: Callable[[str], None] | None = None,
+    is_quiet: bool = False,
 ) -> Iterator[SparkSession]:
-    """Return a session for one job; a session that runs already is used and not stopped.
+    """Return a session for one job; a Spark that runs already is used and not stopped.
+
+    Args:
+        engine: the Spark to start; of one that runs, only the settings of a session count.
+        spark: the caller's session, which stays as it is (`session.beside`).
+        tell: is told what goes on.
+        is_quiet: what Java prints is kept back.
 
     Raises PipelineError.
     """
+    from minibroker.pipeline.session import beside, running, session  # noqa: PLC0415  --dry-run
+
+    if (there := spark or running()) is not None:
+        with beside(there, engine.conf if spark is None else {}) as own:
+            yield own
+        return
     if tell is not None:
         tell("starting Spark")
-    from pyspark import SparkContext  # noqa: PLC0415  as below
-
-    from minibroker.pipeline.session import session  # noqa: PLC0415  not for --dry-run
-
-    was_there = SparkContext._active_spark_context is not None
-    ours = {} if was_there else {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS}
-    conf = {**ours, **engine.conf}
+    conf = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **engine.conf}
     with _ctrl_c_as_it_is(), _errors_kept_back(is_quiet=is_quiet):
         own = session(
             master=engine.master,
@@ -131,8 +151,7 @@ def started(
     try:
         yield own
     finally:
-        if not was_there:
-            own.stop()
+        own.stop()
 
 
 @contextmanager

@@ -332,6 +332,16 @@ def is_remote(path: str) -> bool:
     return bool(_REMOTE.match(path)) and not path.startswith("file:/")
 
 
+def is_on_this_machine(master: str) -> bool:
+    """Return whether every worker of `master` runs here, so that a loopback address works."""
+    return master.startswith("local")
+
+
+def has_scheme(path: str) -> bool:
+    """Return whether `path` is a URL, `file:/…` too."""
+    return bool(_REMOTE.match(path))
+
+
 def absolute(path: str) -> str:
     """Return a local path as an absolute one: Spark's JVM may run in another directory."""
     return path if _REMOTE.match(path) else str(Path(path).absolute())

@@ -5,9 +5,10 @@ Needs no Spark and writes nothing.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline import archived_files, job_directory, preflight, quantities
+from minibroker.pipeline import archived_files, job_directory, places, preflight, quantities
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.plan import ArchivePlan, InspectPlan, ReplayPlan, RollupPlan, join
 from minibroker.pipeline.quantities import duration
@@ -26,6 +27,9 @@ Lines = list[tuple[str, str]]
 
 def preview(plan: Plan, engine: Engine) -> list[str]:
     """Return the plan, line by line. Raises PipelineError if the job could not run."""
+    if not isinstance(plan, InspectPlan):
+        default = places.default_of(engine.conf, os.environ)
+        plan = plan if places.is_here(default) else places.placed(plan, default)
     if isinstance(plan, ArchivePlan):
         lines = _archive(plan)
     elif isinstance(plan, ReplayPlan):

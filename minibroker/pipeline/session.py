@@ -1,8 +1,10 @@
 """The one place that makes a SparkSession, with what every job needs of it.
 
-Time is UTC on every machine, since the date of a record decides its directory. Workers run this
-same Python. Workers of a cluster get this package as a zip file, so they need only PySpark, PyArrow
-and confluent-kafka. Spark's log is at ERROR: an error that a person can mend is a `PipelineError`.
+Time is UTC on every machine, since the date of a record decides its directory. On this machine
+workers run this same Python; elsewhere that of `spark.pyspark.python`, PYSPARK_PYTHON or Spark's
+default. A job in a session of the caller runs in one of its own beside it, set up alike. Workers of
+a cluster get this package as a zip file, so they need only PySpark, PyArrow and confluent-kafka.
+Spark's log is at ERROR: an error that a person can mend is a `PipelineError`.
 """
 
 from __future__ import annotations
@@ -15,21 +17,23 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import minibroker
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import local
-from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.plan import is_on_this_machine, is_remote
 from minibroker.pipeline.segments import SegmentSource
 from minibroker.pipeline.segments_batches import BatchSource
 from minibroker.pipeline.source import TopicSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 OLDEST_JAVA: Final = 17
 JAVA_TIMEOUT_S: Final = 60
@@ -47,6 +51,11 @@ _ON_THIS_MACHINE: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_PYTHON: Final = "spark.pyspark.python"
+_NO_CONNECT: Final = (
+    "Spark Connect (sc://…, SPARK_REMOTE) is not served: its server has no data sources of this "
+    "Python; give a session of SparkSession.builder.master(…), or a master such as spark://host:7077"
+)
 _PACKAGE_FILE: Final = "minibroker.zip"
 _NOT_SHIPPED: Final = frozenset({"__pycache__", "codegen"})
 
@@ -75,11 +84,14 @@ def session(
     jars = tuple(jars)
     check_java()
     check_jars(jars)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    refuse_connect(master)
     settings = dict(_DEFAULTS)
+    settings["spark.pyspark.driver.python"] = os.environ.get(
+        "PYSPARK_DRIVER_PYTHON", sys.executable
+    )
     if is_on_this_machine(master):
         settings |= _ON_THIS_MACHINE
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if found := ",".join(jars):
         settings["spark.jars"] = found
     if found := ",".join(packages):
@@ -94,10 +106,69 @@ def session(
             f"Spark does not start with master {master!r}: {_cause(str(error))}; "
             "check the master, the jars and the settings"
         ) from error
+    if (python := spark.sparkContext.getConf().get(_PYTHON)) is not None:
+        spark.sparkContext.pythonExec = python  # PySpark looks at PYSPARK_PYTHON alone
+    prepare(spark)
+    return spark
+
+
+def running() -> SparkSession | None:
+    """Return the session of the Spark that runs in this process, None if none does."""
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def beside(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Yield a session for a job in the caller's Spark: with its settings, and ours where they
+    decide the result. The caller's session does not change.
+
+    Meanwhile it is the active session of this thread: Spark looks for data sources there.
+
+    Args:
+        spark: the caller's.
+        conf: settings for the job; those of Spark as a whole have no effect any more.
+
+    Raises PipelineError: the caller's session is one of Spark Connect.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise PipelineError(_NO_CONNECT)
+    own = spark.newSession()
+    told = {**spark.conf.getAll, "spark.sql.session.timeZone": "UTC", **conf}
+    for name, value in told.items():
+        if own.conf.isModifiable(name) and own.conf.get(name, None) != value:
+            own.conf.set(name, value)
+    sessions: Any = spark._jvm.SparkSession  # type: ignore[union-attr]
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(own._jsparkSession)
+    try:
+        prepare(own)
+        yield own
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
+def prepare(spark: SparkSession) -> None:
+    """Give a session what jobs need: our data sources, and this package on the workers."""
+    master = master_of(spark)
     if not master.startswith("local[") and master != "local":
         _ship_package(spark)
     register(spark)
-    return spark
+
+
+def master_of(spark: SparkSession) -> str:
+    """Return the master URL of the Spark of a session."""
+    return str(spark.sparkContext.master)
+
+
+def refuse_connect(master: str) -> None:
+    """Raise PipelineError if `master`, or the environment, says Spark Connect."""
+    if master.startswith("sc://") or os.environ.get("SPARK_REMOTE"):
+        raise PipelineError(_NO_CONNECT)
 
 
 def _cause(told: str) -> str:
@@ -112,11 +183,6 @@ def register(spark: SparkSession) -> None:
     """Register the data sources of this package with `spark`."""
     for source in (TopicSource, SegmentSource, BatchSource):
         spark.dataSource.register(source)
-
-
-def is_on_this_machine(master: str) -> bool:
-    """Return whether every worker of `master` runs here, so that a loopback address works."""
-    return master.startswith("local")
 
 
 def check_java() -> None:

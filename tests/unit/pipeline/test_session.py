@@ -109,3 +109,17 @@ def test_a_spark_that_does_not_start_says_why(
         session.session(master="nowhere")
     assert f"Spark does not start with master 'nowhere': {cause}" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_spark_connect_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PipelineError, match=r"^Spark Connect .* is not served: .* spark://host"):
+        session.session(master="sc://host:15002")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
+    with pytest.raises(PipelineError, match=r"^Spark Connect .* is not served"):
+        session.session()
+    connected = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with (
+        pytest.raises(PipelineError, match=r"^Spark Connect .* is not served"),
+        session.beside(connected, {}),
+    ):
+        raise AssertionError("it was taken")

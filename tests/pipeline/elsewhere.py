@@ -1,0 +1,36 @@
+"""An archive on a default file system that is not this machine's, by workers of another Python.
+
+python -m tests.pipeline.elsewhere BOOTSTRAP TOPIC DIRECTORY PYTHON
+
+Prints the numbers of records of two runs as JSON. Hadoop's viewfs shows DIRECTORY as /lake.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from minibroker.pipeline import archive
+from minibroker.pipeline.session import session
+
+MOUNT = "spark.hadoop.fs.viewfs.mounttable.mount.link./lake"
+
+
+def main(bootstrap: str, topic: str, directory: str, python: str) -> None:
+    """Archive the topic twice."""
+    conf = {
+        "spark.hadoop.fs.defaultFS": "viewfs://mount/",
+        MOUNT: f"file://{directory}",
+        "spark.pyspark.python": python,
+        "spark.sql.shuffle.partitions": "1",
+    }
+    spark = session(master="local[1]", conf=conf)
+    runs = [
+        archive(topic, to="/lake/archive", bootstrap=bootstrap, spark=spark).rows for _ in range(2)
+    ]
+    spark.stop()
+    sys.stdout.write(json.dumps(runs) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
