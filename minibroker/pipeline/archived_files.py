@@ -6,14 +6,17 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from minibroker.pipeline import job_directory, schemas
+from minibroker.pipeline import job_directory, schemas, tables
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.file_archive import FileArchive
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.plan import TABLE_FORMATS, absolute, join
 from minibroker.pipeline.transforms.archived import CSV, from_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
     from minibroker.pipeline.files import FileSystem
 
@@ -36,20 +39,53 @@ def format_of(files: FileSystem, directory: str) -> str:
             f"{directory} was written by {found.get('job', 'something else')}, not by "
             "`minibroker pipeline archive`: give the directory of an archive"
         )
+    if "table" in found:
+        raise PipelineError(
+            f"{directory} belongs to table {found['table']} of a catalogue, which replay does not "
+            "read: give an archive whose directory is its catalogue"
+        )
     return found["format"]
 
 
 def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame:
-    """Return every row that counts, as it is in the files; for CSV files `decoded` comes next."""
+    """Return every row that counts, as it is in the files; for CSV files `decoded` comes next.
+
+    Raises PipelineError.
+    """
     schema = CSV if file_format == "csv" else schemas.ARCHIVE
-    return spark.read.schema(schema).options(**_OPTIONS).format(file_format).load(directory)
+    reader = spark.read.schema(schema).options(**_OPTIONS)
+    if file_format in TABLE_FORMATS:
+        return _load(reader, directory, file_format, tables.listed(file_format, directory))
+    files = files_of(directory, spark)
+    if files is None:
+        raise AssertionError("with a session every path has files")
+    archive = FileArchive(files, directory)
+    if archive.is_of_spark():
+        return reader.format(file_format).load(directory)
+    paths = [join(directory, name) for name in archive.names()]
+    return _load(reader, directory, file_format, paths)
 
 
 def rows_of(
     spark: SparkSession, directory: str, file_format: str, paths: Sequence[str]
 ) -> DataFrame:
-    """Return the rows of the files in `paths`, with the columns of an archive."""
+    """Return the rows of the files in `paths` (URIs), with the columns of an archive."""
     schema = CSV if file_format == "csv" else schemas.ARCHIVE
-    reader = spark.read.schema(schema).options(**_OPTIONS, basePath=directory).format(file_format)
-    rows = reader.load([_GLOB.sub(r"\\\1", unquote(path)) for path in paths])
+    reader = spark.read.schema(schema).options(**_OPTIONS)
+    rows = _load(reader, directory, file_format, [unquote(path) for path in paths])
     return from_text(rows) if file_format == "csv" else rows
+
+
+def _load(
+    reader: DataFrameReader, directory: str, file_format: str, paths: Sequence[str]
+) -> DataFrame:
+    """Return the rows of these files; topic and date come from the names of directories."""
+    root, written = directory, file_format
+    if file_format in TABLE_FORMATS:
+        written = "parquet"
+        root = join(absolute(directory), "data") if file_format == "iceberg" else directory
+    reader = reader.format(written)
+    if not paths:
+        raise PipelineError(f"the archive {directory} has no records: archive some first")
+    escaped = [_GLOB.sub(r"\\\1", path) for path in paths]
+    return reader.option("basePath", root).load(escaped)

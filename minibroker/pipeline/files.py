@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -47,6 +48,9 @@ class FileSystem(Protocol):
     def write(self, path: str, text: str) -> None:
         """Make or replace a file in one step, with the directories above it."""
 
+    def create(self, path: str, text: str) -> bool:
+        """Make a file in one step, with the directories above it; return False if there is one."""
+
     def remove(self, path: str) -> None:
         """Remove a file, or a directory with its content; do nothing if it does not exist."""
 
@@ -81,17 +85,26 @@ class LocalFiles:
     def write(self, path: str, text: str) -> None:
         target = local(path)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = target.with_name(f".{target.name}.unfinished")
-            with unfinished.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())  # a power cut must not leave the name without its content
+            unfinished = _write_beside(target, text)
             # Hadoop's checksum of the old text; without one Hadoop checks nothing.
             target.with_name(f".{target.name}.crc").unlink(missing_ok=True)
             unfinished.replace(target)
         except OSError as error:
             raise _cannot_be_written(path, error) from error
+
+    def create(self, path: str, text: str) -> bool:
+        target = local(path)
+        try:
+            unfinished = _write_beside(target, text)
+            try:
+                os.link(unfinished, target)
+            except FileExistsError:
+                return False
+            finally:
+                unfinished.unlink()
+        except OSError as error:
+            raise _cannot_be_written(path, error) from error
+        return True
 
     def remove(self, path: str) -> None:
         target = local(path)
@@ -155,11 +168,24 @@ class HadoopFiles:
         return text
 
     def write(self, path: str, text: str) -> None:
+        self._write(self._path(path), text, overwrite=True)
+
+    def create(self, path: str, text: str) -> bool:
         where = self._path(path)
+        try:
+            self._write(where, text, overwrite=False)
+        except Exception:
+            # The class of the error depends on the file system: what counts is whose file is there.
+            if self.read(path) is None:
+                raise
+            return False
+        return True
+
+    def _write(self, where: Any, text: str, *, overwrite: bool) -> None:
         where.getFileSystem(self._conf).mkdirs(where.getParent())
         package = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing
         managers = getattr(package, "CheckpointFileManager$").__getattr__("MODULE$")
-        stream = managers.create(where.getParent(), self._conf).createAtomic(where, True)
+        stream = managers.create(where.getParent(), self._conf).createAtomic(where, overwrite)
         try:
             stream.write(bytearray(text, "utf-8"))
             stream.close()
@@ -208,6 +234,17 @@ def files_of(path: str, spark: SparkSession | None) -> FileSystem | None:
     if not is_remote(path):
         return LocalFiles()
     return None if spark is None else HadoopFiles(spark)
+
+
+def _write_beside(target: Path, text: str) -> Path:
+    """Write `text` into a hidden file beside `target`, whose directories are made."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{uuid.uuid4()}.unfinished")
+    with unfinished.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())  # a power cut must not leave the name without its content
+    return unfinished
 
 
 def _cannot_be_written(path: str, error: OSError) -> PipelineError:

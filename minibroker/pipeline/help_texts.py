@@ -75,8 +75,10 @@ The same command again goes on where the last one ended, and also copies new par
 A table has the same columns. Its readers see whole batches, each once, with any tool. Iceberg
 (date left out; hidden partitions by topic and day): Spark reads DIR, DuckDB iceberg_scan('DIR'),
 PyIceberg StaticTable.from_metadata('DIR'). Delta: Spark, DuckDB delta_scan('DIR'), deltalake.
-DIR/_minibroker has the checkpoint, and in an archive of files DIR/_spark_metadata lists the files
-that count: read DIR as a whole with Spark.
+Every file below DIR/topic=... is committed, and DIR can be moved: read it with Spark, pyarrow, or
+DuckDB as 'DIR/topic=*/date=*/*.parquet'. DIR/_minibroker has the checkpoint and the lists of files,
+and hidden files of batches that are not committed. Archives of earlier versions go on as they are:
+there DIR/_spark_metadata lists the files that count.
 
 {_ENDS}
   minibroker pipeline archive --topic orders --to archive
@@ -87,7 +89,8 @@ that count: read DIR as a whole with Spark.
 REPLAY_HELP: Final = f"""\
 minibroker pipeline replay: copy archived records into a topic, each exactly once
 
-  --from DIR              directory that `pipeline archive` has written
+  --from DIR              directory that `pipeline archive` has written: files, or an Iceberg or
+                          Delta table whose catalogue is the directory
   --to-topic T            topic to write; it is made if it does not exist, see below
   --topic T[,...]         topics to copy, if the archive has several
   --speed max|1x|60x|0.5x as fast as possible (max), as recorded (1x), faster or slower

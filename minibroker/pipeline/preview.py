@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline import archived_files, job_directory, places, preflight, quantities
 from minibroker.pipeline.files import files_of
-from minibroker.pipeline.plan import ArchivePlan, InspectPlan, ReplayPlan, RollupPlan, join
+from minibroker.pipeline.plan import (
+    TABLE_FORMATS,
+    ArchivePlan,
+    InspectPlan,
+    ReplayPlan,
+    RollupPlan,
+    join,
+)
 from minibroker.pipeline.quantities import duration
 
 if TYPE_CHECKING:
@@ -63,7 +70,7 @@ def _archived_as(plan: ArchivePlan) -> str:
         return f"{plan.to}, {plan.format} files by topic and date"
     where = f", {plan.table} in a catalogue" if plan.table else ""
     size = quantities.size(plan.target_bytes)
-    return f"{plan.to}, an {plan.format} table{where}, files of {size}"
+    return f"{plan.to}, {plan.format} table{where}, files of {size}"
 
 
 def _pace(plan: ArchivePlan) -> str:
@@ -88,7 +95,7 @@ def _replay(plan: ReplayPlan) -> Lines:
     else:
         progress = "goes on from there"
     return [
-        ("replay", f"{plan.archive}, {archived_files.format_of(files, plan.archive)} files")
+        ("replay", f"{plan.archive}, {_kind(archived_files.format_of(files, plan.archive))}")
         if files is not None
         else ("replay", plan.archive),
         ("topics", ", ".join(plan.topics) or "the one that is there"),
@@ -97,6 +104,10 @@ def _replay(plan: ReplayPlan) -> Lines:
         ("progress", f"{plan.checkpoint}: {progress}"),
         ("batches", f"of {plan.batch_rows:,} records at most"),
     ]
+
+
+def _kind(file_format: str) -> str:
+    return f"{file_format} table" if file_format in TABLE_FORMATS else f"{file_format} files"
 
 
 def _target(target: ReplayTarget) -> str:

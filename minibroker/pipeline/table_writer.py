@@ -5,39 +5,42 @@ facts, and the driver commits them with the identity of the batch. After a kill 
 again, under the same number and with the same offsets. If it was committed, nothing is written.
 
     rows ─► tasks: data_files ─► facts of the files ─► table.commit(query, batch)
+      └───► tasks: files of a stage ─────────────────► file_archive.commit(query, batch)
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minibroker.pipeline import table_sink
+from minibroker.pipeline import sinks, table_sink
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.schemas import ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.table import BatchId
 from minibroker.pipeline.table_sink import TableSink
+from minibroker.pipeline.transforms.archived import to_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from minibroker.pipeline.file_archive import FileArchive
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.plan import ArchivePlan
     from minibroker.pipeline.table import Table
 
 
-class TableBatchWriter:
+class ArchiveBatchWriter(ABC):
     """The function that Spark calls with each batch, in the driver."""
 
-    def __init__(self, table: Table, files: FileSystem, plan: ArchivePlan) -> None:
+    def __init__(self, files: FileSystem, plan: ArchivePlan) -> None:
         """Args:
-        table: takes the batches.
         files: of the directory of the archive.
         plan: of the archive.
         """
-        self._table = table
         self._files = files
         self._plan = plan
 
@@ -48,7 +51,21 @@ class TableBatchWriter:
         """
         query = query_of(self._files, self._plan.checkpoint)
         check_owner(self._files, self._plan.to, query)
-        identity = BatchId(query, number)
+        self.store(batch, BatchId(query, number))
+
+    @abstractmethod
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
+        """Write and commit a batch, unless it is committed already."""
+
+
+class TableBatchWriter(ArchiveBatchWriter):
+    """Writes into a table of Iceberg or Delta."""
+
+    def __init__(self, table: Table, files: FileSystem, plan: ArchivePlan) -> None:
+        super().__init__(files, plan)
+        self._table = table
+
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
         if self._table.has(identity):
             return
         layout = self._table.layout(identity, self._plan.target_bytes)
@@ -61,6 +78,26 @@ class TableBatchWriter:
             ).save()
             files = table_sink.files_in(result)
         self._table.commit(identity, files)
+
+
+class FileBatchWriter(ArchiveBatchWriter):
+    """Writes Parquet, JSON or CSV files with Spark's own writers."""
+
+    def __init__(self, archive: FileArchive, files: FileSystem, plan: ArchivePlan) -> None:
+        super().__init__(files, plan)
+        self._archive = archive
+
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
+        if self._archive.has(identity):
+            return
+        stage = self._archive.new_stage(identity)
+        sinks.write_files(
+            few_tasks(to_text(batch) if self._plan.format == "csv" else batch),
+            stage,
+            file_format=self._plan.format,
+            partition_by=ARCHIVE_PARTITION_COLUMNS,
+        )
+        self._archive.commit(identity, stage)
 
 
 def few_tasks(batch: DataFrame) -> DataFrame:

@@ -25,9 +25,26 @@ def check(file_format: str, directory: str) -> None:
         )
     if is_remote(directory):
         raise PipelineError(
-            f"an {file_format} table cannot be at {directory}: give a path of a file system that "
+            f"{file_format} tables cannot be at {directory}: give a path of a file system that "
             "all workers share, or take --format parquet"
         )
+
+
+def listed(file_format: str, directory: str) -> list[str]:
+    """Return the paths of the data files of the newest version of a table.
+
+    Raises PipelineError if there is none whose catalogue is the directory.
+    """
+    check(file_format, directory)
+    if file_format == "delta":
+        from minibroker.pipeline import delta_table  # noqa: PLC0415  an extra
+
+        table: Table = delta_table.open_table(absolute(directory))
+    else:
+        from minibroker.pipeline import iceberg_table  # noqa: PLC0415  an extra
+
+        table = iceberg_table.open_table(absolute(directory), {}, None)
+    return [file.path for file in table.files()]
 
 
 def open_table(plan: ArchivePlan) -> Table:

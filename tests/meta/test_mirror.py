@@ -39,6 +39,7 @@ TESTED_ELSEWHERE = {
             "preflight",
             "preview",
             "replay_writer",
+            "archived_files",
             "table_sink",
             "table_writer",
             "transforms/archived",

@@ -16,9 +16,16 @@ from confluent_kafka.admin import (
 
 from minibroker.pipeline import PipelineError, archive, preflight, schemas
 from minibroker.pipeline.archived_files import all_rows
-from minibroker.pipeline.transforms.archived import from_text
+from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.job_directory import write_job
+from minibroker.pipeline.jobs.archive import job_of, reader_options
+from minibroker.pipeline.plan import ArchivePlan, Kafka
+from minibroker.pipeline.sinks import stream_to_files
+from minibroker.pipeline.sources import stream_topics
+from minibroker.pipeline.transforms.archived import from_text, to_archive
 from tests.pipeline import topics
 from tests.pipeline.committed import records
+from tests.pipeline.table_readers import READERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,6 +137,43 @@ def test_the_next_run_goes_on_and_takes_new_partitions(
     again = archive(topic, to=here, bootstrap=address, spark=spark, source="connector")
     assert again.rows == 17
     assert offsets_of(spark, here) == {(topic, 0): list(range(60)), (topic, 2): list(range(7))}
+
+
+def test_an_archive_of_sparks_file_sink_goes_on(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """Archives of earlier versions have its lists, which keep what no other run has written."""
+    address, here = minibroker_address, tmp_path / "archive"
+    topics.create(address, topic)
+    topics.send(address, topic, 10)
+    plan = ArchivePlan(Kafka(address), str(here), (topic,))
+    write_job(LocalFiles(), str(here), job_of(plan))
+    records_of = stream_topics(spark, reader_options(plan))
+    stream_to_files(
+        to_archive(records_of), plan.to, checkpoint=plan.checkpoint, available_now=True
+    ).awaitTermination()
+    topics.send(address, topic, 5)
+    assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 5
+    assert offsets_of(spark, here) == {(topic, 0): list(range(15))}
+    assert spark.read.parquet(str(here)).count() == 15
+    assert not (here / "_minibroker" / "batches").exists()
+
+
+def test_an_archive_can_be_moved_and_read_by_others(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    address, here, there = minibroker_address, tmp_path / "archive", tmp_path / "moved"
+    topics.create(address, topic, 2)
+    topics.send(address, topic, 6)
+    archive(topic, to=here, bootstrap=address, spark=spark)
+    here.rename(there)
+    topics.send(address, topic, 4, partition=1)
+    assert archive(topic, to=there, bootstrap=address, spark=spark).rows == 4
+    wanted = [(topic, 0, number) for number in range(6)] + [(topic, 1, n) for n in range(4)]
+    for read in READERS["parquet"]:
+        assert [record[:3] for record in read(there)] == wanted, read
+    assert offsets_of(spark, there) == {(topic, 0): list(range(6)), (topic, 1): list(range(4))}
+    assert spark.read.parquet(str(there)).count() == 10
 
 
 def test_a_pattern_follows_until_it_is_told_to_stop(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline import PipelineError, archive
+from minibroker.pipeline import PipelineError, archive, replay
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 from tests.pipeline.table_readers import READERS
@@ -52,6 +52,12 @@ def test_every_reader_sees_every_record_once(
     ]
     for read in READERS[file_format]:
         assert read(here) == wanted, read
+
+    copy = f"{topic}-copy"
+    common = {"bootstrap": address, "spark": spark}
+    common |= {"keep_partitions": True, "keep_timestamps": True}
+    assert replay(here, to_topic=copy, topics=topic, batch_rows=30, **common).rows == 65
+    assert records(address, copy) == records(address, topic)
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

@@ -1,9 +1,9 @@
 """`archive`: topics → files, each record exactly once.
 
-A streaming query reads the topics. Into Iceberg and Delta tables each batch is one commit with its
-own identity (`table_writer`). Parquet, JSON and CSV are written by Spark's file sink. The log of
-that sink lists the files that count: files of a killed run are in no list, and their batch runs
-again. The checkpoint is in the directory itself, so the same call goes on where the last one ended.
+A streaming query reads the topics. Each batch is one commit with its own identity (`table_writer`),
+into a table of Iceberg or Delta or into a directory of files (`file_archive`). What a killed run
+left is seen by nobody, and its batch runs again. The checkpoint is in the directory itself, so the
+same call goes on where the last one ended.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from minibroker.pipeline import job_directory, preflight, sinks, sources, topic_identity
 from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.explain import explained
+from minibroker.pipeline.file_archive import FileArchive
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import ArchivePlan
 from minibroker.pipeline.running import Watch, run_started
-from minibroker.pipeline.table_writer import TableBatchWriter
+from minibroker.pipeline.table_writer import FileBatchWriter, TableBatchWriter
 from minibroker.pipeline.tables import check as check_table
 from minibroker.pipeline.tables import open_table
 from minibroker.pipeline.topic_identity import Place
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.progress import Note, Progress
+    from minibroker.pipeline.table_writer import ArchiveBatchWriter
 
 
 def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
@@ -60,7 +62,8 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
 
 def job_of(plan: ArchivePlan) -> Mapping[str, str]:
     """Return the settings that must be the same in every run into one directory."""
-    return {"job": "archive", "format": plan.format}
+    name = {"table": plan.table} if plan.table else {}
+    return {"job": "archive", "format": plan.format, **name}
 
 
 def run(
@@ -88,40 +91,52 @@ def run(
             topic_identity.begin(plan, place, ids)
             if plan.pattern is not None:
                 progress = topic_identity.noting(plan, place, ids, progress)
-        start = _table_start(plan, rows, files) if plan.is_table else partial(_start, plan, rows)
+        start = _start_of(plan, rows, files)
         return run_started(lambda: Watch(start(), progress), stop)
     except Exception as error:
         raise explained(error) from error
 
 
-def _table_start(
+def _start_of(
     plan: ArchivePlan, rows: DataFrame, files: FileSystem | None
 ) -> Callable[[], StreamingQuery]:
-    """Open the table and return the function that starts the query into it."""
+    """Return the function that starts the query."""
     if files is None:
         raise AssertionError("with a session every path has files")
-    writer = TableBatchWriter(open_table(plan), files, plan)
+    writer: ArchiveBatchWriter
+    if plan.is_table:
+        writer = TableBatchWriter(open_table(plan), files, plan)
+    else:
+        archive = FileArchive(files, plan.to)
+        if archive.is_of_spark():
+            return partial(_start_of_spark, plan, rows)
+        writer = FileBatchWriter(archive, files, plan)
 
     def start() -> StreamingQuery:
         stream = rows.writeStream.foreachBatch(writer.write)
         if not plan.follow:
             stream = stream.trigger(availableNow=True)
         elif plan.trigger_ms is not None:
-            stream = stream.trigger(processingTime=f"{plan.trigger_ms} milliseconds")
+            stream = stream.trigger(processingTime=_pause(plan.trigger_ms))
         return start_query(rows.sparkSession, stream, plan.checkpoint)
 
     return start
 
 
-def _start(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
+def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
+    """Go on with an archive that Spark's file sink has begun, with that sink."""
     return sinks.stream_to_files(
         to_text(rows) if plan.format == "csv" else rows,
         plan.to,
         checkpoint=plan.checkpoint,
         file_format=plan.format,
         available_now=not plan.follow,
-        trigger=None if plan.trigger_ms is None else f"{plan.trigger_ms} milliseconds",
+        trigger=None if plan.trigger_ms is None else _pause(plan.trigger_ms),
     )
+
+
+def _pause(trigger_ms: int) -> str:
+    return f"{trigger_ms} milliseconds"
 
 
 def reader_options(plan: ArchivePlan) -> dict[str, str]:

@@ -30,6 +30,13 @@ def test_a_written_file_is_complete(tmp_path: Path) -> None:
     assert local("file:/a%20b").as_posix() == "/a b"
 
 
+def test_a_file_is_created_once(tmp_path: Path) -> None:
+    files, path = LocalFiles(), tmp_path / "a" / "b"
+    assert files.create(str(path), "first")
+    assert not files.create(str(path), "second")
+    assert (files.read(str(path)), files.names(str(path.parent))) == ("first", ["b"])
+
+
 def test_a_failed_write_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PipelineError, match=r"cannot be written: .*; give another directory"):

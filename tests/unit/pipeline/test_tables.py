@@ -18,5 +18,5 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_url_is_refused() -> None:
     tables.check("iceberg", "d")
-    with pytest.raises(PipelineError, match="iceberg table cannot be at s3a://bucket/d: give"):
+    with pytest.raises(PipelineError, match="iceberg tables cannot be at s3a://bucket/d: give"):
         tables.check("iceberg", "s3a://bucket/d")
