@@ -18,8 +18,9 @@ pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet:
 cleaned), `minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks
 little) and `minibroker.users` (names and passwords for SASL). Without it, as Kafka's
 StorageTool names them: `transaction.version`, `group.version` and
-`eligible.leader.replicas.version`, levels of features in a new cluster. Named as a property of Java
-that Kafka reads: `org.apache.kafka.sasl.oauthbearer.allowed.urls`.
+`eligible.leader.replicas.version`, levels of features in a new cluster. Named as properties of Java
+that Kafka reads: `java.security.auth.login.config`, `java.security.krb5.conf` and
+`org.apache.kafka.sasl.oauthbearer.allowed.urls`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ _OURS: Final[tuple[Row, ...]] = (
     ("minibroker.log.cleaner.idle.ms", "long", "1000", "0..", "low", "read-only", True),
     ("minibroker.log.sync.interval.ms", "long", "2000", "0..", "low", "read-only", True),
     ("minibroker.users", "password", None, "", "medium", "read-only", True),
+    ("java.security.auth.login.config", "string", None, "", "medium", "read-only", True),
+    ("java.security.krb5.conf", "string", None, "", "low", "read-only", True),
     (
         "org.apache.kafka.sasl.oauthbearer.allowed.urls",
         "string",

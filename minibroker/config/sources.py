@@ -35,7 +35,11 @@ _NOT_CONFIGURATION: Final = frozenset(
     }
 )
 _JAVA_OPTIONS: Final = "KAFKA_OPTS"
-_JAVA_PROPERTIES: Final = ("org.apache.kafka.sasl.oauthbearer.allowed.urls",)
+_JAVA_PROPERTIES: Final = (
+    "java.security.auth.login.config",
+    "java.security.krb5.conf",
+    "org.apache.kafka.sasl.oauthbearer.allowed.urls",
+)
 """Properties of Java that decide who gets in: `-Dname=value` in KAFKA_OPTS."""
 
 

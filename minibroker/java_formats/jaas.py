@@ -61,10 +61,10 @@ def parse_line(text: str) -> LoginModule:
     return modules[0]
 
 
-def parse_file(text: str) -> dict[str, LoginModule]:
-    """Return context → its first line, for the text of a JAAS file. Raises ConfigError."""
+def parse_file(text: str) -> dict[str, list[LoginModule]]:
+    """Return context → its lines, for the text of a JAAS file. Raises ConfigError."""
     tokens = _tokens(text)
-    contexts: dict[str, LoginModule] = {}
+    contexts: dict[str, list[LoginModule]] = {}
     while tokens:
         name = _word(tokens, "the name of a context")
         _expect(tokens, "{")
@@ -73,8 +73,9 @@ def parse_file(text: str) -> dict[str, LoginModule]:
             modules.append(_module(tokens))
         _expect(tokens, "}")
         _expect(tokens, ";")
-        if modules:
-            contexts[name] = modules[0]
+        if name in contexts or not modules:
+            raise ConfigError(f"JAAS: context {name} comes twice, or has no login module")
+        contexts[name] = modules
     return contexts
 
 

@@ -15,7 +15,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.errors import ConfigError, ProtocolError
-from minibroker.security.sasl.mechanisms import jaas_key, login_module, nonce
+from minibroker.security.sasl import jaas_lines as jaas
+from minibroker.security.sasl.mechanisms import nonce
 from minibroker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.security.sasl.scram_credentials import (
     CODES,
@@ -83,9 +84,9 @@ def login_of(config: BrokerConfig, listener_name: str) -> PeerLogin | None:
             f"{','.join(enabled)}"
         )
     known = users_of_config(config)
-    if known and jaas_key(listener, mechanism) not in config.originals:
+    if known and jaas.find_line(config, listener, mechanism) is None:
         return PeerLogin(mechanism, *next(iter(known.items())))
-    options = login_module(config, listener, mechanism).options
+    options = jaas.line_of(config, listener, mechanism).options
     name, password = options.get("username"), options.get("password")
     if not name or not password:
         raise ConfigError(

@@ -8,7 +8,7 @@
 
 The package `gssapi` (`pip install 'minibroker[kerberos]'`) calls libkrb5. It reads the keytab and
 the cache of replayed tickets, so an exchange runs beside the loop. A keytab that is replaced counts
-for the next login. `KRB5_CONFIG` or /etc/krb5.conf has the realm.
+for the next login. The realm is in `java.security.krb5.conf`, `KRB5_CONFIG` or /etc/krb5.conf.
 
 Source: Kafka SaslServerAuthenticator, SaslServerCallbackHandler; GssKrb5Server of Java. Kafka means
 to close without an answer where a ticket is replayed (KerberosError); on Java 17 it does not.
@@ -16,6 +16,7 @@ to close without an answer where a ticket is replayed (KerberosError); on Java 1
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import gssapi
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 AUTHENTICATION_ONLY: Final = 1
 _OFFER: Final = bytes([AUTHENTICATION_ONLY]) + (65536).to_bytes(3, "big")
 """The layers, and the most bytes of a message in one, which nobody sends."""
+CONFIGURATION_KEY: Final = "java.security.krb5.conf"
 _TRUE: Final = "true"
 
 
@@ -86,7 +88,7 @@ def login_of_options(settings: ConfigValues, options: Mapping[str, str]) -> Kerb
 class KerberosAcceptor:
     """The key of this broker, and the rules for names of clients. Constant after `check`."""
 
-    __slots__ = ("_login", "_names", "_realm")
+    __slots__ = ("_configuration", "_login", "_names", "_realm")
 
     def __init__(self, settings: ConfigValues, options: Mapping[str, str]) -> None:
         """`settings`: as the listener sees them; `options`: of the JAAS line. Raises
@@ -94,12 +96,14 @@ class KerberosAcceptor:
         """
         self._login = login_of_options(settings, options)
         self._names = KerberosNames(settings.words("sasl.kerberos.principal.to.local.rules"))
+        self._configuration = settings.text(CONFIGURATION_KEY)
         self._realm = ""
         """The default realm, of which DEFAULT speaks."""
 
     def check(self) -> None:
         """Read the keytab and the default realm. Blocks. Raises ConfigError."""
         login = self._login
+        _set_configuration(self._configuration)
         try:
             login.acceptor()
         except GSSError as error:
@@ -123,6 +127,14 @@ class KerberosAcceptor:
     def short_name(self, peer: str) -> str:
         """Return the name of the principal of a client. Raises ValueError."""
         return self._names.short_name(parse_name(peer), self._realm)
+
+
+def _set_configuration(path: str | None) -> None:
+    """Have libkrb5 read another file than KRB5_CONFIG or /etc/krb5.conf. Raises ConfigError."""
+    if path is not None:
+        if not os.access(path, os.R_OK):
+            raise ConfigError(f"{CONFIGURATION_KEY}={path} cannot be read")
+        os.environ["KRB5_CONFIG"] = path
 
 
 class KerberosExchange:

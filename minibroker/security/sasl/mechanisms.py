@@ -1,8 +1,6 @@
 """`Mechanisms`: the SASL mechanisms of one listener, from its settings.
 
-A listener's JAAS line stands under `listener.name.NAME.MECHANISM.sasl.jaas.config`, in lower case.
-
-Source: Kafka SaslChannelBuilder, JaasContext.loadServerContext, ChannelBuilders.
+Source: Kafka SaslChannelBuilder, ChannelBuilders.
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.config.settings import LISTENER_PREFIX
 from minibroker.errors import ConfigError
-from minibroker.java_formats.jaas import LoginModule, parse_line
 from minibroker.java_strings import small_set_order
+from minibroker.security.sasl import jaas_lines as jaas
 from minibroker.security.sasl.authenticator import GSSAPI
 from minibroker.security.sasl.oauth import MECHANISM as OAUTHBEARER
 from minibroker.security.sasl.oauth import OAuthExchange
@@ -39,13 +37,6 @@ if TYPE_CHECKING:
 SERVED: Final = (PLAIN, *CODES, OAUTHBEARER, GSSAPI)
 """The mechanisms that a listener may enable."""
 _NONCE_BYTES: Final = 16
-_PLAIN_LINE: Final = (
-    'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
-)
-_KERBEROS_LINE: Final = (
-    "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true"
-    ' keyTab="/etc/kafka.keytab" principal="kafka/host@REALM";'
-)
 
 
 class Mechanisms:
@@ -136,16 +127,15 @@ class Mechanisms:
 def _plain_users(config: BrokerConfig, listener: Listener) -> dict[str, str]:
     """Return the users of the JAAS line, or those of `minibroker.users` where there is none."""
     known = users_of_config(config)
-    if known and jaas_key(listener, PLAIN) not in config.originals:
+    if known and jaas.find_line(config, listener, PLAIN) is None:
         return known
-    return users_of(login_module(config, listener, PLAIN).options)
+    return users_of(jaas.line_of(config, listener, PLAIN).options)
 
 
 def _oauth(config: BrokerConfig, listener: Listener) -> OAuthSettings:
     """Return what the listener believes; it needs no JAAS line. Raises ConfigError."""
-    options: Mapping[str, str] = {}
-    if jaas_key(listener, OAUTHBEARER) in config.originals:
-        options = login_module(config, listener, OAUTHBEARER).options
+    line = jaas.find_line(config, listener, OAUTHBEARER)
+    options = {} if line is None else line.options
     try:
         return OAuthSettings(config.of_mechanism(listener.name, OAUTHBEARER), options)
     except ConfigError as error:
@@ -163,31 +153,11 @@ def _acceptor(config: BrokerConfig, listener: Listener) -> KerberosAcceptor:
             f"GSSAPI needs libkrb5 and the package gssapi: pip install 'minibroker[kerberos]'"
             f" ({error})"
         ) from None
-    options = login_module(config, listener, GSSAPI).options
+    options = jaas.line_of(config, listener, GSSAPI).options
     try:
         return KerberosAcceptor(config.of_mechanism(listener.name, GSSAPI), options)
     except ConfigError as error:
         raise ConfigError(f"listener {listener.name}: {error}") from None
-
-
-def jaas_key(listener: Listener, mechanism: str) -> str:
-    """Return the setting with the JAAS line of a listener's mechanism."""
-    return f"{LISTENER_PREFIX}{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config"
-
-
-def login_module(config: BrokerConfig, listener: Listener, mechanism: str) -> LoginModule:
-    """Return the JAAS line of a listener's mechanism. Raises ConfigError where it has none."""
-    key = jaas_key(listener, mechanism)
-    text = config.originals.get(key)
-    if text is None:
-        raise ConfigError(
-            f"listener {listener.name} enables {mechanism} and has no logins for it: set {key}, for"
-            f" instance to {_KERBEROS_LINE if mechanism == GSSAPI else _PLAIN_LINE}"
-        )
-    try:
-        return parse_line(text)
-    except ConfigError as error:
-        raise ConfigError(f"{key}: {error}") from None
 
 
 def nonce() -> str:

@@ -37,3 +37,14 @@ def test_the_later_source_wins() -> None:
         "b": "variable",
         "c": "second flag",
     }
+
+
+def test_options_of_java_that_decide_who_gets_in_are_settings() -> None:
+    options = (
+        '-Xmx1g -Djava.security.auth.login.config=/etc/jaas.conf -Dother=1 -D "'
+        ' -Djava.security.krb5.conf="/etc/krb5.conf"'
+    )
+    assert from_environment({"KAFKA_OPTS": options, "KAFKA_HEAP_OPTS": "-Dx=y"}) == {
+        "java.security.auth.login.config": "/etc/jaas.conf",
+        "java.security.krb5.conf": "/etc/krb5.conf",
+    }

@@ -32,6 +32,8 @@ SERVED = {
     "delegation.token.master.key",
     "delegation.token.max.lifetime.ms",
     "delegation.token.secret.key",
+    "java.security.auth.login.config",
+    "java.security.krb5.conf",
     "org.apache.kafka.sasl.oauthbearer.allowed.urls",
     "sasl.kerberos.principal.to.local.rules",
     "sasl.kerberos.service.name",

@@ -53,8 +53,8 @@ def test_a_file_has_contexts() -> None:
        more */ e.F required; };
     """
     assert parse_file(text) == {
-        "KafkaServer": LoginModule("a.B", {"x": "1"}),
-        "sasl.KafkaServer": LoginModule("e.F", {}),
+        "KafkaServer": [LoginModule("a.B", {"x": "1"}), LoginModule("c.D", {})],
+        "sasl.KafkaServer": [LoginModule("e.F", {})],
     }
     with pytest.raises(ConfigError, match="missing"):
         parse_file("KafkaServer { a.B required; }")
