@@ -308,6 +308,7 @@ def neighbour(brokers: list[Secured], sizes: Sizes, trusted: Path) -> list[Line]
     """Return the lines of a producer beside TLS handshakes."""
     quiet: dict[str, list[float]] = {broker.name: [] for broker in brokers}
     disturbed: dict[str, list[float]] = {broker.name: [] for broker in brokers}
+    came: dict[str, list[float]] = {broker.name: [] for broker in brokers}
     for broker in brokers:
         broker.create_topic(_TOPIC)
         _percentile_ms(broker, sizes, 0)
@@ -324,16 +325,23 @@ def neighbour(brokers: list[Secured], sizes: Sizes, trusted: Path) -> list[Line]
             )
             client.begin()
             disturbed[broker.name].append(_percentile_ms(broker, sizes, turn))
-            client.end()
+            came[broker.name].append(client.end() / (sizes.neighbour_s + 0.5))
             _say(
-                f"neighbour: {broker.name} p99 {quiet[broker.name][-1]:.2f} →"
-                f" {disturbed[broker.name][-1]:.2f} ms"
+                f"neighbour: {broker.name}, {came[broker.name][-1]:.0f} handshakes a second, p99"
+                f" {quiet[broker.name][-1]:.2f} → {disturbed[broker.name][-1]:.2f} ms"
             )
     names = [broker.name for broker in brokers]
     ratios = {name: _median(disturbed[name]) / _median(quiet[name]) for name in names}
     return [
         Line(
             "Produce p99 alone, ms", {name: _median(quiet[name]) for name in names}, None, 0, True
+        ),
+        Line(
+            "TLS handshakes that came in, a second",
+            {name: _median(came[name]) for name in names},
+            None,
+            0,
+            True,
         ),
         Line(
             f"Produce p99 beside {HANDSHAKES_PER_S} TLS handshakes a second, ms",

@@ -113,21 +113,22 @@ def log_in_for(port: int, seconds: float) -> int:
 
 
 def shake_hands_for(port: int, trusted: str, rate_per_s: int, seconds: float) -> int:
-    """Do whole TLS handshakes at this rate, never of a session before; return how many."""
+    """Do whole TLS handshakes at this rate, or as many as go; return how many."""
     context = ssl.create_default_context(cafile=trusted)
     _wait_for_start()
     begun = time.perf_counter()
     due_s = open_loop.spread(int(rate_per_s * seconds), rate_per_s, seed=17)
+    count = 0
     for due in due_s:
         _pause(max(0.0, begun + due - time.perf_counter()))
+        if time.perf_counter() > begun + seconds:
+            break  # the broker, or this client, cannot do so many
         with (
             socket.create_connection(("127.0.0.1", port), 30) as plain,
             context.wrap_socket(plain, server_hostname="localhost"),
         ):
-            pass
-        if time.perf_counter() > begun + 2 * seconds:
-            raise TimeoutError(f"{rate_per_s} handshakes a second are too many for the broker")
-    return len(due_s)
+            count += 1
+    return count
 
 
 def _wait_for_start() -> None:

@@ -30,7 +30,7 @@ MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "
 TOKENS: Final = (
     b"\0alice\0wrong",
     b"\0alice\0",
-    b"alice\0alice\0alice-secret-not",
+    b"alice\0alice\0another-secret",
     b"n,,n=alice,r=abcdef",
     b"n,,n=nobody,r=abcdef,tokenauth=true",
     b"p=tls-unique,,n=alice,r=abcdef",
