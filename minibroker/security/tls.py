@@ -35,6 +35,10 @@ _TLS13_SUITES: Final = (
     "TLS_CHACHA20_POLY1305_SHA256",
     "TLS_AES_128_GCM_SHA256",
 )
+_DEFAULT_SUITES: Final = (
+    "@SECLEVEL=2:ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES:!SHA1:!AESCCM:!aNULL:!PSK"
+)
+"""The suites of TLS 1.2 without `ssl.cipher.suites`, in OpenSSL's words. Java has each of them."""
 _CIPHERS: Final = {
     "AES_128_GCM": "AES128-GCM",
     "AES_256_GCM": "AES256-GCM",
@@ -120,8 +124,9 @@ def _set_versions(context: ssl.SSLContext, names: list[str]) -> None:
 
 
 def _set_ciphers(context: Any, names: list[str]) -> None:
-    """Allow only these cipher suites; no name: OpenSSL's choice, as Python narrows it."""
+    """Allow only these cipher suites; no name: those of `_DEFAULT_SUITES`."""
     if not names:
+        context.set_ciphers(_DEFAULT_SUITES)
         return
     newer = [name for name in names if name in _TLS13_SUITES]
     older = [_openssl_name(name) for name in names if name not in _TLS13_SUITES]

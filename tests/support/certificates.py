@@ -80,6 +80,13 @@ def write_stores(directory: Path, certificate: trustme.LeafCert, trusted: str) -
     }
 
 
+def java_store(certificate: trustme.LeafCert) -> str:
+    """Return key and certificates in one text for Java, which takes keys in PKCS8 only."""
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return b"".join([pem, *(part.bytes() for part in certificate.cert_chain_pems)]).decode()
+
+
 def authority_pem(number: int = 0) -> str:
     """Return the certificate of a CA."""
     return authority(number).cert_pem.bytes().decode()

@@ -31,22 +31,19 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from tests.support import groups, java
-from tests.support.certificates import authority_pem, broker_certificate, client_certificate
+from tests.support.certificates import (
+    authority_pem,
+    broker_certificate,
+    client_certificate,
+    java_store,
+)
 from tests.support.groups import NODE_MODULES, missing_go
 from tests.support.made import BUILD, required
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import trustme
 
 SUPPORT: Final = Path(__file__).parent
 GO_CLIENT: Final = BUILD / "secured-client"
@@ -127,16 +124,9 @@ class Stores:
         self.broker = directory / "broker.pem"
         self.client = directory / "client.pem"
         self.ca = directory / "ca.pem"
-        self.broker.write_text(_store(broker_certificate()))
-        self.client.write_text(_store(client_certificate(CERTIFIED)))
+        self.broker.write_text(java_store(broker_certificate()))
+        self.client.write_text(java_store(client_certificate(CERTIFIED)))
         self.ca.write_text(authority_pem())
-
-
-def _store(certificate: trustme.LeafCert) -> str:
-    """Return key and certificates; Java takes keys in PKCS8 only."""
-    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return b"".join([pem, *(part.bytes() for part in certificate.cert_chain_pems)]).decode()
 
 
 def broker_settings(stores: Stores) -> dict[str, str]:

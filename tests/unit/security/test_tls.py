@@ -62,6 +62,24 @@ def test_a_client_gets_the_newest_version_by_default() -> None:
     assert shake_hands(server(), client_tls()).version() == "TLSv1.3"
 
 
+def test_the_default_suites_do_not_depend_on_the_build_of_python() -> None:
+    for context in (server(), client_context(ConfigValues({}), None, None)):
+        names = {suite["name"] for suite in context.get_ciphers()}
+        older = {name for name in names if not name.startswith("TLS_")}
+        assert older == {
+            f"ECDHE-{key}-{cipher}"
+            for key in ("ECDSA", "RSA")
+            for cipher in (
+                "AES128-GCM-SHA256",
+                "AES128-SHA256",
+                "AES256-GCM-SHA384",
+                "AES256-SHA384",
+                "CHACHA20-POLY1305",
+            )
+        }
+        assert context.security_level == 2
+
+
 @pytest.mark.parametrize(
     ("suites", "version", "cipher"),
     [
