@@ -288,7 +288,8 @@ def _certificates(arguments: ServeArguments) -> list[tuple[str, str]]:
         directory = Path(given.get("log.dirs", "minibroker-data").split(",")[0] + "-tls")
     assert arguments.security is not None
     security = Security(arguments.security, directory, arguments.users)
-    logging.getLogger(__name__).info("clients have to trust the CA in %s", security.ca_file)
+    ca_file = security.ca_file.absolute()
+    logging.getLogger(__name__).info("clients have to trust the CA in %s", ca_file)
     host = given["listeners"].partition("://")[2].rpartition(":")[0].strip("[]")
     return list(security.tls_settings(host).items())
 

@@ -30,8 +30,11 @@ DEFAULT_MECHANISM: Final = "SCRAM-SHA-256"
 CA_FILE: Final = "ca.pem"
 _CA_KEY_FILE: Final = "ca-key.pem"
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
-# The user of a certificate is its common name alone.
-_MAPPING: Final = "RULE:^(?:.*,)?CN=([^,+]+).*$/$1/,DEFAULT"
+_CERTIFICATES_NAME_USERS: Final = {
+    "ssl.client.auth": "requested",
+    # The user of a certificate is its common name alone.
+    "ssl.principal.mapping.rules": "RULE:^(?:.*,)?CN=([^,+]+).*$/$1/,DEFAULT",
+}
 
 
 class Security:
@@ -92,8 +95,7 @@ class Security:
             "ssl.keystore.certificate.chain": chain.decode(),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.certificates": self._ca.cert_pem.bytes().decode(),
-            "ssl.client.auth": "requested",
-            "ssl.principal.mapping.rules": _MAPPING,
+            **({} if self.protocol.uses_sasl else _CERTIFICATES_NAME_USERS),
         }
 
     def client_settings(
@@ -134,7 +136,8 @@ class Security:
         if not file.exists():
             assert self._ca is not None
             certificate = self._ca.issue_cert(f"{user}@example.org", common_name=user)
-            _write_private(file, certificate.private_key_and_cert_chain_pem.bytes())
+            chain = b"".join(pem.bytes() for pem in certificate.cert_chain_pems)
+            _write_private(file, _pkcs8(certificate.private_key_pem.bytes()) + chain)
         return file
 
 
@@ -157,6 +160,17 @@ def _authority(directory: Path) -> trustme.CA:
     except OSError as error:
         raise ConfigError(f"cannot write certificates to {directory}: {error.strerror}") from None
     return ca
+
+
+def _pkcs8(key: bytes) -> bytes:
+    """Return a private key (PEM) in the only form that Java takes."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415  as trustme does
+
+    return serialization.load_pem_private_key(key, None).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
 
 from minibroker.testing import Broker
 from tests.support.clients import kafka_python
+from tests.support.java import TOOLS_43
+from tests.support.kafka_tools import run_commands
 from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.kafka(
     topics=["confluent", "aiokafka", "python"],
@@ -101,3 +108,16 @@ def test_kafka_python(kafka_module: Broker) -> None:
     read = [next(consumer).value for _ in VALUES]
     consumer.close()
     assert read == VALUES
+
+
+@pytest.mark.java
+def test_java_shows_its_certificate(kafka_module: Broker, tmp_path: Path) -> None:
+    settings = kafka_module.client_config("java", user="dora")
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    server = ("--bootstrap-server", kafka_module.bootstrap)
+    (listed,) = run_commands(
+        TOOLS_43,
+        ("org.apache.kafka.tools.TopicCommand", *server, "--command-config", str(file), "--list"),
+    )
+    assert "confluent" in listed.text.split(), listed

@@ -88,6 +88,12 @@ def test_users_log_in_with_the_password_that_the_broker_knows(tmp_path: Path) ->
             security.client_settings("java", "h:1", **wrong)
 
 
+def test_certificates_of_clients_count_only_where_nobody_logs_in(tmp_path: Path) -> None:
+    assert Security("SSL", tmp_path).broker_settings()["ssl.client.auth"] == "requested"
+    settings = Security("SASL_SSL", tmp_path, {"alice": "secret"}).broker_settings()
+    assert "ssl.client.auth" not in settings
+
+
 def test_users_and_the_protocol_have_to_fit(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give the users"):
         Security("SASL_PLAINTEXT", tmp_path)
