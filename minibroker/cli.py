@@ -387,7 +387,7 @@ def _take_user(arguments: ServeArguments, value: str) -> None:
     if value.startswith("@"):
         try:
             with open(value[1:], encoding="utf-8") as file:  # noqa: PTH123  pathlib costs 3 ms here
-                lines = file.read().split()
+                lines = [line for line in file.read().splitlines() if line.strip()]
         except (OSError, ValueError) as error:
             raise UsageError(f"--user {value}: {error}") from None
     for line in lines:

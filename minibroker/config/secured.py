@@ -68,7 +68,9 @@ def users_text(users: Mapping[str, str]) -> str:
 def parse_user(text: str) -> tuple[str, str]:
     """Return name and password of `NAME:PASSWORD`. Raises ConfigError, without the password."""
     name, colon, password = text.partition(":")
-    if not (name and colon and password):
+    if not colon:  # the text may be a password alone
+        raise ConfigError("a user without a colon: expected NAME:PASSWORD")
+    if not (name and password):
         raise ConfigError(f"user {name!r}: expected NAME:PASSWORD")
     return name, password
 

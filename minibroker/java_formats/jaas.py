@@ -85,10 +85,12 @@ def _module(tokens: list[_Token]) -> LoginModule:
         raise ConfigError(f"JAAS: the control flag is none of {', '.join(_FLAGS)}")
     options: dict[str, str] = {}
     while tokens and not tokens[0].is_mark:
-        key = _word(tokens, "an option")
+        # The word may be a part of a password, so it has a number in errors.
+        number = f"option {len(options) + 1}"
+        key = _word(tokens, number)
         if not tokens or tokens.pop(0) != _Token("=", is_mark=True):
-            raise ConfigError(f"JAAS: option {key} has no value")
-        options[key] = _word(tokens, f"the value of option {key}")
+            raise ConfigError(f"JAAS: {number} has no value; a value with blanks needs quotes")
+        options[key] = _word(tokens, f"the value of {number}")
     _expect(tokens, ";")
     return LoginModule(name, options)
 
