@@ -381,7 +381,7 @@ class Broker:
             from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
 
             for name in sorted(between):
-                login_of(config, name)
+                login_of(config, name, self.clock)
 
     def _follow_settings(self) -> None:
         """Have the parts follow settings that are altered. Connections to other brokers follow the

@@ -329,6 +329,11 @@ class Cluster:
         await self._producer_ids.close()
 
     @property
+    def clock(self) -> Clock:
+        """Return the broker's clock."""
+        return self._context.clock
+
+    @property
     def tree(self) -> Tree:
         """Return the home of the metadata."""
         return self._tree

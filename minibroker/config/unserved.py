@@ -73,6 +73,7 @@ _SERVED: Final = TLS_STORE_KEYS | frozenset(
         "sasl.oauthbearer.jwt.validator.class",
         "sasl.oauthbearer.scope.claim.name",
         "sasl.oauthbearer.sub.claim.name",
+        "sasl.oauthbearer.token.endpoint.url",
         "sasl.server.max.receive.size",
         "security.inter.broker.protocol",
         "ssl.allow.dn.changes",
@@ -89,6 +90,7 @@ _SERVED: Final = TLS_STORE_KEYS | frozenset(
 _SERVED_OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas.config"})
 """Keys that act for one mechanism of one listener."""
 _SERVED_OF_OAUTHBEARER: Final = _SERVED_OF_MECHANISM | {
+    "sasl.login.callback.handler.class",
     "sasl.server.callback.handler.class",
     *(key for key in _SERVED if key.startswith("sasl.oauthbearer.")),
 }
@@ -113,6 +115,8 @@ _WRITTEN_AT_ONCE: Final = (
     "what one read of a socket brought is one write, and nothing waits for more"
 )
 _LOADED_IN_PARTS: Final = "an internal topic is loaded in parts of 256 KiB, others go on in between"
+_TICKETS: Final = "libkrb5 takes a new ticket from the keytab when it needs one"
+_TOKENS: Final = "a token for other brokers is made, or read from its file, for each connection"
 WITHOUT_EFFECT: Final = {
     "cordoned.log.dirs": "new partitions go to every log directory",
     "group.coordinator.append.linger.ms": _WRITTEN_AT_ONCE,
@@ -120,6 +124,18 @@ WITHOUT_EFFECT: Final = {
     "metric.reporters": _JAVA_REPORTERS,
     "offsets.commit.required.acks": "a commit waits for all replicas in sync, as in Kafka 4",
     "offsets.load.buffer.size": _LOADED_IN_PARTS,
+    "sasl.kerberos.kinit.cmd": _TICKETS,
+    "sasl.kerberos.min.time.before.relogin": _TICKETS,
+    "sasl.kerberos.ticket.renew.jitter": _TICKETS,
+    "sasl.kerberos.ticket.renew.window.factor": _TICKETS,
+    "sasl.login.connect.timeout.ms": _TOKENS,
+    "sasl.login.read.timeout.ms": _TOKENS,
+    "sasl.login.refresh.buffer.seconds": _TOKENS,
+    "sasl.login.refresh.min.period.seconds": _TOKENS,
+    "sasl.login.refresh.window.factor": _TOKENS,
+    "sasl.login.refresh.window.jitter": _TOKENS,
+    "sasl.login.retry.backoff.max.ms": _TOKENS,
+    "sasl.login.retry.backoff.ms": _TOKENS,
     "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
 }
 """Key → why it makes no difference here."""
@@ -152,7 +168,7 @@ def without_effect(settings: Mapping[str, str]) -> tuple[str, ...]:
         sorted(
             name
             for name, text in settings.items()
-            if name in WITHOUT_EFFECT and not _is_default(name, text)
+            if _key_name(name) in WITHOUT_EFFECT and not _is_default(name, text)
         )
     )
 
@@ -172,7 +188,7 @@ def _is_security(name: str) -> bool:
     that Kafka does not know is no setting of the broker (`unknown_keys` names it).
     """
     base = _key_name(name)
-    if base in _served(name):
+    if base in _served(name) or base in WITHOUT_EFFECT:
         return False
     if base in _SECURITY_KEYS:
         return True

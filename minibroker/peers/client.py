@@ -118,7 +118,7 @@ class PeerClient:
         if any(protocol.uses_sasl for protocol in protocols):
             from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
 
-            login = login_of(config, listener)
+            login = login_of(config, listener, cluster.clock)
         return cls(cluster, listener=listener, timeout_ms=timeout_ms, login=login, tls=tls)
 
     async def call(

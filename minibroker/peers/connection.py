@@ -226,8 +226,9 @@ class PeerConnection:
             raise ConnectionError(
                 f"{self}: logins by {', '.join(answer.mechanisms)} are taken, not {login.mechanism}"
             )
-        exchange = login.begin()
-        token = exchange.begin()
+        exchange = login.begin(self._endpoint.host)
+        # A token may be in a file, a ticket comes from a KDC.
+        token = await asyncio.to_thread(exchange.begin)
         while not exchange.is_complete:
             request = SaslAuthenticateRequest(auth_bytes=token)
             found = await self.call(request, SaslAuthenticateResponse, self.version_for(request, 0))

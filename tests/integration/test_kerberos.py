@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.errors import ConfigError
-from minibroker.testing import Broker
+from minibroker.testing import Broker, Cluster
 from tests.golden.record_kerberos import RECORDED
 from tests.support import java, kerberos
 from tests.support.kerberos import ALICE, BROKER, Kdc
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,3 +180,25 @@ def test_a_broker_without_its_key_does_not_start(
     settings[key] = f"com.sun.security.auth.module.Krb5LoginModule required {words};"
     with pytest.raises(ConfigError, match=sentence), Broker(config=settings):
         pass
+
+
+def test_followers_log_in_with_a_ticket(kdc: Kdc) -> None:
+    settings = {
+        **dialogues.settings(kdc),
+        "listeners": f"PLAINTEXT://{HOST}:0,{KERBEROS}://{HOST}:0",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{KERBEROS}:SASL_PLAINTEXT",
+        "inter.broker.listener.name": KERBEROS,
+        "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+        "replica.fetch.wait.max.ms": "50",
+    }
+    with Cluster(2, config=settings, topics=["t"]) as cluster:
+        wait_until(lambda: cluster.in_sync("t") == [0, 1], "all replicas are in sync")
+
+        def principals() -> set[str]:
+            return {
+                transport._context.principal
+                for node in (0, 1)
+                for transport in cluster.node(node).app._server.connections
+            }
+
+        wait_until(lambda: "User:kafka" in principals(), "a follower has logged in")

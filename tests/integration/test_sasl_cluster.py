@@ -46,6 +46,21 @@ def test_followers_log_in_at_their_leader() -> None:
         produce_to_all(cluster)
 
 
+def test_followers_log_in_with_a_token() -> None:
+    settings = {
+        **SETTINGS,
+        "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+        "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+            ' unsecuredLoginStringClaim_sub="admin";'
+        ),
+    }
+    with Cluster(3, config=settings, topics=["t"]) as cluster:
+        wait_until(lambda: cluster.in_sync("t") == [0, 1, 2], "all replicas are in sync")
+        produce_to_all(cluster)
+
+
 def test_followers_go_on_when_their_sessions_end() -> None:
     """A session of a second is left after 850 ms, so that no request finds it ended."""
     settings = {**SETTINGS, "connections.max.reauth.ms": "1000"}

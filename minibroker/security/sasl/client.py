@@ -1,6 +1,8 @@
 """The client's side of SASL, for requests to other brokers: PLAIN and SCRAM.
 
-Pure. `respond` of SCRAM takes milliseconds (the salted password), so it runs beside the loop.
+Pure. `respond` of SCRAM takes milliseconds (the salted password), and a ticket of Kerberos comes
+from elsewhere, so `begin` and `respond` run beside the loop. `oauth_login` and `kerberos` have the
+logins by token and by ticket.
 
 Source: Kafka SaslClientAuthenticator, ScramSaslClient, PlainLoginModule.
 """
@@ -16,7 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.errors import ConfigError, ProtocolError
 from minibroker.security.sasl import jaas_lines as jaas
-from minibroker.security.sasl.mechanisms import nonce
+from minibroker.security.sasl.authenticator import GSSAPI
+from minibroker.security.sasl.mechanisms import SERVED, nonce
 from minibroker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.security.sasl.scram_credentials import (
     CODES,
@@ -27,7 +30,11 @@ from minibroker.security.sasl.scram_credentials import (
 from minibroker.security.sasl.users import users_of_config
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.clock import Clock
     from minibroker.config.broker import BrokerConfig
+    from minibroker.config.settings import ConfigValues
 
 _SERVER_FIRST: Final = re.compile(r"r=([^,]+),s=([A-Za-z0-9/+=]*),i=(\d{1,9})(?:,.*)?")
 _ITERATIONS_MAX: Final = 1_000_000
@@ -41,7 +48,7 @@ class ClientExchange(Protocol):
     """True once the broker has said everything that it has to say."""
 
     def begin(self) -> bytes:
-        """Return the first token."""
+        """Return the first token. Raises OSError where it cannot be had."""
 
     def respond(self, token: bytes) -> bytes:
         """Return the answer to a token of the broker, which is not sent once it is complete.
@@ -49,7 +56,18 @@ class ClientExchange(Protocol):
         """
 
 
-class PeerLogin(NamedTuple):
+class PeerLogin(Protocol):
+    """The way in which this broker logs in at others."""
+
+    @property
+    def mechanism(self) -> str:
+        """Return the mechanism of SASL. Constant."""
+
+    def begin(self, host: str) -> ClientExchange:
+        """Return a new exchange with a broker. `host`: where it is."""
+
+
+class PasswordLogin(NamedTuple):
     """A name and a password for other brokers."""
 
     mechanism: str
@@ -58,16 +76,16 @@ class PeerLogin(NamedTuple):
 
     def __repr__(self) -> str:
         """Return a text without the password: it may come into a log."""
-        return f"PeerLogin({self.mechanism}, {self.name})"
+        return f"PasswordLogin({self.mechanism}, {self.name})"
 
-    def begin(self) -> ClientExchange:
-        """Return a new exchange."""
+    def begin(self, host: str) -> ClientExchange:
+        """Do `PeerLogin.begin`."""
         if self.mechanism == PLAIN:
             return PlainClient(self.name, self.password)
         return ScramClient(self.mechanism, self.name, self.password, nonce())
 
 
-def login_of(config: BrokerConfig, listener_name: str) -> PeerLogin | None:
+def login_of(config: BrokerConfig, listener_name: str, clock: Clock) -> PeerLogin | None:
     """Return the login for the listener of other brokers, None where it asks for none.
 
     Raises ConfigError where the settings have none.
@@ -77,7 +95,7 @@ def login_of(config: BrokerConfig, listener_name: str) -> PeerLogin | None:
         return None
     mechanism = config.text("sasl.mechanism.inter.broker.protocol") or ""
     enabled = config.of_listener(listener_name).words("sasl.enabled.mechanisms")
-    if mechanism not in enabled or mechanism not in {PLAIN, *CODES}:
+    if mechanism not in enabled or mechanism not in SERVED:
         raise ConfigError(
             f"sasl.mechanism.inter.broker.protocol={mechanism}: brokers talk to each other through"
             f" listener {listener_name}, expected one of its sasl.enabled.mechanisms="
@@ -85,15 +103,37 @@ def login_of(config: BrokerConfig, listener_name: str) -> PeerLogin | None:
         )
     known = users_of_config(config)
     if known and jaas.find_line(config, listener, mechanism) is None:
-        return PeerLogin(mechanism, *next(iter(known.items())))
+        return PasswordLogin(mechanism, *next(iter(known.items())))
     options = jaas.line_of(config, listener, mechanism).options
+    if mechanism not in {PLAIN, *CODES}:
+        settings = config.of_mechanism(listener_name, mechanism)
+        try:
+            return _other_login(mechanism, settings, options, clock)
+        except ConfigError as error:
+            raise ConfigError(f"listener {listener_name}: {error}") from None
     name, password = options.get("username"), options.get("password")
     if not name or not password:
         raise ConfigError(
             f"listener.name.{listener_name.lower()}.{mechanism.lower()}.sasl.jaas.config has no"
             " username and password, with which this broker logs in at the others"
         )
-    return PeerLogin(mechanism, name, password)
+    return PasswordLogin(mechanism, name, password)
+
+
+def _other_login(
+    mechanism: str, settings: ConfigValues, options: Mapping[str, str], clock: Clock
+) -> PeerLogin:
+    """Return a login by token or ticket. Raises ConfigError."""
+    if mechanism == GSSAPI:
+        from minibroker.security.sasl.kerberos import (  # noqa: PLC0415  an extra
+            KerberosPeerLogin,
+            login_of_options,
+        )
+
+        return KerberosPeerLogin(login_of_options(settings, options))
+    from minibroker.security.sasl.oauth_login import oauth_login  # noqa: PLC0415  seldom set
+
+    return oauth_login(settings, options, clock)
 
 
 class PlainClient:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import gssapi
 from gssapi.exceptions import GSSError
 
-from minibroker.errors import ConfigError
+from minibroker.errors import ConfigError, ProtocolError
 from minibroker.security.kerberos_names import KerberosNames, parse_name
 from minibroker.security.sasl.exchange import CredentialsError, NamelessError
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 AUTHENTICATION_ONLY: Final = 1
 _OFFER: Final = bytes([AUTHENTICATION_ONLY]) + (65536).to_bytes(3, "big")
 """The layers, and the most bytes of a message in one, which nobody sends."""
+_CHOICE: Final = bytes([AUTHENTICATION_ONLY, 0, 0, 0])
+_FLAGS: Final = gssapi.RequirementFlag.mutual_authentication | gssapi.RequirementFlag.integrity
 CONFIGURATION_KEY: Final = "java.security.krb5.conf"
 _TRUE: Final = "true"
 
@@ -60,6 +62,16 @@ class KerberosLogin(NamedTuple):
         return gssapi.Credentials(
             name=self._name, usage="accept", store={"keytab": f"FILE:{self.keytab}"}
         )
+
+    def initiator(self) -> gssapi.Credentials:
+        """Return a ticket of this broker, for others; a new one once it has lived long. Raises
+        GSSError.
+        """
+        store = {
+            "client_keytab": f"FILE:{self.keytab}",
+            "ccache": f"MEMORY:minibroker {self.principal}",
+        }
+        return gssapi.Credentials(name=self._name, usage="initiate", store=store)
 
     @property
     def _name(self) -> gssapi.Name:
@@ -135,6 +147,68 @@ def _set_configuration(path: str | None) -> None:
         if not os.access(path, os.R_OK):
             raise ConfigError(f"{CONFIGURATION_KEY}={path} cannot be read")
         os.environ["KRB5_CONFIG"] = path
+
+
+class KerberosPeerLogin:
+    """The login of this broker at others, by a ticket. Constant."""
+
+    mechanism = "GSSAPI"
+
+    __slots__ = ("_login",)
+
+    def __init__(self, login: KerberosLogin) -> None:
+        self._login = login
+
+    def begin(self, host: str) -> KerberosClient:
+        """Do `client.PeerLogin.begin`."""
+        return KerberosClient(self._login, host)
+
+
+class KerberosClient:
+    """One login at another broker: a ticket, then the layer. Workers call it, in turn."""
+
+    __slots__ = ("_context", "_has_chosen", "_host", "_login", "is_complete")
+
+    def __init__(self, login: KerberosLogin, host: str) -> None:
+        self._login = login
+        self._host = host
+        self._context: _Context
+        """Set by `begin`."""
+        self._has_chosen = False
+        self.is_complete = False
+
+    def begin(self) -> bytes:
+        """Do `client.ClientExchange.begin`."""
+        target = gssapi.Name(
+            f"{self._login.service}@{self._host}", gssapi.NameType.hostbased_service
+        )
+        try:
+            self._context = _Context(
+                name=target,
+                creds=self._login.initiator(),
+                mech=gssapi.MechType.kerberos,
+                flags=_FLAGS,
+                usage="initiate",
+            )
+            return bytes(self._context.step())
+        except GSSError as error:
+            raise ConnectionError(f"GSSAPI: {reason_of(error)}") from None
+
+    def respond(self, token: bytes) -> bytes:
+        """Do `client.ClientExchange.respond`."""
+        try:
+            if not self._context.complete:
+                return bytes(self._context.step(token) or b"")
+            if self._has_chosen:
+                self.is_complete = True
+                return b""
+            offer = self._context.unwrap(token).message
+            if len(offer) != len(_OFFER) or not offer[0] & AUTHENTICATION_ONLY:
+                raise ProtocolError("GSSAPI: the broker wants another layer than authentication")
+            self._has_chosen = True
+            return bytes(self._context.wrap(_CHOICE, encrypt=False).message)
+        except GSSError as error:
+            raise ProtocolError(f"GSSAPI: {reason_of(error)}") from None
 
 
 class KerberosExchange:

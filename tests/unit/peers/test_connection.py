@@ -15,7 +15,7 @@ from minibroker.peers.connection import ANSWER_BYTES_MAX, IN_FLIGHT_MAX, PeerCon
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minibroker.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from minibroker.protocol.primitives import Writer
-from minibroker.security.sasl.client import PeerLogin
+from minibroker.security.sasl.client import PasswordLogin
 from tests.support.in_process import InProcessBroker
 from tests.support.peer_clients import ScriptedBroker
 
@@ -199,7 +199,7 @@ SASL = {
 async def test_a_login_comes_before_the_first_request(tmp_path: Path) -> None:
     async with InProcessBroker(tmp_path, SASL) as running:
         endpoint = Endpoint("SASL_PLAINTEXT", *running.address)
-        connection = await PeerConnection.open(endpoint, PeerLogin("PLAIN", "a", "secret"))
+        connection = await PeerConnection.open(endpoint, PasswordLogin("PLAIN", "a", "secret"))
         assert (await ask(connection)).brokers
         assert not connection.is_retired
         connection._retires_at_s = asyncio.get_running_loop().time()
@@ -215,12 +215,15 @@ async def test_a_login_comes_before_the_first_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("login", "reason"),
     [
-        (PeerLogin("PLAIN", "a", "wr0ng"), "Invalid username or password"),
-        (PeerLogin("SCRAM-SHA-256", "a", "wr0ng"), "logins by PLAIN are taken, not SCRAM-SHA-256"),
+        (PasswordLogin("PLAIN", "a", "wr0ng"), "Invalid username or password"),
+        (
+            PasswordLogin("SCRAM-SHA-256", "a", "wr0ng"),
+            "logins by PLAIN are taken, not SCRAM-SHA-256",
+        ),
     ],
 )
 async def test_a_login_that_is_not_taken_is_a_connection_error(
-    tmp_path: Path, login: PeerLogin, reason: str
+    tmp_path: Path, login: PasswordLogin, reason: str
 ) -> None:
     async with InProcessBroker(tmp_path, SASL) as running:
         endpoint = Endpoint("SASL_PLAINTEXT", *running.address)

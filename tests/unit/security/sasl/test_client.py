@@ -10,7 +10,7 @@ import pytest
 
 from minibroker.config.broker import BrokerConfig
 from minibroker.errors import ConfigError, ProtocolError
-from minibroker.security.sasl.client import PeerLogin, ScramClient, login_of
+from minibroker.security.sasl.client import PasswordLogin, ScramClient, login_of
 from minibroker.security.sasl.plain import PlainExchange
 from minibroker.security.sasl.scram import Login as ServerLogin
 from minibroker.security.sasl.scram import ScramExchange
@@ -20,6 +20,7 @@ from minibroker.security.sasl.scram_credentials import (
     credential_of,
     salted_password,
 )
+from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
     from minibroker.security.sasl.exchange import Exchange
@@ -40,7 +41,10 @@ def server(mechanism: str, password: str) -> Exchange:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", *CODES])
 def test_a_login_is_complete_when_the_broker_has_proved_itself(mechanism: str) -> None:
-    ours, theirs = PeerLogin(mechanism, "a,b=c", "secret").begin(), server(mechanism, "secret")
+    ours, theirs = (
+        PasswordLogin(mechanism, "a,b=c", "secret").begin("host"),
+        server(mechanism, "secret"),
+    )
     token = ours.begin()
     while not ours.is_complete:
         token = ours.respond(theirs.respond(token, 0))
@@ -74,11 +78,11 @@ def test_a_first_message_that_no_broker_sends_is_refused(first: bytes) -> None:
 
 def test_a_token_after_plain_is_refused() -> None:
     with pytest.raises(ProtocolError):
-        PeerLogin("PLAIN", "a", "b").begin().respond(b"x")
+        PasswordLogin("PLAIN", "a", "b").begin("host").respond(b"x")
 
 
 def test_a_printed_login_has_no_password() -> None:
-    assert repr(PeerLogin("PLAIN", "admin", "s3cret")) == "PeerLogin(PLAIN, admin)"
+    assert repr(PasswordLogin("PLAIN", "admin", "s3cret")) == "PasswordLogin(PLAIN, admin)"
 
 
 def config(**settings: str) -> BrokerConfig:
@@ -99,8 +103,10 @@ def test_a_login_stands_in_the_line_of_the_listener() -> None:
             f"{PREFIX}scram-sha-512.sasl.jaas.config": 'a.B required username=a password="b";',
         }
     )
-    assert login_of(settings, "SASL_PLAINTEXT") == PeerLogin("SCRAM-SHA-512", "a", "b")
-    assert login_of(settings, "PLAINTEXT") is None
+    assert login_of(settings, "SASL_PLAINTEXT", ManualClock()) == PasswordLogin(
+        "SCRAM-SHA-512", "a", "b"
+    )
+    assert login_of(settings, "PLAINTEXT", ManualClock()) is None
 
 
 @pytest.mark.parametrize(
@@ -120,4 +126,4 @@ def test_a_login_stands_in_the_line_of_the_listener() -> None:
 )
 def test_a_login_that_is_missing_is_named(settings: dict[str, str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
-        login_of(config(**settings), "SASL_PLAINTEXT")
+        login_of(config(**settings), "SASL_PLAINTEXT", ManualClock())

@@ -1,0 +1,153 @@
+"""The login of this broker at others by OAUTHBEARER: where its token comes from.
+
+    no callback handler, or Kafka's unsecured one  the options `unsecuredLogin…` of the JAAS line
+    Kafka's OAuthBearerLoginCallbackHandler        a file, `sasl.oauthbearer.token.endpoint.url`
+
+A token is made or read for each connection, so a file that something else renews is up to date.
+Tokens are not fetched by HTTP.
+
+Source: Kafka OAuthBearerSaslClient, OAuthBearerUnsecuredLoginCallbackHandler, FileTokenRetriever.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from minibroker.errors import ConfigError, ProtocolError
+from minibroker.security.sasl.oauth import MECHANISM, MESSAGE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.clock import Clock
+    from minibroker.config.settings import ConfigValues
+
+_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
+_FILE_HANDLERS: Final = (
+    f"{_PACKAGE}OAuthBearerLoginCallbackHandler",
+    f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler",
+)
+_UNSECURED: Final = f"{_PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
+HANDLER_KEY: Final = "sasl.login.callback.handler.class"
+URL_KEY: Final = "sasl.oauthbearer.token.endpoint.url"
+_OPTION: Final = "unsecuredLogin"
+_RESERVED: Final = ("exp", "iat")
+
+
+class OAuthLogin:
+    """The login. Constant."""
+
+    mechanism = MECHANISM
+
+    __slots__ = ("_extensions", "_make_token")
+
+    def __init__(self, make_token: Callable[[], str], extensions: Mapping[str, str]) -> None:
+        """`make_token` may block, and raises OSError. `extensions`: sent with the token."""
+        self._make_token = make_token
+        self._extensions = extensions
+
+    def begin(self, host: str) -> OAuthClient:
+        """Do `PeerLogin.begin`."""
+        return OAuthClient(self._make_token, self._extensions)
+
+
+class OAuthClient:
+    """One login: a token, and an empty answer."""
+
+    __slots__ = ("_extensions", "_make_token", "is_complete")
+
+    def __init__(self, make_token: Callable[[], str], extensions: Mapping[str, str]) -> None:
+        self._make_token = make_token
+        self._extensions = extensions
+        self.is_complete = False
+
+    def begin(self) -> bytes:
+        """Do `ClientExchange.begin`."""
+        pairs = {"auth": f"Bearer {self._make_token()}", **self._extensions}
+        return ("n,,\x01" + "".join(f"{k}={v}\x01" for k, v in pairs.items()) + "\x01").encode()
+
+    def respond(self, token: bytes) -> bytes:
+        """Do `ClientExchange.respond`."""
+        if token:
+            # The text is the broker's, and says what is wrong with our token.
+            raise ProtocolError(f"OAUTHBEARER: the broker answered {token[:200]!r}")
+        self.is_complete = True
+        return b""
+
+
+def oauth_login(settings: ConfigValues, options: Mapping[str, str], clock: Clock) -> OAuthLogin:
+    """Return the login. `settings`: as listener and mechanism see them; `options`: of the JAAS
+    line. Raises ConfigError.
+    """
+    handler = settings.text(HANDLER_KEY) or None
+    prefix = f"{_OPTION}Extension_"
+    extensions = {
+        key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)
+    }
+    if handler in _FILE_HANDLERS:
+        parts = urlsplit((settings.text(URL_KEY) or "").strip())
+        if parts.scheme.lower() != "file" or parts.netloc:
+            raise ConfigError(
+                f"{URL_KEY}={settings.text(URL_KEY) or ''}: this broker logs in at others with the"
+                " token of a file, expected file:/PATH; none is fetched by HTTP"
+            )
+        return OAuthLogin(partial(_read, Path(unquote(parts.path))), extensions)
+    if handler not in {None, _UNSECURED}:
+        raise ConfigError(
+            f"{HANDLER_KEY}={handler}: no Java class is loaded, expected {_FILE_HANDLERS[0]} or"
+            f" {_UNSECURED}"
+        )
+    claims = _claims_of(options)
+    lifetime = options.get(f"{_OPTION}LifetimeSeconds", "3600")
+    if not lifetime.isdecimal() or len(lifetime) > 9:
+        raise ConfigError(f"{_OPTION}LifetimeSeconds={lifetime}: expected a number of seconds")
+    return OAuthLogin(partial(_unsecured, claims, int(lifetime), clock), extensions)
+
+
+def _read(path: Path) -> str:
+    """Return the token of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(MESSAGE_BYTES_MAX).decode("ascii", "replace").strip()
+
+
+def _unsecured(claims: Mapping[str, Any], lifetime_s: int, clock: Clock) -> str:
+    """Return an unsecured token that is valid from now on."""
+    now_s = clock.now_ms() / 1000
+    times = {"exp": now_s + lifetime_s, "iat": now_s}
+    return f"{_part({'alg': 'none'})}.{_part({**claims, **times})}."
+
+
+def _part(value: Mapping[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+def _claims_of(options: Mapping[str, str]) -> dict[str, Any]:
+    """Return the claims that the options give. Raises ConfigError."""
+    claims: dict[str, Any] = {}
+    for option, value in options.items():
+        kind, underscore, name = option.removeprefix(_OPTION).partition("_")
+        if not (option.startswith(_OPTION) and underscore and name):
+            continue
+        if name in _RESERVED:
+            raise ConfigError(f"option {option} of the JAAS line: {name} is set by the broker")
+        if kind == "StringClaim":
+            claims[name] = value
+        elif kind == "ListClaim":
+            claims[name] = value[1:].split(value[0]) if len(value) > 1 else []
+        elif kind == "NumberClaim":
+            try:
+                claims[name] = float(value)
+            except ValueError:
+                raise ConfigError(f"option {option} of the JAAS line is no number") from None
+    name = options.get(f"{_OPTION}PrincipalClaimName", "").strip() or "sub"
+    if not isinstance(claims.get(name), str) or not claims[name].strip():
+        raise ConfigError(
+            f"the JAAS line of OAUTHBEARER has no token for other brokers, expected"
+            f' {_OPTION}StringClaim_{name}="broker", or a {HANDLER_KEY}'
+        )
+    return claims

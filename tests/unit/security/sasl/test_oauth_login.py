@@ -1,0 +1,80 @@
+"""The token of this broker for others: from the JAAS line, or from a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.config.settings import ConfigValues
+from minibroker.errors import ConfigError, ProtocolError
+from minibroker.security.sasl.oauth import OAuthExchange, TokenRules, check_unsecured
+from minibroker.security.sasl.oauth_login import HANDLER_KEY, URL_KEY, oauth_login
+from tests.support.in_process import ManualClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLOCK = ManualClock()
+NOW_MS = CLOCK.now_ms()
+PACKAGE = "org.apache.kafka.common.security.oauthbearer."
+FILE = {HANDLER_KEY: f"{PACKAGE}OAuthBearerLoginCallbackHandler"}
+OPTIONS = {
+    "unsecuredLoginStringClaim_sub": "broker",
+    "unsecuredLoginListClaim_scope": "|read|write",
+    "unsecuredLoginNumberClaim_level": "5",
+    "unsecuredLoginLifetimeSeconds": "60",
+    "unsecuredLoginExtension_host": "here",
+}
+
+
+def test_a_broker_believes_the_token_of_another_one() -> None:
+    rules = TokenRules(scope=("read", "write"))
+    theirs = OAuthExchange(lambda token, now: check_unsecured(token, rules, now))
+    ours = oauth_login(ConfigValues({}), OPTIONS, CLOCK).begin("host")
+    first = ours.begin()
+    assert b"\x01host=here\x01" in first
+    assert ours.respond(theirs.respond(first, NOW_MS)) == b""
+    assert (ours.is_complete, theirs.is_complete, theirs.name) == (True, True, "broker")
+    assert theirs.expires_ms == NOW_MS + 60_000
+
+
+def test_the_token_of_a_file_is_read_for_each_login(tmp_path: Path) -> None:
+    file = tmp_path / "a token"
+    login = oauth_login(ConfigValues({**FILE, URL_KEY: file.as_uri()}), {}, CLOCK)
+    for token in ("first", "second"):
+        file.write_text(f" {token}\n")
+        assert login.begin("host").begin() == f"n,,\x01auth=Bearer {token}\x01\x01".encode()
+    file.unlink()
+    with pytest.raises(OSError, match="a token"):
+        login.begin("host").begin()
+
+
+def test_a_broker_that_does_not_believe_it_is_an_error() -> None:
+    client = oauth_login(ConfigValues({}), OPTIONS, CLOCK).begin("host")
+    client.begin()
+    with pytest.raises(ProtocolError, match="invalid_token"):
+        client.respond(b'{"status":"invalid_token"}')
+    assert not client.is_complete
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "sentence"),
+    [
+        ({}, {}, "has no token for other brokers"),
+        ({}, {"unsecuredLoginStringClaim_sub": " "}, "has no token for other brokers"),
+        ({}, {**OPTIONS, "unsecuredLoginPrincipalClaimName": "mail"}, "StringClaim_mail"),
+        ({}, {**OPTIONS, "unsecuredLoginStringClaim_exp": "1"}, "exp is set by the broker"),
+        ({}, {**OPTIONS, "unsecuredLoginNumberClaim_x": "y"}, "NumberClaim_x of the JAAS line is"),
+        ({}, {**OPTIONS, "unsecuredLoginLifetimeSeconds": "-1"}, "LifetimeSeconds=-1"),
+        ({HANDLER_KEY: "a.Custom"}, OPTIONS, "no Java class is loaded"),
+        (FILE, {}, "expected file:/PATH"),
+        ({**FILE, URL_KEY: "https://issuer.example/token"}, {}, "none is fetched by HTTP"),
+        ({**FILE, URL_KEY: "file://host/token"}, {}, "expected file:/PATH"),
+    ],
+)
+def test_a_login_without_a_token_is_refused(
+    settings: dict[str, str], options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        oauth_login(ConfigValues(settings), options, CLOCK)
