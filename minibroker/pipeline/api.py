@@ -190,6 +190,7 @@ def rollup(
     bad_records: str | os.PathLike[str] | None = None,
     format: str = FORMATS[0],  # noqa: A002  the command's word
     follow: bool = False,
+    every: str | None = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     fail_on_data_loss: bool = True,
     on_recreated: str = FAIL,
@@ -215,6 +216,7 @@ def rollup(
         bad_records: directory for values that do not fit; without it the first one raises.
         format: of files: parquet, json or csv.
         follow: go on until `stop` is set.
+        every: with `follow`, time between two batches, such as "5m".
         batch_rows: offsets of a micro-batch, at most.
         fail_on_data_loss: raise when records were removed before they were read.
         on_recreated: as of `archive`.
@@ -240,6 +242,7 @@ def rollup(
         fail_on_data_loss=fail_on_data_loss,
         on_recreated=check_choice("on_recreated", on_recreated, ON_RECREATED),
         checkpoint_directory=None if checkpoint is None else str(checkpoint),
+        every_ms=None if every is None else duration_ms(every),
     )
     return _run(plan, common)
 

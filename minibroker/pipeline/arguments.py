@@ -192,7 +192,7 @@ def _rollup(given: Given, kafka: Kafka) -> RollupPlan:
     aggregates = given.many("--agg")
     if not aggregates:
         raise JobUsageError("--agg is missing: for instance --agg 'count(*) AS records'")
-    slide = given.one("--slide")
+    slide, every = given.one("--slide"), given.one("--every")
     return RollupPlan(
         kafka=kafka,
         topic=topics[0],
@@ -212,6 +212,7 @@ def _rollup(given: Given, kafka: Kafka) -> RollupPlan:
         fail_on_data_loss=_fails_on_data_loss(given),
         on_recreated=_on_recreated(given),
         checkpoint_directory=given.one("--checkpoint"),
+        every_ms=duration_ms(every) if every else None,
     )
 
 
@@ -289,6 +290,7 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
                 *("--topic", "--window", "--slide", "--by", "--agg", "--time", "--watermark"),
                 *("--schema", "--example", "--to", "--format", "--bad-records", "--checkpoint"),
                 *("--follow", "--batch-rows", "--on-data-loss", "--on-recreated"),
+                "--every",
             }
         ),
         _rollup,

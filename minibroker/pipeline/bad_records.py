@@ -53,7 +53,9 @@ def counted(rows: DataFrame) -> DataFrame:
     return rows.observe(METRIC, f.count(json_values.BAD).alias(METRIC))
 
 
-def set_aside(rows: DataFrame, directory: str, *, available_now: bool) -> StreamingQuery:
+def set_aside(
+    rows: DataFrame, directory: str, *, available_now: bool, trigger: str | None
+) -> StreamingQuery:
     """Start the query that writes the bad rows of `rows`."""
     return sinks.stream_to_files(
         json_values.bad(rows),
@@ -62,6 +64,7 @@ def set_aside(rows: DataFrame, directory: str, *, available_now: bool) -> Stream
         file_format="json",
         partition_by=(),
         available_now=available_now,
+        trigger=trigger,
     )
 
 

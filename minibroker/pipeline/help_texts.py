@@ -137,6 +137,7 @@ minibroker pipeline rollup: aggregate a topic of JSON values over windows of tim
   --checkpoint DIR        directory of progress and open windows (TO/_minibroker/checkpoint);
                           needed with a topic
   --follow                do not end: go on with new records
+  --every DURATION        with --follow, time between two batches (none)
   --batch-rows N          records of a batch, at most (2000000)
   --on-data-loss fail|continue
                           reaction if records were removed from the topic before they were read

@@ -22,6 +22,11 @@ LATEST: Final = -1
 
 OFFSET_MAX: Final = 2**63 - 1
 
+INTERNAL_TOPICS: Final = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+)
+"""Topics that Kafka keeps for itself; a pattern matches none of them."""
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic."""
@@ -121,7 +126,7 @@ def limit_rows(
 
 
 def split_ranges(
-    ranges: Iterable[OffsetRange], *, pieces_min: int = 0, rows_max: int = 0
+    ranges: Iterable[OffsetRange], *, pieces_min: int = 0, rows_max: int = 0, rows_min: int = 1
 ) -> list[OffsetRange]:
     """Return one range for each task: empty ranges are dropped, and large ones are cut.
 
@@ -129,6 +134,7 @@ def split_ranges(
         ranges: what is to be read.
         pieces_min: `minPartitions`: about so many ranges in all, the largest are cut most.
         rows_max: `maxRecordsPerPartition`: no range is longer; 0: no limit.
+        rows_min: `minRecordsPerPartition`: for `pieces_min` no shorter range is made.
     """
     whole = [span for span in ranges if span.size > 0]
     if rows_max > 0:
@@ -138,7 +144,9 @@ def split_ranges(
     total = sum(span.size for span in whole)
     pieces: list[OffsetRange] = []
     for span in whole:
-        pieces += cut(span, max(1, min(span.size, round(span.size * pieces_min / total))))
+        pieces += cut(
+            span, max(1, min(span.size // rows_min, round(span.size * pieces_min / total)))
+        )
     return pieces
 
 

@@ -12,6 +12,7 @@ so that both refuse the same things with the same sentence. Names are case-insen
 | startingOffsetsByTimestampStrategy | error (default), latest: no record that late |
 | maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay | streams: offsets of a batch; 15m |
 | minPartitions, maxRecordsPerPartition | about how many tasks at least; offsets of a task at most |
+| minRecordsPerPartition | ours: `minPartitions` makes no task with fewer offsets; 1 |
 | includeHeaders, failOnDataLoss | false, true |
 | topicIds | streams: `{"a": "id"}`, the ids that the topics must have |
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
@@ -33,6 +34,7 @@ from minibroker.pipeline import offsets
 from minibroker.pipeline.client_settings import for_reader
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import EARLIEST, LATEST, Offsets, TopicPartition
+from minibroker.pipeline.quantities import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +57,7 @@ _KNOWN: Final = (
     "maxTriggerDelay",
     "minPartitions",
     "maxRecordsPerPartition",
+    "minRecordsPerPartition",
     "includeHeaders",
     "failOnDataLoss",
     "topicIds",
@@ -72,9 +75,6 @@ _REFUSED: Final = {
     "kafka.value.deserializer": "values are bytes; cast the column",
     "kafka.interceptor.classes": "interceptors are not safe here",
 }
-
-_DELAY: Final = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?")
-_DELAY_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Bound(NamedTuple):
@@ -100,6 +100,7 @@ class SourceOptions(NamedTuple):
     max_trigger_delay_ms: int
     min_partitions: int
     max_records_per_partition: int
+    min_records_per_partition: int
     include_headers: bool
     fail_on_data_loss: bool
     topic_ids: dict[str, str]
@@ -161,6 +162,7 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         max_trigger_delay_ms=_delay_ms(found, "maxTriggerDelay", "15m"),
         min_partitions=_number(found, "minPartitions", 0, least=1),
         max_records_per_partition=_number(found, "maxRecordsPerPartition", 0, least=1),
+        min_records_per_partition=_number(found, "minRecordsPerPartition", 1, least=1),
         include_headers=_one_of(found, "includeHeaders", ("false", "true")) == "true",
         fail_on_data_loss=_one_of(found, "failOnDataLoss", ("true", "false")) == "true",
         topic_ids=_topic_ids(found),
@@ -357,7 +359,7 @@ def _one_of(found: Mapping[str, str], name: str, values: tuple[str, ...]) -> str
 
 def _delay_ms(found: Mapping[str, str], name: str, default: str) -> int:
     text = found.get(name.lower(), default).strip().lower()
-    match = _DELAY.fullmatch(text)
-    if match is None:
+    delay_ms = milliseconds(text, without_unit=True)
+    if delay_ms is None:
         raise PipelineError(f"option {name} is {text!r}, expected a time as 90s, 15m or 1h")
-    return int(match[1]) * _DELAY_MS[match[2] or "ms"]
+    return delay_ms

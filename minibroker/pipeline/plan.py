@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline.client_settings import read_file, writer_settings
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.quantities import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,8 +44,6 @@ DEFAULT_EVERY_MS: Final = 60_000
 JOB_DIRECTORY: Final = "_minibroker"
 """Name of the directory beside a job's results; Spark and other readers skip names with `_`."""
 
-_DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
-_UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE: Final = re.compile(r"(\d{1,12})\s*(K|M|G)?I?B?")
 _UNIT_BYTES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -194,6 +193,13 @@ class RollupPlan(NamedTuple):
     fail_on_data_loss: bool = True
     on_recreated: str = FAIL
     checkpoint_directory: str | None = None
+    every_ms: int | None = None
+    """With `follow`, time between two batches; None: no pause."""
+
+    @property
+    def trigger(self) -> str | None:
+        """Return the time between two batches as Spark reads it, None for no pause."""
+        return None if self.every_ms is None else f"{self.every_ms} milliseconds"
 
     @property
     def to_topic(self) -> str | None:
@@ -259,6 +265,8 @@ def _check_table(plan: ArchivePlan) -> None:
 def _check_rollup(plan: RollupPlan) -> None:
     if bool(plan.schema) == bool(plan.example):
         raise JobUsageError("the fields of a value: either a schema or an example")
+    if plan.every_ms is not None and not plan.follow:
+        raise JobUsageError("a time between batches is for a rollup that follows its topic")
     if not plan.aggregates:
         raise JobUsageError("no aggregate: give one such as 'count(*) AS records'")
     if plan.slide_ms and plan.slide_ms > plan.window_ms:
@@ -272,10 +280,9 @@ def duration_ms(text: str) -> int:
 
     Raises UsageError.
     """
-    parts = _DURATION.findall(text)
-    if not parts or _DURATION.sub("", text).strip():
+    total = milliseconds(text)
+    if total is None:
         raise JobUsageError(f"{text!r} is no duration: expected for instance 30s, 1m, 1h30m or 1d")
-    total = sum(int(number) * _UNIT_MS[unit] for number, unit in parts)
     if total == 0:
         raise JobUsageError(f"{text!r} is no duration: it has to be longer than nothing")
     return total

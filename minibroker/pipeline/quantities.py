@@ -1,13 +1,41 @@
-"""Quantities as a person reads them, the same in a report, on a terminal and in a preview."""
+"""Quantities as a person reads them, the same in a report, on a terminal and in a preview.
+
+And a duration as a person writes it, the same on the command line and in an option.
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Final
 
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _KILO: Final = 1024
+_DURATION: Final = re.compile(r"(\d{1,15})\s*(ms|min|s|m|h|d)")
+_UNIT_MS: Final = {
+    "ms": 1,
+    "s": 1000,
+    "m": 60_000,
+    "min": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+}
 _TIME_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+def milliseconds(text: str, *, without_unit: bool = False) -> int | None:
+    """Return a duration such as `90s`, `1h30m`, `15 min` or `250ms`; None if the text is none.
+
+    Args:
+        text: numbers with units, added up.
+        without_unit: a number alone counts, as milliseconds.
+    """
+    if without_unit and text.strip().isdecimal():
+        return int(text)
+    parts = _DURATION.findall(text)
+    if not parts or _DURATION.sub("", text).strip():
+        return None
+    return sum(int(count) * _UNIT_MS[unit] for count, unit in parts)
 
 
 def number(value: int) -> str:

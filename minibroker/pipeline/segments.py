@@ -37,6 +37,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minibroker.errors import CorruptionError
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import INTERNAL_TOPICS
 from minibroker.pipeline.schemas import arrow_schema, record_schema
 from minibroker.pipeline.segments_columns import Chunk, Columns, LegacyChunk
 from minibroker.pipeline.segments_file import SegmentDefect, SegmentFile, StoredBatch
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 NAME: Final = "minibroker-log"
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 CHUNK_BYTES: Final = 4 << 20
 """Most bytes of records, or most records, of one Arrow batch; one larger log batch may exceed it.
 """

@@ -92,4 +92,5 @@ def plan(wanted: SourceOptions) -> list[OffsetRange]:
         ranges_between(start, end, when_lost),
         pieces_min=wanted.min_partitions,
         rows_max=wanted.max_records_per_partition,
+        rows_min=wanted.min_records_per_partition,
     )

@@ -215,6 +215,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ranges,
                 pieces_min=self._options.min_partitions,
                 rows_max=self._options.max_records_per_partition,
+                rows_min=self._options.min_records_per_partition,
             )
         ]
 

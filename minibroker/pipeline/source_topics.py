@@ -18,7 +18,13 @@ from confluent_kafka.admin import OffsetSpec
 
 from minibroker.pipeline.consumer import admin_client
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.offsets import EARLIEST, LATEST, Offsets, TopicPartition
+from minibroker.pipeline.offsets import (
+    EARLIEST,
+    INTERNAL_TOPICS,
+    LATEST,
+    Offsets,
+    TopicPartition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,9 +33,6 @@ if TYPE_CHECKING:
 
 ANSWER_TIMEOUT_S: Final = 30.0
 """Time-out without `kafka.default.api.timeout.ms`: enough for a broker that is started again."""
-
-# A pattern matches no topic that Kafka keeps for itself.
-_INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 _NO_SUCH_TOPIC: Final = frozenset(
     {
@@ -115,7 +118,7 @@ class TopicOffsets:
             topics = self._client.list_topics(timeout=self._timeout_s).topics
         except KafkaException as error:
             raise self._failed("list the topics", error) from error
-        names = [name for name in topics if name not in _INTERNAL and wanted.fullmatch(name)]
+        names = [name for name in topics if name not in INTERNAL_TOPICS and wanted.fullmatch(name)]
         return sorted(self._described(names, missing_allowed=True)) if names else []
 
     def _described(self, names: Iterable[str], *, missing_allowed: bool) -> set[TopicPartition]:

@@ -24,8 +24,22 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.options import SourceOptions
 
+_OURS_ALONE: Final = ("minRecordsPerPartition", "topicIds")
+"""Options that the connector does not have."""
+TASK_ROWS_MIN: Final = 100_000
+"""Offsets of a task, at least: a smaller one costs more than it brings, a consumer and a file."""
+
 _FORMATS: Final = {"minibroker": "minibroker", "connector": "kafka"}
 _NO_CONNECTOR: Final = ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "NoClassDefFound")
+
+
+def in_parallel(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options, with large ranges of few partitions cut so that every core has work."""
+    return {
+        "minPartitions": str(spark.sparkContext.defaultParallelism),
+        "minRecordsPerPartition": str(TASK_ROWS_MIN),
+        **options,
+    }
 
 
 def read_topics(
@@ -87,7 +101,7 @@ def _given(options: Mapping[str, str], source: str) -> dict[str, str]:
     others = {
         name: value
         for name, value in options.items()
-        if not name.startswith(KAFKA_PREFIX) and name != "topicIds"
+        if not name.startswith(KAFKA_PREFIX) and name not in _OURS_ALONE
     }
     of_java = for_connector(reader_settings(client))
     return others | {f"{KAFKA_PREFIX}{name}": value for name, value in of_java.items()}

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from minibroker.pipeline import PipelineError, archive, preflight, schemas
+from minibroker.pipeline import PipelineError, archive, preflight, schemas, sources
 from minibroker.pipeline.archived_files import all_rows
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.job_directory import write_job
@@ -211,6 +211,24 @@ def test_a_pattern_follows_until_it_is_told_to_stop(
     )
     assert outcome.was_stopped
     assert offsets_of(spark, here) == {(f"{topic}-{name}", 0): list(range(5)) for name in "abc"}
+
+
+def test_one_partition_is_read_by_every_core(
+    spark: SparkSession,
+    minibroker_address: str,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each task writes a file: two for a hundred records, one for the few that follow."""
+    monkeypatch.setattr(sources, "TASK_ROWS_MIN", 10)
+    address, here = minibroker_address, tmp_path / "archive"
+    topics.create(address, topic)
+    for count, files in ((100, 2), (9, 3)):
+        topics.send(address, topic, count)
+        assert archive(topic, to=here, bootstrap=address, spark=spark).rows == count
+        assert len(list(here.rglob("part-*.parquet"))) == files
+    assert offsets_of(spark, here) == {(topic, 0): list(range(109))}
 
 
 def test_a_topic_made_anew_is_not_taken_for_the_old_one(

@@ -84,7 +84,11 @@ def run(
     try:
         ids = preflight.topic_ids(plan.kafka, topics)
         options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-        rows = to_archive(sources.stream_topics(spark, options, source=plan.kafka.source))
+        rows = to_archive(
+            sources.stream_topics(
+                spark, sources.in_parallel(spark, options), source=plan.kafka.source
+            )
+        )
         if files is not None:
             place = Place(files, plan.to, plan.checkpoint)
             job_directory.write_job(files, plan.to, job_of(plan))

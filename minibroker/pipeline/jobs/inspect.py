@@ -141,6 +141,7 @@ def _records(spark: SparkSession, plan: InspectPlan) -> DataFrame:
             "subscribe": ",".join(plan.topics),
             "startingOffsets": "earliest",
         }
+        options = sources.in_parallel(spark, options)
         return sources.read_topics(spark, options, source=plan.kafka.source)
     isolation = plan.kafka.options()["kafka.isolation.level"]
     reader = spark.read.format("minibroker-log").options(**_of_files(plan))

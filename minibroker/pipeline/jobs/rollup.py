@@ -113,7 +113,10 @@ def run(
                 return Watch(query, progress)
             try:
                 beside = bad_records.set_aside(
-                    rows, plan.bad_records, available_now=not plan.follow
+                    rows,
+                    plan.bad_records,
+                    available_now=not plan.follow,
+                    trigger=plan.trigger,
                 )
             except Exception:
                 query.stop()
@@ -147,7 +150,9 @@ def reader_options(plan: RollupPlan) -> dict[str, str]:
 def _rows(spark: SparkSession, plan: RollupPlan, ids: Mapping[str, str]) -> DataFrame:
     schema = schema_of(spark, plan)
     options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-    records = sources.stream_topics(spark, options, source=plan.kafka.source)
+    records = sources.stream_topics(
+        spark, sources.in_parallel(spark, options), source=plan.kafka.source
+    )
     if plan.time is None:
         return json_values.parsed(records, schema)
     try:
@@ -198,6 +203,7 @@ def _start(plan: RollupPlan, result: DataFrame) -> StreamingQuery:
             checkpoint=plan.checkpoint,
             topic=plan.to_topic,
             available_now=not plan.follow,
+            trigger=plan.trigger,
         )
     return sinks.stream_to_files(
         windows.to_rows(result),
@@ -206,6 +212,7 @@ def _start(plan: RollupPlan, result: DataFrame) -> StreamingQuery:
         file_format=plan.format,
         partition_by=(windows.DATE,),
         available_now=not plan.follow,
+        trigger=plan.trigger,
     )
 
 

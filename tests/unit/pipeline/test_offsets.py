@@ -78,6 +78,14 @@ def test_min_partitions_cuts_the_large_without_a_gap(pieces: int) -> None:
     assert all(left.end == right.start for left, right in itertools.pairwise(large))
 
 
+def test_small_ranges_are_not_cut_for_more_tasks() -> None:
+    ranges = [OffsetRange("a", 0, 0, 250), OffsetRange("a", 1, 0, 90)]
+
+    split = offsets.split_ranges(ranges, pieces_min=16, rows_min=100)
+
+    assert [(span.partition, span.size) for span in split] == [(0, 125), (0, 125), (1, 90)]
+
+
 def test_no_range_is_longer_than_its_limit() -> None:
     split = offsets.split_ranges([OffsetRange("a", 0, 0, 10)], rows_max=4)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.quantities import duration, moment, percent, rate, size
+from minibroker.pipeline.quantities import duration, milliseconds, moment, percent, rate, size
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,17 @@ def test_numbers_as_people_read_them() -> None:
         "1970-01-01 00:00:00.001",
         f"{10**18} ms",
     ]
+
+
+def test_a_duration_is_numbers_with_units() -> None:
+    written = ("90s", "1h30m", "15 min", "250ms", "1d", "0s")
+    assert [milliseconds(text) for text in written] == [
+        90_000,
+        5_400_000,
+        900_000,
+        250,
+        86_400_000,
+        0,
+    ]
+    assert [milliseconds(text) for text in ("", "5", "soon", "5 weeks", "-1s")] == [None] * 5
+    assert milliseconds(" 5 ", without_unit=True) == 5
