@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minibroker.app import CLUSTER_FILE, Broker
+from minibroker.config.checks import GENERATED_ID
 from minibroker.errors import ConfigError, MinibrokerError, StorageError
 
 if TYPE_CHECKING:
@@ -76,6 +77,28 @@ def _write_ready_file(path: str, line: str) -> None:
     part = file.with_name(f"{file.name}.part")
     part.write_text(line, encoding="utf-8")
     part.replace(file)
+
+
+async def _with_id(config: BrokerConfig) -> BrokerConfig:
+    """Return the config with the id of the data, or with a new one from ZooKeeper.
+
+    Raises CoordinationError, StorageError, CorruptionError.
+    """
+    from minibroker.cluster.broker_ids import generate_broker_id  # noqa: PLC0415  seldom
+    from minibroker.cluster.zookeeper import ZooKeeperTree  # noqa: PLC0415  as above
+    from minibroker.storage.files import REAL_FILES  # noqa: PLC0415  as above
+    from minibroker.storage.meta_properties import stored_broker_id  # noqa: PLC0415  as above
+
+    broker_id = stored_broker_id(REAL_FILES, config.log_dirs)
+    if broker_id is None:
+        assert config.zookeeper_connect is not None
+        tree = ZooKeeperTree(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+        )
+        broker_id = await generate_broker_id(tree, config.integer("reserved.broker.max.id"))
+    return config.with_generated_id(broker_id)
 
 
 def _make(config: BrokerConfig, options: ServeOptions) -> LocalCluster | Broker | ControlledBroker:
@@ -169,6 +192,8 @@ async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     try:
+        if config.broker_id == GENERATED_ID:
+            config = await _with_id(config)
         broker: Any = _make(config, options)
         await broker.start(options.topics)
     except MinibrokerError as error:

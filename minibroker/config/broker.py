@@ -23,11 +23,19 @@ class BrokerConfig(BrokerValues):
 
     __slots__ = ()
 
-    def __init__(self, originals: Mapping[str, str] | None = None) -> None:
-        """Take `originals`: key → text as the user gave it. An absent key has its default."""
-        super().__init__(originals)
+    def __init__(
+        self, originals: Mapping[str, str] | None = None, generated_id: int | None = None
+    ) -> None:
+        """Take `originals`: key → text as the user gave it. An absent key has its default.
+        `generated_id`: the broker's id in place of `broker.id=-1`.
+        """
+        super().__init__(originals, generated_id)
         check_broker_config(self)
 
     def with_overrides(self, overrides: Mapping[str, str]) -> BrokerConfig:
         """Return a config in which `overrides` are stronger than what the user gave at start."""
-        return BrokerConfig({**self.originals, **overrides})
+        return BrokerConfig({**self.originals, **overrides}, self.generated_id)
+
+    def with_generated_id(self, broker_id: int) -> BrokerConfig:
+        """Return a config of the broker that got this id, because its own was `broker.id=-1`."""
+        return BrokerConfig(self.originals, broker_id)

@@ -12,6 +12,8 @@ from minibroker.errors import ConfigError
 if TYPE_CHECKING:
     from minibroker.config.values import BrokerValues
 
+GENERATED_ID: Final = -1
+"""`broker.id` of a broker that gets its id from ZooKeeper."""
 SERVED_ASSIGNORS: Final = ("uniform", "range")
 """Assignors of consumer groups; Kafka 3.9 names their classes, such as `….UniformAssignor`."""
 SERVED_SELECTORS: Final = ("org.apache.kafka.common.replica.RackAwareReplicaSelector",)
@@ -85,16 +87,20 @@ def _require_order(config: BrokerValues, smaller: str, larger: str) -> None:
 
 
 def _check_identity(config: BrokerValues) -> None:
-    node_id = config.integer("node.id")
-    if node_id != config.broker_id:
+    node_id, broker_id = config.integer("node.id"), config.integer("broker.id")
+    if node_id != broker_id:
         raise ConfigError(
-            f"node.id={node_id} and broker.id={config.broker_id}: give the same number, or one key"
+            f"node.id={node_id} and broker.id={broker_id}: give the same number, or one key"
         )
     highest = config.integer("reserved.broker.max.id")
     is_limited = config.boolean("broker.id.generation.enable") and not config.words("process.roles")
-    if config.broker_id < 0 or (is_limited and config.broker_id > highest):
+    is_generated = broker_id == GENERATED_ID and is_limited and config.zookeeper_connect is not None
+    if not is_generated and (broker_id < 0 or (is_limited and broker_id > highest)):
         limit = f" to reserved.broker.max.id={highest}" if is_limited else ""
-        raise ConfigError(f"broker.id={config.broker_id}: expected a number from 0{limit}")
+        raise ConfigError(
+            f"broker.id={broker_id}: expected a number from 0{limit}, or {GENERATED_ID} with "
+            "zookeeper.connect and broker.id.generation.enable=true, for an id that is generated"
+        )
     for key in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
         controllers = config.words(key)
         if len(controllers) > 1:

@@ -55,6 +55,7 @@ class BrokerValues(ConfigValues):
         "delete_topic_enable",
         "feature_levels",
         "fetch_max_bytes",
+        "generated_id",
         "group_initial_rebalance_delay_ms",
         "group_max_session_timeout_ms",
         "group_max_size",
@@ -139,8 +140,12 @@ class BrokerValues(ConfigValues):
         "zookeeper_session_timeout_ms",
     )
 
-    def __init__(self, originals: Mapping[str, str] | None = None) -> None:
-        """Take `originals`: key → text as the user gave it. An absent key has its default."""
+    def __init__(
+        self, originals: Mapping[str, str] | None = None, generated_id: int | None = None
+    ) -> None:
+        """Take `originals`: key → text as the user gave it. An absent key has its default.
+        `generated_id`: the broker's id in place of `broker.id=-1`.
+        """
         settings = dict(originals or {})
         _join_node_id(settings)
         super().__init__(settings)
@@ -154,6 +159,7 @@ class BrokerValues(ConfigValues):
         self.unknown_keys: tuple[str, ...] = tuple(sorted(unknown))
         check_served(settings)
         self.without_effect = without_effect(settings)
+        self.generated_id = generated_id
         self._set_identity()
         self.authorizer = parse_authorizer(self.text("authorizer.class.name") or "", settings)
         self._set_network()
@@ -164,7 +170,8 @@ class BrokerValues(ConfigValues):
         self._set_operations()
 
     def _set_identity(self) -> None:
-        self.broker_id = self.integer("broker.id")
+        given_id = self.integer("broker.id")
+        self.broker_id = given_id if self.generated_id is None else self.generated_id
         self.broker_rack = self.text("broker.rack")
         self.cluster_id = self.text("minibroker.cluster.id") or None
         self.zookeeper_connect = self.text("zookeeper.connect") or None

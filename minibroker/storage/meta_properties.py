@@ -13,6 +13,8 @@ another cluster must not be served: its partitions are somebody else's.
 Source: Kafka MetaProperties, MetaPropertiesEnsemble, PropertiesUtils; FORMAT.md section 7.
 """
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from minibroker.errors import CorruptionError, StorageError
@@ -111,6 +113,18 @@ def read_properties(files: Files, directory: str) -> MetaProperties | None:
     except FileNotFoundError:
         return None
     return decode_properties(content, path)
+
+
+def stored_broker_id(files: Files, directories: Iterable[str]) -> int | None:
+    """Return the broker id in the first of these directories that has one, None where none has.
+    A directory that cannot be read is left out: the start says what is wrong with it.
+    """
+    for directory in directories:
+        with suppress(CorruptionError, OSError):
+            found = read_properties(files, directory)
+            if found is not None and found.broker_id is not None:
+                return found.broker_id
+    return None
 
 
 def write_properties(files: Files, directory: str, properties: MetaProperties, now_ms: int) -> None:

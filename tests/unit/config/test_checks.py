@@ -17,6 +17,14 @@ from minibroker.errors import ConfigError
             "broker.id=-1: expected a number from 0 to reserved.broker.max.id=1000",
         ),
         ({"broker.id": "1001"}, "reserved.broker.max.id=1000"),
+        (
+            {
+                "broker.id": "-1",
+                "zookeeper.connect": "a:1",
+                "broker.id.generation.enable": "false",
+            },
+            "or -1 with zookeeper.connect and broker.id.generation.enable=true",
+        ),
         ({"process.roles": "controller"}, "process.roles=controller"),
         (
             {"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"},
@@ -107,3 +115,11 @@ def test_contradictions_are_refused(settings: dict[str, str], sentence: str) -> 
 )
 def test_values_that_kafka_takes_are_taken(settings: dict[str, str]) -> None:
     BrokerConfig(settings)
+
+
+def test_an_id_that_is_generated_may_be_above_those_that_are_given() -> None:
+    config = BrokerConfig({"broker.id": "-1", "zookeeper.connect": "a:1"})
+    assert config.broker_id == -1
+    generated = config.with_generated_id(1001)
+    assert generated.broker_id == 1001
+    assert generated.with_overrides({"num.partitions": "3"}).broker_id == 1001

@@ -18,6 +18,7 @@ from minibroker.storage.meta_properties import (
     encode_properties,
     java_date,
     read_properties,
+    stored_broker_id,
     write_properties,
 )
 
@@ -66,3 +67,14 @@ def test_identity_is_compared() -> None:
         check_properties(MINE, broker_id=3, cluster_id="x", directory="d")
     with pytest.raises(StorageError, match=r"set broker\.id=3"):
         check_properties(MINE, broker_id=4, cluster_id=MINE.cluster_id, directory="d")
+
+
+def test_the_first_directory_with_an_id_says_whose_they_are(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    directories = [str(tmp_path / name) for name in ("none", "a", "b", "c")]
+    assert stored_broker_id(REAL_FILES, directories) is None
+    (tmp_path / "a" / "meta.properties").write_text("version=9\n")
+    write_properties(REAL_FILES, directories[2], MetaProperties(None, "cluster"), 0)
+    write_properties(REAL_FILES, directories[3], MetaProperties(1001, "cluster"), 0)
+    assert stored_broker_id(REAL_FILES, directories) == 1001
