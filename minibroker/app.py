@@ -341,7 +341,7 @@ class Broker:
             self.housekeeping.begin()
             self.services.log_moves.resume()
             if self.partitions.lost:
-                await self.cluster.replicas_failed(self.partitions.lost)
+                await self.cluster.leadership.replicas_failed(self.partitions.lost)
             for topic in topics:
                 await self._create(topic)
         except BaseException:
@@ -468,7 +468,7 @@ class Broker:
         """Have leaders elected where the topic, or every one (None), now allows any replica."""
         values = self.dynamic.topic_default if topic is None else self.dynamic.topic(topic)
         if values.unclean_leader_election_enable and self.cluster.is_controller:
-            self._run_beside(self.cluster.allow_unclean(topic))
+            self._run_beside(self.cluster.leadership.allow_unclean(topic))
 
     async def _create(self, topic: TopicToCreate) -> None:
         """Create a topic of the command line, if it is not there yet. Raises ConfigError,
@@ -509,7 +509,7 @@ class Broker:
 
     def _replicas_failed(self, lost: list[TopicPartition]) -> None:
         """Tell the cluster. Until it knows, clients hear KAFKA_STORAGE_ERROR."""
-        self._run_beside(self.cluster.replicas_failed(lost))
+        self._run_beside(self.cluster.leadership.replicas_failed(lost))
 
     def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Tell the cluster of something in a task of its own; an error is logged."""

@@ -5,7 +5,10 @@ the listeners are bound (their ports go into the registration).
 
     tree ─► follow ─► updates ─► image ─► handlers (Metadata, DescribeConfigs …)
       ▲                   └────► listeners (partitions, dynamic configs, quotas)
-      └── topics · configs · controller · election · registration · producer_ids ◄── handlers
+      └── topics · configs · leadership · reassignments · producer_ids ◄── handlers
+
+Handlers ask the part that does it: `cluster.leadership.elect(…)`. Here are the life of the
+membership, and what takes several parts.
 """
 
 from __future__ import annotations
@@ -17,9 +20,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.cluster import paths
 from minibroker.cluster.admin_nodes import AdminNodes
 from minibroker.cluster.auto_creation import AutoCreation
-from minibroker.cluster.codecs import encode_log_dir_event
 from minibroker.cluster.configs import Configs, with_changes
-from minibroker.cluster.consumer_offsets import get_offset, set_offset
 from minibroker.cluster.context import ClusterContext
 from minibroker.cluster.controller import Controller
 from minibroker.cluster.deletions import Deletions
@@ -28,36 +29,33 @@ from minibroker.cluster.features import ELIGIBLE_LEADER_REPLICAS, Features
 from minibroker.cluster.follow import TreeFollower
 from minibroker.cluster.image import BrokerInfo, Endpoint, MetadataImage
 from minibroker.cluster.leader_balance import LeaderBalancer
+from minibroker.cluster.leadership import Leadership
 from minibroker.cluster.partition_states import PartitionStates
-from minibroker.cluster.producer_ids import ProducerIds, take_block
+from minibroker.cluster.producer_ids import ProducerIds
 from minibroker.cluster.registration import Registration, create_parents, get_cluster_id
 from minibroker.cluster.requests import ControllerRequests
 from minibroker.cluster.restart import leave_last_run, let_others_lead
 from minibroker.cluster.topics import Topics
 from minibroker.cluster.tree import TreeError
 from minibroker.cluster.updates import ImageUpdater
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import AwayError, CoordinationError, KafkaError
+from minibroker.errors import AwayError, CoordinationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from ssl import SSLContext
 
     from minibroker.clock import Clock
-    from minibroker.cluster.codecs import ProducerIdBlock
     from minibroker.cluster.configs import Edit
     from minibroker.cluster.controller import AllowsUnclean
     from minibroker.cluster.deletions import AskBroker, DeleteLogs
     from minibroker.cluster.features import FeatureUpdate
-    from minibroker.cluster.image import PartitionImage, TopicImage
+    from minibroker.cluster.image import TopicImage
     from minibroker.cluster.internal_topics import NewTopic
-    from minibroker.cluster.isr_changes import IsrChange
     from minibroker.cluster.leader_balance import BalanceRule
     from minibroker.cluster.peer_interceptor import PeerInterceptor
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
-    from minibroker.ids import TopicPartition
     from minibroker.timers import Timers
 
 
@@ -160,7 +158,10 @@ class Cluster:
             context, self._election, self._controller, self._deletions, self._states
         )
         self._auto_creation = AutoCreation(context, self._topics)
-        self._producer_ids = ProducerIds(tree, broker_id)
+        self.leadership = Leadership(
+            context, self._election, self._controller, self._states, self._deletions
+        )
+        self.producer_ids = ProducerIds(tree, broker_id)
         self.features = Features(context, release=kafka_release, initial=feature_levels)
         self._admin_nodes = self._make_admin_nodes()
         self._follower = self._make_follower(is_told=is_told)
@@ -326,7 +327,7 @@ class Cluster:
         await self._follower.close()
         await self._deletions.close()
         await self._auto_creation.close()
-        await self._producer_ids.close()
+        await self.producer_ids.close()
 
     @property
     def clock(self) -> Clock:
@@ -383,41 +384,6 @@ class Cluster:
         async with context.lock:
             info = await self._registration.change_endpoints(tuple(endpoints))
             await context.updater.apply_brokers({**self.image.brokers, info.id: info})
-
-    async def replicas_failed(
-        self, partitions: Collection[TopicPartition], *, broker_id: int | None = None
-    ) -> None:
-        """Tell the cluster that the log directory with a broker's replicas of these partitions
-        failed. None: this broker's.
-
-        The controller gives them another leader, or none; another broker that is controller is told
-        as Kafka's brokers tell it. Raises CoordinationError.
-        """
-        context = self._context
-        async with context.lock:
-            failed = context.broker_id if broker_id is None else broker_id
-            await context.updater.note_failed_replicas(failed, partitions)
-            if self._election.is_controller:
-                await self._controller.settle({name.topic for name in partitions})
-            elif broker_id is None:
-                await context.tree.create(
-                    paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
-                )
-
-    async def change_isr(
-        self, name: TopicPartition, isr: list[int], *, leader_epoch: int, partition_epoch: int
-    ) -> bool:
-        """Write the ISR of a partition that this broker leads in `leader_epoch`.
-
-        `partition_epoch`: of the state that the change was decided on. False where somebody wrote
-        the state since then: it is read again. Raises CoordinationError.
-
-        Source: Kafka ZkAlterPartitionManager, ReplicationUtils.updateLeaderAndIsr.
-        """
-        async with self._context.lock:
-            return await self._states.change_isr(
-                name, isr, leader_epoch=leader_epoch, partition_epoch=partition_epoch
-            )
 
     # Topics
 
@@ -499,71 +465,6 @@ class Cluster:
         the next attempt or the next start goes on.
         """
         await self._topics.delete(name, timeout_s)
-
-    async def elect_leader(self, name: str, index: int, *, unclean: bool) -> None:
-        """Give a partition its preferred leader, or (unclean) any live one; as the controller.
-
-        Raises KafkaError: INVALID_TOPIC_EXCEPTION (it is being deleted),
-        UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE,
-        ELIGIBLE_LEADERS_NOT_AVAILABLE, NOT_CONTROLLER.
-        """
-        async with self._context.lock:
-            if self._deletions.is_queued(name):
-                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
-            await self._controller.elect_leader(name, index, unclean=unclean)
-
-    async def allow_unclean(self, topic: str | None) -> None:
-        """Give a leader to partitions without one, of this topic or of all (None): a replica that
-        is not in sync may lead now. Do nothing where this broker is not the controller.
-
-        Raises CoordinationError, KafkaError(NOT_CONTROLLER).
-
-        Source: Kafka KafkaController.processTopicUncleanLeaderElectionEnable.
-        """
-        async with self._context.lock:
-            if self._election.is_controller:
-                await self._controller.settle(None if topic is None else [topic])
-
-    async def shut_down_broker(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
-        """Do `Controller.shut_down`. Raises KafkaError as it does, CoordinationError."""
-        async with self._context.lock:
-            if not self._election.is_controller:
-                raise KafkaError(
-                    ErrorCode.NOT_CONTROLLER,
-                    "Controller moved to another broker. Aborting controlled shutdown",
-                )
-            return await self._controller.shut_down(broker_id, broker_epoch)
-
-    async def alter_isrs(
-        self,
-        broker_id: int,
-        changes: Mapping[TopicPartition, IsrChange],
-        *,
-        ineligible: ErrorCode = ErrorCode.INELIGIBLE_REPLICA,
-    ) -> dict[TopicPartition, PartitionImage | ErrorCode]:
-        """Write the ISRs that leaders ask the controller for; return the state of each partition,
-        or why it is refused.
-
-        `broker_id`: of the leader. `ineligible`: the code for a replica whose broker is gone.
-        Raises CoordinationError, KafkaError(NOT_CONTROLLER).
-        """
-        from minibroker.cluster.isr_changes import IsrChanges  # noqa: PLC0415  of Kafka's brokers
-
-        async with self._context.lock:
-            self._election.guard()
-            changer = IsrChanges(
-                self._context, self._states, self._election, leaving=self._controller.leaving
-            )
-            return await changer.write(broker_id, changes, ineligible)
-
-    async def move_leader(self, name: str, index: int, broker_id: int) -> None:
-        """Give a partition this leader, which has to be in sync; as the controller. For tests.
-
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, ELIGIBLE_LEADERS_NOT_AVAILABLE,
-        NOT_CONTROLLER.
-        """
-        async with self._context.lock:
-            await self._controller.move_leader(name, index, broker_id)
 
     async def become_controller(self) -> None:
         """Take the controller's place from the broker that has it. For tests.
@@ -650,35 +551,3 @@ class Cluster:
         nothing is written.
         """
         return await self._configs.edit(entity_type, entity_name, edit, validate_only=validate_only)
-
-    # Offsets of version 0
-
-    async def set_consumer_offset(
-        self, group_id: str, topic: str, partition: int, offset: int
-    ) -> None:
-        """Write an offset that was committed with version 0. Raises ValueError for a group id that
-        cannot be in a path.
-        """
-        await set_offset(self._tree, group_id, topic, partition, offset)
-
-    async def consumer_offset(self, group_id: str, topic: str, partition: int) -> int | None:
-        """Return an offset that was committed with version 0, None if there is none. Raises as
-        `set_consumer_offset`.
-        """
-        return await get_offset(self._tree, group_id, topic, partition)
-
-    # Producer ids
-
-    async def take_producer_ids(self, broker_id: int) -> ProducerIdBlock:
-        """Take a block of producer ids for another broker; for the controller.
-
-        Raises CoordinationError, and KafkaError where there are no ids left.
-        """
-        return await take_block(self._tree, broker_id)
-
-    def next_producer_id(self) -> int | Awaitable[int]:
-        """Return a producer id that no broker ever gave out: at once, or an awaitable of it.
-
-        The awaitable raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while the tree is out of reach.
-        """
-        return self._producer_ids.next()

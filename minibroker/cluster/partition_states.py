@@ -113,7 +113,7 @@ class PartitionStates:
     async def change_isr(
         self, name: TopicPartition, isr: list[int], *, leader_epoch: int, partition_epoch: int
     ) -> bool:
-        """Do `Cluster.change_isr`: the leader writes, whoever is controller."""
+        """Do `Leadership.change_isr`: the leader writes, whoever is controller."""
         topic = self._context.updater.image.topics.get(name.topic)
         if topic is None or name.partition >= len(topic.partitions):
             return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.cluster.producer_ids import take_block
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import as_answer
 from minibroker.protocol.messages.allocate_producer_ids import (
@@ -33,7 +34,7 @@ async def handle(
     if broker.epoch != request.broker_epoch:
         return AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     try:
-        block = await cluster.take_producer_ids(request.broker_id)
+        block = await take_block(cluster.tree, request.broker_id)
     except Exception as error:
         code, _ = as_answer(error, f"a block of producer ids for broker {request.broker_id}")
         return AllocateProducerIdsResponse(error_code=code)

@@ -54,7 +54,7 @@ async def handle(context: RequestContext, request: AlterPartitionRequest) -> Alt
         answered[name] = ResponseTopicData(topic_name=topic.topic_name, topic_id=topic.topic_id)
         for asked in topic.partitions:
             changes[TopicPartition(name, asked.partition_index)] = _change(asked, version)
-    outcomes = await cluster.alter_isrs(
+    outcomes = await cluster.leadership.alter_isrs(
         request.broker_id,
         changes,
         ineligible=ErrorCode.INELIGIBLE_REPLICA

@@ -28,7 +28,9 @@ async def handle(
     """Return the partitions that the broker still leads, or the error."""
     cluster = context.services.cluster
     try:
-        remaining = await cluster.shut_down_broker(request.broker_id, request.broker_epoch)
+        remaining = await cluster.leadership.shut_down_broker(
+            request.broker_id, request.broker_epoch
+        )
     except Exception as error:
         code, _ = as_answer(error, f"the controlled shutdown of broker {request.broker_id}")
         return ControlledShutdownResponse(error_code=code)

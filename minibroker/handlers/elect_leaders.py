@@ -74,7 +74,7 @@ async def _elect(
     try:
         if not cluster.is_controller:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
-        await cluster.elect_leader(name, index, unclean=unclean)
+        await cluster.leadership.elect(name, index, unclean=unclean)
     except Exception as error:
         result.error_code, result.error_message = as_answer(
             error, f"electing a leader of {name}-{index}"

@@ -41,7 +41,7 @@ def handle(
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
         return _initialize(context, request.transactional_id, request)
-    producer_id = context.services.cluster.next_producer_id()
+    producer_id = context.services.cluster.producer_ids.next()
     if isinstance(producer_id, int):
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     return _when_refilled(producer_id)

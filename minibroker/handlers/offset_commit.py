@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.consumer_offsets import set_offset
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.groups.classic.group import ClassicGroup
@@ -164,8 +165,12 @@ async def _commit_to_tree(
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
                 try:
-                    await services.cluster.set_consumer_offset(
-                        group_id, topic.name, index, partition.committed_offset
+                    await set_offset(
+                        services.cluster.tree,
+                        group_id,
+                        topic.name,
+                        index,
+                        partition.committed_offset,
                     )
                 except (CoordinationError, ValueError) as error:
                     logger.warning("cannot commit an offset of group %s: %s", group_id, error)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cluster.consumer_offsets import get_offset
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.handlers.permissions import Allowed, Need
@@ -238,7 +239,7 @@ async def _fetch_from_tree(
                 code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif 0 <= index < count:
                 try:
-                    offset = await cluster.consumer_offset(request.group_id, topic.name, index)
+                    offset = await get_offset(cluster.tree, request.group_id, topic.name, index)
                 except (CoordinationError, ValueError):
                     code = ErrorCode.UNKNOWN_SERVER_ERROR
             entry.partitions.append(

@@ -95,7 +95,7 @@ class ControlledShutdown:
         cluster = self._cluster
         broker_id, epoch = cluster.broker_id, cluster.this_broker.epoch
         if cluster.is_controller:
-            return len(await cluster.shut_down_broker(broker_id, epoch))
+            return len(await cluster.leadership.shut_down_broker(broker_id, epoch))
         controller = cluster.image.controller_id
         if controller == NO_CONTROLLER:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "there is no controller")

@@ -179,6 +179,6 @@ class IsrKeeper:
                 return is_made
             except KafkaError as error:
                 logger.info("%s: the leader writes the ISR itself: %s", partition, error)
-        return await self._cluster.change_isr(
+        return await self._cluster.leadership.change_isr(
             name, isr, leader_epoch=role.epoch, partition_epoch=role.partition_epoch
         )

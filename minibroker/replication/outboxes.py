@@ -205,7 +205,7 @@ class Outboxes:
             logger.error("a change could not be told: %s", task.exception())
 
     def _replicas_failed(self, broker_id: int, names: list[TopicPartition]) -> None:
-        self._run(self._cluster.replicas_failed(names, broker_id=broker_id))
+        self._run(self._cluster.leadership.replicas_failed(names, broker_id=broker_id))
 
     # The image.
 

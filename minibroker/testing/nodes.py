@@ -94,7 +94,7 @@ class Nodes:
         if any(node.broker_id == broker_id for node in self.all):
             self._active(broker_id)
         await self.until(lambda: self._controller_id() != NO_CONTROLLER, "there is a controller")
-        await self.metadata.move_leader(topic, index, broker_id)
+        await self.metadata.leadership.move(topic, index, broker_id)
         await self._until_all(
             lambda cluster: _partition(cluster, topic, index).leader == broker_id,
             f"the brokers know that broker {broker_id} leads {topic}-{index}",

@@ -172,7 +172,7 @@ class TransactionCoordinator:
 
     async def _next_producer_id(self) -> int:
         """Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS) while ids cannot be had (Kafka's)."""
-        producer_id = self._cluster.next_producer_id()
+        producer_id = self._cluster.producer_ids.next()
         return producer_id if isinstance(producer_id, int) else await producer_id
 
     def _fence(self, index: int, found: TransactionMetadata, new_producer_id: int) -> None:

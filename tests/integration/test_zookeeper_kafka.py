@@ -87,7 +87,7 @@ async def test_kafka_reads_records_of_minibroker(zookeeper: ZooKeeper, tmp_path:
     await cluster.delete_topic("deleted")
     await cluster.alter_config("users", "al%20ice/clients/c1", {"producer_byte_rate": "1024"})
     await cluster.alter_config("brokers", "0", {"message.max.bytes": "2000000"})
-    last_id = await cluster.next_producer_id()  # type: ignore[misc]
+    last_id = await cluster.producer_ids.next()  # type: ignore[misc]
     cluster_id = cluster.image.cluster_id
     await cluster.close()
 

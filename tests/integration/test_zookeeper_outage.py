@@ -175,7 +175,7 @@ async def test_expired_session_is_renewed_with_everything_it_held(
     cluster = OneCluster(zookeeper.connect)
     await cluster.cluster.start()
     await cluster.cluster.create_topic("before")
-    first_id = await cluster.cluster.next_producer_id()  # type: ignore[misc]
+    first_id = await cluster.cluster.producer_ids.next()  # type: ignore[misc]
     first_epoch = cluster.cluster.image.controller_epoch
     old_session = cluster.tree.session_id
 
@@ -192,7 +192,7 @@ async def test_expired_session_is_renewed_with_everything_it_held(
     assert "before" in cluster.cluster.image.topics
     topic = await cluster.cluster.create_topic("after")
     assert topic.partitions[0].controller_epoch == first_epoch + 1
-    assert cluster.cluster.next_producer_id() == first_id + 1
+    assert cluster.cluster.producer_ids.next() == first_id + 1
     await cluster.cluster.close()
 
 
@@ -201,26 +201,26 @@ async def test_outage_while_serving(zookeeper: ZooKeeper) -> None:
     cluster = OneCluster(addresses(zookeeper))
     await cluster.cluster.start()
     await cluster.cluster.create_topic("t")
-    first = await cluster.cluster.next_producer_id()  # type: ignore[misc]
+    first = await cluster.cluster.producer_ids.next()  # type: ignore[misc]
     zookeeper.stop()
     await cluster.sessions.wait_for(SessionEvent.SUSPENDED)
 
     assert cluster.cluster.image.topics["t"].partitions[0].leader == 0
-    assert cluster.cluster.next_producer_id() == first + 1
+    assert cluster.cluster.producer_ids.next() == first + 1
     with pytest.raises(CoordinationError):
         await cluster.cluster.create_topic("u")
     with pytest.raises(CoordinationError):
         await cluster.cluster.alter_config("topics", "t", {"retention.ms": "1"})
     for _ in range(998):
-        cluster.cluster.next_producer_id()
+        cluster.cluster.producer_ids.next()
     with pytest.raises(KafkaError) as caught:
-        await cluster.cluster.next_producer_id()  # type: ignore[misc]
+        await cluster.cluster.producer_ids.next()  # type: ignore[misc]
     assert caught.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     zookeeper.start()
     await cluster.sessions.wait_for(SessionEvent.RESUMED)
     await cluster.cluster.create_topic("u")
-    assert await cluster.cluster.next_producer_id() == first + 1000  # type: ignore[misc]
+    assert await cluster.cluster.producer_ids.next() == first + 1000  # type: ignore[misc]
     await cluster.cluster.close()
 
 

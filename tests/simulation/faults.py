@@ -232,7 +232,7 @@ class Faults:
         host = self._controller
         if host is not None and self._world.states:
             name = self.chance.choice(list(self._world.states))
-            election = host.broker.cluster.elect_leader(*name, unclean=False)
+            election = host.broker.cluster.leadership.elect(*name, unclean=False)
             self._ask(host, election, f"preferred election of {name}")
 
     async def _move_controller(self, host: Host) -> None:

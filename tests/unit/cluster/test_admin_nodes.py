@@ -125,7 +125,7 @@ async def test_listed_moves_begin_and_leave_the_node_when_they_are_over(asked: A
     await eventually(lambda: asked.replicas("ready") == [1, 0])
     await asked.until_left(waits=[5], later=[2])
     partition = cluster.image.topics["later"].partitions[0]
-    assert await cluster.change_isr(
+    assert await cluster.leadership.change_isr(
         TopicPartition("later", 0),
         [0, 2],
         leader_epoch=partition.leader_epoch,
@@ -189,7 +189,7 @@ async def test_a_new_controller_hears_of_the_directories_that_failed_before(aske
     await second.start()
     topic = await asked.cluster.create_topic("t", assignment={0: [3]})
     await eventually(lambda: "t" in second.image.topics)
-    await second.replicas_failed([TopicPartition(topic.name, 0)])
+    await second.leadership.replicas_failed([TopicPartition(topic.name, 0)])
     await eventually(lambda: asked.asked == [3])
     third = asked.new_cluster(4)
     await third.start()

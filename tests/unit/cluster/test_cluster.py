@@ -124,7 +124,7 @@ async def test_restart_finds_everything_and_tells(new_tree: Callable[[], Tree]) 
 
 
 async def test_producer_ids_come_from_any_started_cluster(cluster: Cluster) -> None:
-    first = cluster.next_producer_id()
+    first = cluster.producer_ids.next()
     assert not isinstance(first, int)
     assert await first == 0
-    assert cluster.next_producer_id() == 1
+    assert cluster.producer_ids.next() == 1

@@ -235,14 +235,14 @@ async def test_elections_are_written_and_told(
 ) -> None:
     await add_broker(cluster, cluster_tree, 2)
     await add_topic_of_kafka(cluster, cluster_tree, "t", [2, 0], leader=0)
-    await cluster.elect_leader("t", 0, unclean=False)
+    await cluster.leadership.elect("t", 0, unclean=False)
     elected = cluster.image.topics["t"].partitions[0]
     assert (elected.leader, elected.leader_epoch, elected.isr) == (2, 1, [2, 0])
     state = json.loads((await cluster_tree.get("/brokers/topics/t/partitions/0/state"))[0])
     assert (state["leader"], state["leader_epoch"]) == (2, 1)
     assert heard.take()[-1] == ("leadership", "t", 0)
     with pytest.raises(KafkaError) as refused:
-        await cluster.elect_leader("t", 1, unclean=False)
+        await cluster.leadership.elect("t", 1, unclean=False)
     assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -255,13 +255,13 @@ async def test_a_broker_that_shuts_down_is_elected_after_it_registered_anew(
     await add_topic_of_kafka(cluster, cluster_tree, "lagging", [2, 0], isr=[2])
     topics = cluster.image.topics
     epoch = cluster.image.brokers[2].epoch
-    assert await cluster.shut_down_broker(2, epoch) == [TopicPartition("lagging", 0)]
+    assert await cluster.leadership.shut_down_broker(2, epoch) == [TopicPartition("lagging", 0)]
     led = topics["led"].partitions[0]
     assert (led.leader, led.isr, led.leader_epoch) == (0, [0], 1)
     assert topics["alone"].partitions[0].leader == 2
     assert topics["alone"].partitions[0].leader_epoch == 0
     with pytest.raises(KafkaError):
-        await cluster.elect_leader("led", 0, unclean=False)
+        await cluster.leadership.elect("led", 0, unclean=False)
     assert cluster._controller.leaving == {2}
     async with cluster._context.lock:
         other = cluster.image.brokers[2]
@@ -281,12 +281,12 @@ async def test_a_shutdown_is_refused_to_brokers_that_are_not_there(
         (7, 5, ErrorCode.UNKNOWN_SERVER_ERROR),
     ):
         with pytest.raises(KafkaError) as refused:
-            await cluster.shut_down_broker(broker_id, broker_epoch)
+            await cluster.leadership.shut_down_broker(broker_id, broker_epoch)
         assert refused.value.code is code
-    assert await cluster.shut_down_broker(2, -1) == []
+    assert await cluster.leadership.shut_down_broker(2, -1) == []
     cluster._election.lose()
     with pytest.raises(KafkaError) as refused:
-        await cluster.shut_down_broker(2, -1)
+        await cluster.leadership.shut_down_broker(2, -1)
     assert refused.value.code is ErrorCode.NOT_CONTROLLER
     assert cluster._controller.leaving == set()
 
@@ -297,7 +297,7 @@ async def test_a_leader_is_chosen_among_those_in_sync(
     await add_broker(cluster, cluster_tree, 2)
     await add_topic_of_kafka(cluster, cluster_tree, "t", [0, 2, 3], leader=0, isr=[0, 2])
     for _ in range(2):
-        await cluster.move_leader("t", 0, 2)
+        await cluster.leadership.move("t", 0, 2)
     moved = cluster.image.topics["t"].partitions[0]
     assert (moved.leader, moved.leader_epoch, moved.isr) == (2, 1, [0, 2])
     assert heard.take()[-1] == ("leadership", "t", 0)
@@ -306,7 +306,7 @@ async def test_a_leader_is_chosen_among_those_in_sync(
         (("t", 1), 2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ):
         with pytest.raises(KafkaError) as refused:
-            await cluster.move_leader(*place, broker_id)
+            await cluster.leadership.move(*place, broker_id)
         assert refused.value.code == code
 
 

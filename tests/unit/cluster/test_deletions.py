@@ -292,7 +292,7 @@ async def test_a_dead_broker_keeps_the_mark_until_it_is_back_and_has_deleted(
         (others.cluster.delete_topic("t"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (others.cluster.create_partitions("t", 2), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (
-            others.cluster.elect_leader("t", 0, unclean=False),
+            others.cluster.leadership.elect("t", 0, unclean=False),
             ErrorCode.INVALID_TOPIC_EXCEPTION,
         ),
         (

@@ -300,7 +300,7 @@ async def test_replicas_of_a_broker_that_was_started_again_are_online(
         while 7 not in first.image.brokers:  # noqa: ASYNC110  nobody is told
             await asyncio.sleep(0)
         await first.create_topic("t", assignment={0: [7]})
-        await first.replicas_failed([TopicPartition("t", 0)], broker_id=7)
+        await first.leadership.replicas_failed([TopicPartition("t", 0)], broker_id=7)
         assert first.image.topics["t"].partitions[0].leader == NO_LEADER
         await shared.delete(paths.broker(7))
         await shared.create(paths.broker(7), encode_broker(kafka, 0))
@@ -499,7 +499,7 @@ async def test_a_failed_directory_is_told_when_the_tree_is_back(
     with monkeypatch.context() as patched:
         patched.setattr(shared, "multi", away)
         with pytest.raises(CoordinationError):
-            await cluster.replicas_failed([TopicPartition("t", 0)])
+            await cluster.leadership.replicas_failed([TopicPartition("t", 0)])
         assert cluster.image.topics["t"].partitions[0].offline == [1]
         assert cluster.image.topics["t"].partitions[0].leader == 1
     shared.tell(SessionEvent.RESUMED)

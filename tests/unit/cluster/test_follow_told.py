@@ -194,7 +194,7 @@ async def test_known_partitions_are_told_though_an_unknown_topic_cannot_be_read(
 
 async def change_isr(cluster: Cluster, isr: list[int]) -> bool:
     state = state_at(cluster)
-    return await cluster.change_isr(
+    return await cluster.leadership.change_isr(
         TopicPartition("t", 0),
         isr,
         leader_epoch=state.leader_epoch,

@@ -112,7 +112,7 @@ async def test_isrs_are_written_and_applied(cluster: Cluster, cluster_tree: Tree
         TopicPartition("t", 1): IsrChange(0, 0, [2, 0]),
         TopicPartition("nowhere", 0): IsrChange(0, 0, [2, 0]),
     }
-    outcomes = await cluster.alter_isrs(2, asked)
+    outcomes = await cluster.leadership.alter_isrs(2, asked)
     written = outcomes[NAME]
     assert isinstance(written, PartitionImage)
     assert (written.isr, written.leader_epoch, written.partition_epoch) == ([2, 0], 0, 1)
@@ -130,7 +130,7 @@ async def test_a_state_that_somebody_wrote_meanwhile_is_read_again(
     await stop_following(cluster)
     other = PartitionState(0, 1, [0], 3)
     await cluster_tree.set(paths.partition_state("t", 0), encode_state(other))
-    outcomes = await cluster.alter_isrs(2, {NAME: IsrChange(0, 0, [2, 0])})
+    outcomes = await cluster.leadership.alter_isrs(2, {NAME: IsrChange(0, 0, [2, 0])})
     assert outcomes == {NAME: ErrorCode.INVALID_UPDATE_VERSION}
     assert cluster.image.topics["t"].partitions[0].leader_epoch == 1
 
@@ -138,6 +138,6 @@ async def test_a_state_that_somebody_wrote_meanwhile_is_read_again(
 async def test_a_broker_that_shuts_down_does_not_join(cluster: Cluster, cluster_tree: Tree) -> None:
     await add_broker(cluster, cluster_tree, 2)
     await add_topic_of_kafka(cluster, cluster_tree, "t", [0, 2], isr=[0])
-    await cluster.shut_down_broker(2, -1)
+    await cluster.leadership.shut_down_broker(2, -1)
     change = {NAME: IsrChange(0, 0, [0, 2])}
-    assert await cluster.alter_isrs(0, change) == {NAME: ErrorCode.INELIGIBLE_REPLICA}
+    assert await cluster.leadership.alter_isrs(0, change) == {NAME: ErrorCode.INELIGIBLE_REPLICA}

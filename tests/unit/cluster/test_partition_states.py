@@ -63,7 +63,7 @@ async def test_an_election_that_loses_against_a_write_is_decided_again(
     two_replicas: Cluster, cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_before(monkeypatch, cluster_tree, PartitionState(0, 7, [0, OTHER], 1))
-    await two_replicas.elect_leader("t", 0, unclean=False)
+    await two_replicas.leadership.elect("t", 0, unclean=False)
     state = await state_in(cluster_tree)
     assert (state["leader"], state["leader_epoch"], state["isr"]) == (OTHER, 8, [0, OTHER])
     partition = two_replicas.image.topics["t"].partitions[0]
@@ -75,7 +75,7 @@ async def test_an_election_that_another_write_made_needless(
 ) -> None:
     write_before(monkeypatch, cluster_tree, PartitionState(OTHER, 7, [OTHER], 1))
     with pytest.raises(KafkaError) as refused:
-        await two_replicas.elect_leader("t", 0, unclean=False)
+        await two_replicas.leadership.elect("t", 0, unclean=False)
     assert refused.value.code == ErrorCode.ELECTION_NOT_NEEDED
     partition = two_replicas.image.topics["t"].partitions[0]
     assert (partition.leader, partition.leader_epoch) == (OTHER, 7)
@@ -100,7 +100,7 @@ async def test_states_that_change_at_every_try_are_given_up(
     # More often than it tries: the controller writes, too, once it has seen the other broker.
     write_before(monkeypatch, cluster_tree, other, times=10 * WRITE_ATTEMPTS_MAX)
     with pytest.raises(CoordinationError, match="states of topic t changed during each of 10"):
-        await two_replicas.elect_leader("t", 0, unclean=False)
+        await two_replicas.leadership.elect("t", 0, unclean=False)
     assert (await state_in(cluster_tree))["leader"] == 0
 
 

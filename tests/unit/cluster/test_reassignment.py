@@ -122,7 +122,7 @@ async def alone_in_sync(two_brokers: Cluster, cluster_tree: Tree) -> Cluster:
     await cluster.reassignments.alter("t", 0, [OTHER, 0])
     await stop_following(cluster)
     partition = cluster.image.topics["t"].partitions[0]
-    assert await cluster.change_isr(
+    assert await cluster.leadership.change_isr(
         TopicPartition("t", 0),
         [OTHER],
         leader_epoch=partition.leader_epoch,
@@ -170,7 +170,7 @@ async def test_a_new_replica_is_under_way_until_it_is_in_sync(
     assert current_assignment(partition) == ([OTHER, 0], [OTHER], [])
     assert partition.isr == [0]
     await stop_following(cluster)
-    joined = await cluster.change_isr(
+    joined = await cluster.leadership.change_isr(
         TopicPartition("t", 0),
         [0, OTHER],
         leader_epoch=partition.leader_epoch,

@@ -32,7 +32,7 @@ async def test_no_two_brokers_get_the_same_ids(controller: InProcessBroker) -> N
     first, second = await ask(controller), await ask(controller)
     assert (first.error_code, first.producer_id_start, first.producer_id_len) == (0, 0, 1000)
     assert (second.error_code, second.producer_id_start) == (0, 1000)
-    own = controller.broker.cluster.next_producer_id()
+    own = controller.broker.cluster.producer_ids.next()
     assert not isinstance(own, int)
     assert await own == 2000
 

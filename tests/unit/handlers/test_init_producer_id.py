@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.cluster.producer_ids import ProducerIds
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError
 from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -75,7 +76,7 @@ async def test_a_bug_gives_no_epoch_either(
     def broken(_cluster: object) -> int:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(type(running.broker.cluster), "next_producer_id", broken)
+    monkeypatch.setattr(ProducerIds, "next", broken)
     answer = await client.call(ASKING, 4)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert (answer.producer_id, answer.producer_epoch) == (-1, -1)

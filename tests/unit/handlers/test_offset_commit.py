@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.cluster.consumer_offsets import get_offset
 from minibroker.error_codes import ErrorCode
 from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -181,7 +182,7 @@ async def test_version_0_keeps_offsets_in_the_tree(
     request.generation_id_or_member_epoch = -1
     answer = await client.call(request, 0)
     assert answer.topics[0].partitions[0].error_code == 0
-    assert await running.broker.cluster.consumer_offset("g", "t", 0) == 5
+    assert await get_offset(running.broker.cluster.tree, "g", "t", 0) == 5
     assert "__consumer_offsets" not in running.broker.cluster.image.topics
     refused = await client.call(commit(5, group_id=".."), 0)
     assert refused.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR

@@ -57,14 +57,14 @@ async def test_a_clean_stop_hands_over(pair: Pair, monkeypatch: pytest.MonkeyPat
     await until_equal(pair)
     asked: list[int] = []
     cluster = pair.by_id[0].broker.cluster
-    shut_down = cluster.shut_down_broker
+    shut_down = cluster.leadership.shut_down_broker
 
     async def heard(broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         asked.append(broker_id)
         assert broker_id in cluster.image.brokers
         return await shut_down(broker_id, broker_epoch)
 
-    monkeypatch.setattr(cluster, "shut_down_broker", heard)
+    monkeypatch.setattr(cluster.leadership, "shut_down_broker", heard)
     await pair.stop(1)
     assert asked == [1]
     await eventually(lambda: pair.on(0).is_leader)
@@ -82,7 +82,7 @@ async def test_nothing_is_handed_over_where_the_setting_says_so(
         raise AssertionError("nobody asks")
 
     with monkeypatch.context() as patched:
-        patched.setattr(cluster, "shut_down_broker", refuse)
+        patched.setattr(cluster.leadership, "shut_down_broker", refuse)
         await pair.stop(2)
 
 
@@ -91,7 +91,7 @@ async def test_it_asks_again_while_no_other_replica_can_lead(pair: Pair) -> None
     await pair.create(leader=1)
     cluster = pair.by_id[1].broker.cluster
     state = cluster.image.topics["t"].partitions[0]
-    assert await cluster.change_isr(
+    assert await cluster.leadership.change_isr(
         TopicPartition("t", 0),
         [1],
         leader_epoch=state.leader_epoch,
@@ -110,14 +110,14 @@ async def test_it_asks_again_while_the_controller_cannot_answer(
 ) -> None:
     cluster = pair.by_id[0].broker.cluster
     errors = [CoordinationError("the tree is away")]
-    shut_down = cluster.shut_down_broker
+    shut_down = cluster.leadership.shut_down_broker
 
     async def away(broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         if errors:
             raise errors.pop()
         return await shut_down(broker_id, broker_epoch)
 
-    monkeypatch.setattr(cluster, "shut_down_broker", away)
+    monkeypatch.setattr(cluster.leadership, "shut_down_broker", away)
     pauses = Pauses()
     assert await of(pair, 1, pauses).run()
     assert pauses.seconds == [5.0]
@@ -140,7 +140,7 @@ async def test_it_waits_no_longer_when_nobody_else_is_left(
     async def away(_broker_id: int, _broker_epoch: int) -> list[TopicPartition]:
         raise CoordinationError("the tree is away")
 
-    monkeypatch.setattr(broker.cluster, "shut_down_broker", away)
+    monkeypatch.setattr(broker.cluster.leadership, "shut_down_broker", away)
     running = asyncio.create_task(ControlledShutdown(broker.cluster, config, sleep=sleep).run())
     await began.wait()
     await pair.stop(1)

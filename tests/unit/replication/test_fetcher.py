@@ -102,7 +102,7 @@ async def test_a_follower_of_an_old_format_that_led_without_a_record_goes_on(pai
     await until_equal(pair)
     cluster = pair.by_id[0].broker.cluster
     for leader in (1, 0):
-        await cluster.move_leader("t", 0, leader)
+        await cluster.leadership.move("t", 0, leader)
         await eventually(lambda leader=leader: pair.on(leader).is_leader)  # type: ignore[misc]
     append(pair, b"b")
     await until_equal(pair)
@@ -392,7 +392,7 @@ async def test_a_follower_that_left_the_isr_joins_again_without_news(pair: Pair)
     wire = Wire(pair)
     await wire.more()
     role = pair.on(0).role
-    assert await pair.by_id[0].broker.cluster.change_isr(
+    assert await pair.by_id[0].broker.cluster.leadership.change_isr(
         TopicPartition("t", 0),
         [0],
         leader_epoch=role.epoch,

@@ -69,7 +69,7 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
     await eventually(lambda: isr(pair) == [0])
     keeper = pair.by_id[0].broker.replication.isr
     cluster = pair.by_id[0].broker.cluster
-    change_isr = cluster.change_isr
+    change_isr = cluster.leadership.change_isr
     is_away = asyncio.Event()
     is_back = asyncio.Event()
 
@@ -80,7 +80,7 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
         is_away.set()
         await is_back.wait()
 
-    monkeypatch.setattr(cluster, "change_isr", refused)
+    monkeypatch.setattr(cluster.leadership, "change_isr", refused)
     monkeypatch.setattr(keeper, "_sleep", wait)
     partition = pair.on(0)
     partition.follower_fetched(1, 2, 0)
@@ -89,7 +89,7 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
     pair.clock.advance(2 * LAG_MS)
     append(pair, b"c")
     assert partition.high_watermark == 2
-    monkeypatch.setattr(cluster, "change_isr", change_isr)
+    monkeypatch.setattr(cluster.leadership, "change_isr", change_isr)
     is_back.set()
     await eventually(lambda: isr(pair) == [0, 1])
 
@@ -135,10 +135,10 @@ async def test_a_state_that_somebody_else_wrote_is_not_overwritten(pair: Pair) -
     cluster = pair.by_id[0].broker.cluster
     state = cluster.image.topics["t"].partitions[0]
     name = TopicPartition("t", 0)
-    assert await cluster.change_isr(
+    assert await cluster.leadership.change_isr(
         name, [0], leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch
     )
-    assert not await cluster.change_isr(
+    assert not await cluster.leadership.change_isr(
         name, [0, 1], leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch
     )
     assert isr(pair) == [0]

@@ -135,7 +135,7 @@ async def test_a_changed_isr_is_metadata_and_a_new_epoch_a_role(controlled: Cont
     await eventually(lambda: len(controlled.peers.sent) == 3)
     controlled.peers.take()
     state = cluster.image.topics["t"].partitions[0]
-    assert await cluster.change_isr(
+    assert await cluster.leadership.change_isr(
         TopicPartition("t", 0),
         [0],
         leader_epoch=state.leader_epoch,
@@ -151,7 +151,7 @@ async def test_a_follower_that_shuts_down_fetches_no_more(controlled: Controlled
     await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA], 1: [KAFKA, 0]})
     await eventually(lambda: len(controlled.peers.sent) == 3)
     controlled.peers.take()
-    assert await controlled.cluster.shut_down_broker(KAFKA, -1) == []
+    assert await controlled.cluster.leadership.shut_down_broker(KAFKA, -1) == []
     await eventually(lambda: len(controlled.peers.sent) >= 2)
     stops = [request for _, request in controlled.peers.sent if request.API_KEY == STOPS]
     states = [state for stop in stops for state in stop.topic_states[0].partition_states]
@@ -281,7 +281,7 @@ async def test_another_replica_leads_when_a_log_directory_of_the_leader_fails(pa
     await pair.create(leader=1)
     name = TopicPartition("t", 0)
     pair.by_id[1].partitions.take_offline([name])
-    await pair.by_id[1].broker.cluster.replicas_failed([name])
+    await pair.by_id[1].broker.cluster.leadership.replicas_failed([name])
     image = pair.by_id[0].broker.cluster.image
     await eventually(lambda: image.topics["t"].partitions[0].leader == 0)
     assert image.topics["t"].partitions[0].offline == [1]

@@ -42,7 +42,7 @@ async def test_a_follower_follows_the_leader_that_there_is_now(pair: Pair) -> No
     await until_equal(pair)
     assert list(pair.by_id[0].broker.replication._fetchers) == [1]
     await pair.by_id[0].broker.cluster.reassignments.alter("t", 0, [0, 1])
-    await pair.by_id[0].broker.cluster.elect_leader("t", 0, unclean=False)
+    await pair.by_id[0].broker.cluster.leadership.elect("t", 0, unclean=False)
     await eventually(lambda: pair.on(0).is_leader and not pair.on(1).is_leader)
     append(pair, b"b")
     await until_equal(pair)
@@ -56,7 +56,7 @@ async def test_a_broker_that_stops_does_not_come_back_into_the_isr(pair: Pair) -
     await until_equal(pair)
     stopping.replication.prepare_stop()
     controller = pair.by_id[0].broker.cluster
-    await controller.shut_down_broker(1, stopping.cluster.this_broker.epoch)
+    await controller.leadership.shut_down_broker(1, stopping.cluster.this_broker.epoch)
     await eventually(lambda: stopping.replication._fetchers[0].is_idle)
     assert controller.image.topics["t"].partitions[0].isr == [0]
 
