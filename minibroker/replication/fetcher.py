@@ -420,7 +420,12 @@ class Fetcher:
         self._rest(name)
 
     def _cut(self, name: TopicPartition, partition: Partition, data: PartitionData) -> None:
-        """The logs part: cut to where they agree, and ask again from there."""
+        """The logs part: cut to where they agree, and ask again from there.
+
+        Where the leader has deleted all up to there, nothing says that they agree. This log begins
+        anew then. Kafka keeps what is below, and a crash that brings an older log start back would
+        show it.
+        """
         leader_has = data.diverging_epoch
         assert leader_has is not None
         offset = diverged_at(
@@ -438,7 +443,10 @@ class Fetcher:
             leader_has.end_offset,
             self._leader,
         )
-        self._partitions.truncate(partition, offset)
+        if offset <= data.log_start_offset:
+            self._partitions.begin_anew(partition, data.log_start_offset)
+        else:
+            self._partitions.truncate(partition, offset)
 
     async def _restart(self, name: TopicPartition, asked: Asked) -> None:
         """The end of this log is outside of the leader's log: find out where to go on."""

@@ -78,6 +78,27 @@ async def test_a_leader_that_comes_back_follows_and_drops_what_nobody_else_has(p
     assert pair.on(0).log.epochs.entries == pair.on(1).log.epochs.entries
 
 
+async def test_a_log_that_parts_where_its_leader_begins_keeps_nothing(pair: Pair) -> None:
+    """The leader has deleted what is below, so nobody compares it."""
+    await pair.create()
+    append(pair, b"on both")
+    await until_equal(pair)
+    await pair.by_id[1].broker.replication.close()  # it fetches nothing any more
+    for value in (b"on one", b"and this", b"and that"):
+        append(pair, value)
+    await pair.stop(0)
+    await eventually(lambda: pair.on(1).is_leader)
+    append(pair, b"instead", broker_id=1)
+    append(pair, b"and more", broker_id=1)
+    await eventually(lambda: pair.on(1).high_watermark == 3)
+    leader = pair.by_id[1].partitions
+    leader.delete_records(leader.get("t", 0), 2)
+    await pair.start(0)
+    await until_equal(pair)
+    assert pair.on(0).log_start_offset == 2
+    assert pair.on(0).log.segments.first.base_offset == 2
+
+
 async def test_records_without_epochs_are_cut_to_what_is_committed(pair: Pair) -> None:
     """The leader that comes back cannot ask where its log parts from the other one."""
     await pair.create(**OLD_FORMAT)
