@@ -138,11 +138,15 @@ class PartitionRules:
             )
 
     def _check_stable_offset(self, broker_id: int, partition: Partition) -> None:
-        """Check that a new leader knows the transactions that are open in its log."""
+        """Check that a new leader knows the transactions that are open in its log.
+
+        What DeleteRecords took does not count, also where a kill brought it back: the producers
+        were noted without it.
+        """
         log = partition.log
-        _, undecided = committed_of(content(partition))
-        # DeleteRecords may have taken the beginning of one.
-        expected = max(min(undecided.values(), default=log.log_end_offset), log.log_start_offset)
+        start = max(log.log_start_offset, self.leader_start)
+        _, undecided = committed_of(since(content(partition), start))
+        expected = max(min(undecided.values(), default=log.log_end_offset), start)
         found = log.last_stable_offset
         # One whose marker is not committed holds it, too, and so does one of which DeleteRecords
         # took all records.
