@@ -136,6 +136,7 @@ WITHOUT_EFFECT: Final = {
     "sasl.login.refresh.window.jitter": _TOKENS,
     "sasl.login.retry.backoff.max.ms": _TOKENS,
     "sasl.login.retry.backoff.ms": _TOKENS,
+    "sasl.mechanism.controller.protocol": "no connection goes to a controller of KRaft",
     "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
 }
 """Key → why it makes no difference here."""
