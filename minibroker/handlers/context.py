@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from minibroker.transactions.coordinator import TransactionCoordinator
 
 ANONYMOUS = "User:ANONYMOUS"
+REMEMBERED_MAX = 1_000
+"""Topics that a client may read, or write to, are forgotten all at once beyond this."""
 
 
 class Services:
@@ -144,6 +146,7 @@ class RequestContext:
         "listener",
         "note_controller",
         "principal",
+        "readable",
         "services",
         "version",
         "writable",
@@ -165,9 +168,11 @@ class RequestContext:
         self.host = host_address(client_address.rpartition(":")[0].strip("[]"))
         """The client's address as Java writes it: ACLs and groups have it so."""
         self.principal = principal
-        self.writable: dict[str, int] = {}
-        """Topic → `Authorizer.changes` at which the client might write to it. `produce_fast` fills
+        self.readable: dict[str, int] = {}
+        """Topic → `Authorizer.changes` at which the client might read it. `authorize_once` fills
         it, and a login clears it."""
+        self.writable: dict[str, int] = {}
+        """The same for writing."""
         self.is_token = False
         """True where a delegation token was the credential."""
         self.close_connection = close_connection
@@ -206,6 +211,29 @@ class RequestContext:
         return authorizer is None or authorizer.allows(
             self.principal, self.host, operation, resource_type, name, self.api_key, is_filter
         )
+
+    def authorize_once(
+        self,
+        remembered: dict[str, int],
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str,
+        is_filter: bool = False,
+    ) -> bool:
+        """Do `authorize`, and remember a yes until an ACL changes, in `readable` or `writable`.
+
+        A yes is not remembered while each one is to be logged.
+        """
+        authorizer = self.services.authorizer
+        if authorizer is None or remembered.get(name) == authorizer.changes:
+            return True
+        if not self.authorize(operation, resource_type, name, is_filter=is_filter):
+            return False
+        if not authorizer.logs_all:
+            if len(remembered) >= REMEMBERED_MAX:
+                remembered.clear()
+            remembered[name] = authorizer.changes
+        return True
 
     def authorize_any(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Return whether the client may do this to at least one resource of the type."""

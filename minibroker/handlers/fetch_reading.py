@@ -262,7 +262,9 @@ def _check_permission(fetch: FetchPass, allowed: dict[str, bool], topic: str | N
                 Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
             )
         else:
-            is_allowed = context.authorize(Operation.READ, ResourceType.TOPIC, topic)
+            is_allowed = context.authorize_once(
+                context.readable, Operation.READ, ResourceType.TOPIC, topic
+            )
         allowed[topic] = is_allowed
     if not is_allowed:
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

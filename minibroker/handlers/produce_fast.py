@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
 
 FIRST_VERSION: Final = 3
-_WRITABLE_MAX: Final = 1_000
-"""Topics of a connection are forgotten all at once beyond this."""
 _TOPICS_MAX: Final = 126
 """Most topics of a flexible request here: their number fits one byte, here and in the answer."""
 _PARTITION_COUNT_END: Final = 1 << 14
@@ -369,23 +367,10 @@ def _append_lone(
 
 
 def _may_write(context: RequestContext, topic: str) -> bool:
-    """Return whether the client may write to a topic; remember a yes until an ACL changes.
-
-    A yes is not remembered while each one is to be logged. After a no the general way asks again.
-    """
-    authorizer = context.services.authorizer
-    if authorizer is None:
-        return True
-    writable = context.writable
-    if writable.get(topic) == authorizer.changes:
-        return True
-    if not context.authorize(Operation.WRITE, ResourceType.TOPIC, topic, is_filter=True):
-        return False
-    if not authorizer.logs_all:
-        if len(writable) >= _WRITABLE_MAX:
-            writable.clear()
-        writable[topic] = authorizer.changes
-    return True
+    """Return whether the client may write to a topic; after a no the general way asks again."""
+    return context.authorize_once(
+        context.writable, Operation.WRITE, ResourceType.TOPIC, topic, is_filter=True
+    )
 
 
 def _check_several(batches: list[BatchAnswer], topic_count: int, now_ms: int) -> bool:

@@ -233,6 +233,7 @@ class SaslGate:
         identity = authenticator.identity
         self._identity = identity
         self._context.principal = identity.principal
+        self._context.readable.clear()
         self._context.writable.clear()
         self._context.is_token = identity.is_token
         session_ms = authenticator.session_ms
