@@ -26,7 +26,7 @@ _OPTIONS: Final = {"header": "true"}
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 
 
-def format_of(files: FileSystem, directory: str) -> str:
+def format_of(files: FileSystem, directory: str, *, is_in_catalogue: bool = False) -> str:
     """Return the format of an archive's files.
 
     Raises PipelineError if `directory` is no archive.
@@ -39,10 +39,10 @@ def format_of(files: FileSystem, directory: str) -> str:
             f"{directory} was written by {found.get('job', 'something else')}, not by "
             "`minibroker pipeline archive`: give the directory of an archive"
         )
-    if "table" in found:
+    if "table" in found and not is_in_catalogue:
         raise PipelineError(
-            f"{directory} belongs to table {found['table']} of a catalogue, which replay does not "
-            "read: give an archive whose directory is its catalogue"
+            f"{directory} belongs to table {found['table']} of a catalogue: give --catalog and "
+            "--table to maintain it; replay reads tables whose directory is the catalogue"
         )
     return found["format"]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.pipeline.plan import (
     ARCHIVE_FORMATS,
     DEFAULT_BATCH_ROWS,
+    DEFAULT_KEEP_MS,
     DEFAULT_MASTER,
     DEFAULT_TARGET_BYTES,
     FAIL,
@@ -21,6 +22,7 @@ from minibroker.pipeline.plan import (
     Engine,
     InspectPlan,
     JobUsageError,
+    MaintainPlan,
     ReplayPlan,
     RollupPlan,
     bytes_of,
@@ -141,7 +143,7 @@ def parse(command: str, words: Sequence[str]) -> Arguments:
         conf=given.pairs("--conf"),
     )
     plan = make(given, kafka)
-    if not isinstance(plan, InspectPlan):
+    if not isinstance(plan, InspectPlan | MaintainPlan):
         checked(plan)
     return Arguments(plan, engine, given.has("--dry-run"))
 
@@ -223,6 +225,17 @@ def _inspect(given: Given, kafka: Kafka) -> InspectPlan:
     return InspectPlan(kafka=kafka, topics=topics, log_dir=log_dir, report=given.one("--report"))
 
 
+def _maintain(given: Given, kafka: Kafka) -> MaintainPlan:
+    size, keep = given.one("--target-file-size"), given.one("--keep")
+    return MaintainPlan(
+        to=given.needed("--to", "archive"),
+        target_bytes=bytes_of(size) if size else DEFAULT_TARGET_BYTES,
+        keep_ms=duration_ms(keep) if keep else DEFAULT_KEEP_MS,
+        catalog=given.pairs("--catalog"),
+        table=given.one("--table"),
+    )
+
+
 def _topics(given: Given) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_topic(name) for name in given.listed("--topic")))
 
@@ -294,6 +307,10 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
             }
         ),
         _rollup,
+    ),
+    "maintain": (
+        frozenset({"--to", "--target-file-size", "--keep", "--catalog", "--table"}),
+        _maintain,
     ),
     "inspect": (frozenset({"--topic", "--log-dir", "--report"}), _inspect),
 }

@@ -9,6 +9,7 @@ Help and wrong usage need no Spark: a job's modules are imported when it runs.
 from __future__ import annotations
 
 import importlib.util
+import json
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from minibroker.pipeline.arguments import parse
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.help_texts import HELP, PIPELINE_HELP
-from minibroker.pipeline.plan import InspectPlan, JobUsageError
+from minibroker.pipeline.plan import InspectPlan, JobUsageError, MaintainPlan
 from minibroker.pipeline.progress import JsonProgress, TerminalProgress, last_sentence, windows_note
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
 
         out.write("\n".join(preview(plan, engine)) + "\n")
         return EXIT_OK
+    if isinstance(plan, MaintainPlan):
+        return _maintain(plan, out)
     from minibroker.pipeline import launch  # noqa: PLC0415  imports Spark
 
     if isinstance(plan, InspectPlan):
@@ -128,6 +131,21 @@ def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     if windows := windows_note(plan, outcome):
         line.note(windows)
     return EXIT_INTERRUPTED if stop.is_set() else EXIT_OK
+
+
+def _maintain(plan: MaintainPlan, out: TextIO) -> int:
+    from minibroker.pipeline import maintenance  # noqa: PLC0415  imports PyArrow
+
+    done = maintenance.run(plan)
+    if out.isatty():
+        out.write(
+            f"{done.merged_files:,} files merged into {done.into_files:,}; "
+            f"{done.expired_versions:,} old versions dropped; "
+            f"{done.removed_files:,} files removed\n"
+        )
+    else:
+        out.write(json.dumps(done._asdict()) + "\n")
+    return EXIT_OK
 
 
 def _inspect(plan: InspectPlan, engine: Engine, out: TextIO, errors: TextIO) -> int:

@@ -33,6 +33,8 @@ ROW_GROUP_BYTES: Final = 32 << 20
 BUFFERED_BYTES_MAX: Final = 128 << 20
 """Bytes of rows that a task holds for all its open files together."""
 
+MERGED: Final = "merged"
+"""Begin of the names of files that an upkeep has merged."""
 _UNCOUNTED: Final = ("key", "value", "headers")
 """Columns without a smallest and a largest value: bytes as long as a record."""
 _NAME: Final = re.compile(r"([0-9a-f-]{8,36})-(\d{9,})-.*\.parquet")
@@ -75,6 +77,20 @@ def batch_of(path: str) -> tuple[str, int] | None:
     """Return query and batch by the name of a file, None if no batch wrote it."""
     found = _NAME.fullmatch(path.rpartition("/")[2])
     return None if found is None else (found[1], int(found[2]))
+
+
+def is_left(path: str, query: str, last: int) -> bool:
+    """Return whether a file that no table lists can never be listed.
+
+    Args:
+        path: of the file.
+        query: the one that writes the archive.
+        last: number of its last committed batch.
+    """
+    if path.rpartition("/")[2].startswith(f"{MERGED}-"):
+        return True
+    found = batch_of(path)
+    return found is not None and found[0] == query and found[1] <= last
 
 
 def write_files(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:

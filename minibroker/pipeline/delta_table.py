@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
-from minibroker.pipeline.data_files import Layout, stem_of
+from minibroker.clock import SystemClock
+from minibroker.pipeline.data_files import MERGED, Layout, is_left, stem_of
 from minibroker.pipeline.table import COMMIT_TRIES, BatchId, ListedFile, pause, too_many_writers
 
 if TYPE_CHECKING:
@@ -96,6 +97,47 @@ class ArchiveDeltaTable:
             for action in actions
         ]
 
+    def merged_layout(self, target_bytes: int) -> Layout:
+        return self._layout(target_bytes, MERGED)
+
+    def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
+        for attempt in range(COMMIT_TRIES):
+            listed = {file.path for file in self.files()}
+            if any(file.path not in listed for file in old):
+                return False
+            gone = [self._removal(file) for file in old]
+            merged = [self._action(file, data_change=False) for file in new]
+            try:
+                self._table.create_write_transaction(
+                    [*gone, *merged], "append", self._table.schema(), list(PARTITION_COLUMNS)
+                )
+            except CommitFailedError:
+                pause(attempt)
+                continue
+            return True
+        raise too_many_writers(self._directory)
+
+    def expire(self, before_ms: int) -> int:
+        """Make a checkpoint and drop old entries of the log, by the table's own retention."""
+        self._table.update_incremental()
+        log = Path(self._directory, "_delta_log")
+        count = len(list(log.glob("*.json")))
+        self._table.create_checkpoint()
+        self._table.cleanup_metadata()
+        return count - len(list(log.glob("*.json")))
+
+    def unlisted(self, query: str, keep_ms: int) -> list[str]:
+        self._table.update_incremental()
+        last = self._table.transaction_version(_application(BatchId(query, 0)))
+        found = self._table.vacuum(
+            retention_hours=-(-keep_ms // 3_600_000),
+            enforce_retention_duration=False,
+            full=True,
+            dry_run=True,
+        )
+        paths = [str(Path(self._directory, unquote(path))) for path in found]
+        return [path for path in paths if is_left(path, query, -1 if last is None else last)]
+
     def _append(self, batch: BatchId, files: Sequence[DataFile]) -> None:
         self._table.create_write_transaction(
             [self._action(file) for file in files],
@@ -107,14 +149,23 @@ class ArchiveDeltaTable:
             ),
         )
 
-    def _action(self, file: DataFile) -> AddAction:
+    def _removal(self, file: ListedFile) -> RemoveAction:
+        return RemoveAction(
+            path=str(Path(file.path).relative_to(self._directory)),
+            size=file.size,
+            partition_values={"topic": file.topic, "date": file.date},
+            deletion_timestamp=SystemClock().now_ms(),
+            data_change=False,
+        )
+
+    def _action(self, file: DataFile, *, data_change: bool = True) -> AddAction:
         path = Path(self._directory, file.path)
         return AddAction(
             path=file.path,
             size=file.size,
             partition_values={"topic": file.topic, "date": file.date},
             modification_time=path.stat().st_mtime_ns // 10**6,
-            data_change=True,
+            data_change=data_change,
             stats=json.dumps(statistics(pq.read_metadata(path))),
         )
 

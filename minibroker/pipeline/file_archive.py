@@ -79,16 +79,9 @@ class FileArchive:
         self.finish()
         return [name for number in self._numbers() for name in self._read(number)["files"]]
 
-    def remove_stages(self, number: int) -> int:
-        """Remove what runs of a committed batch and of those before it left; return how many."""
-        left = [
-            name
-            for name in self._files.names(self._in(_STAGED))
-            if name.partition("-")[0] <= _name(number)
-        ]
-        for name in left:
-            self._files.remove(self._in(_STAGED, name))
-        return len(left)
+    def stages(self) -> list[str]:
+        """Return the names of the directories with files that are not at their places."""
+        return self._files.names(self._in(_STAGED))
 
     def _finish(self, number: int) -> bool:
         """Move the files of a batch; return False if it is not committed."""
@@ -98,8 +91,14 @@ class FileArchive:
         stage = self._in(_STAGED, told["stage"])
         for directory, name in self._files_below(stage):
             self._move(join(stage, directory, name), join(self._directory, directory, name))
-        self.remove_stages(number)
+        self._remove_stages(number)
         return True
+
+    def _remove_stages(self, number: int) -> None:
+        """Remove what runs of a committed batch and of those before it left."""
+        for name in self.stages():
+            if name.partition("-")[0] <= _name(number):
+                self._files.remove(self._in(_STAGED, name))
 
     def _move(self, path: str, to: str) -> None:
         """Move a file; another process may have done it in this moment."""

@@ -13,6 +13,7 @@ minibroker pipeline: topics into files and back with Apache Spark, on this machi
                    [--keep-timestamps] [--keep-partitions] [--checkpoint DIR]
   minibroker pipeline rollup --topic T --window 1m --agg EXPR... [--by EXPR...] [--watermark 10m]
                    (--schema FILE | --example FILE) --to topic|DIR [--bad-records DIR] [--follow]
+  minibroker pipeline maintain --to DIR [--target-file-size 128MB] [--keep 7d]
   minibroker pipeline inspect (--topic T... | --log-dir DIR) [--report FILE.html]
 
 `minibroker pipeline COMMAND --help` explains the flags. Works with minibroker and with any Kafka.
@@ -176,7 +177,27 @@ Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong usag
   minibroker pipeline inspect --log-dir minibroker-data --topic orders --report orders.html
 """
 
+MAINTAIN_HELP: Final = """\
+minibroker pipeline maintain: merge small files of an archive, drop old versions and left-overs
+
+  --to DIR                directory that `pipeline archive` has written
+  --target-file-size SIZE size of a merged file, about (128MB)
+  --keep DURATION         readers can go on with a version of a table for so long (7d)
+  --catalog KEY=VALUE, --table NAMESPACE.NAME
+                          as of archive, for an iceberg table in a catalogue
+  --dry-run               show what would be merged and do nothing
+
+Safe beside a running archive and after a kill, and no Spark is needed. Files of Parquet, JSON and
+CSV archives are not merged: their readers would see rows twice or not at all meanwhile. Left-overs
+of killed runs are removed. Flags of the broker and of Spark have no effect here.
+
+Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong usage.
+
+  minibroker pipeline maintain --to ./orders-table
+"""
+
 HELP: Final = {
+    "maintain": MAINTAIN_HELP,
     "archive": ARCHIVE_HELP,
     "replay": REPLAY_HELP,
     "rollup": ROLLUP_HELP,

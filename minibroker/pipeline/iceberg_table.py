@@ -13,7 +13,7 @@ read the properties.
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +34,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from minibroker.pipeline.data_files import Layout, stem_of
+from minibroker.pipeline.data_files import MERGED, Layout, is_left, stem_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.iceberg_directory import IDENTIFIER, DirectoryCatalog
 from minibroker.pipeline.table import (
@@ -124,6 +124,60 @@ class IcebergTable:
     def files(self) -> list[ListedFile]:
         self._table.refresh()
         return [_listed(task.file) for task in self._table.scan().plan_files()]
+
+    def merged_layout(self, target_bytes: int) -> Layout:
+        return self._layout(target_bytes, MERGED)
+
+    def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
+        for attempt in range(COMMIT_TRIES):
+            self._table.refresh()
+            listed = {task.file.file_path: task.file for task in self._table.scan().plan_files()}
+            if any(file.path not in listed for file in old):
+                return False
+            try:
+                with (
+                    self._table.transaction() as transaction,
+                    transaction.update_snapshot().overwrite() as change,
+                ):
+                    for file in old:
+                        change.delete_data_file(listed[file.path])
+                    for merged in new:
+                        change.append_data_file(self._data_file(merged))
+            except CommitFailedException:
+                pause(attempt)
+                continue
+            return True
+        raise too_many_writers(self._directory)
+
+    def expire(self, before_ms: int) -> int:
+        self._table.refresh()
+        count = len(self._table.metadata.snapshots)
+        before = datetime.fromtimestamp(before_ms / 1000, UTC)
+        for attempt in range(COMMIT_TRIES):
+            try:
+                self._table.maintenance.expire_snapshots().older_than(before).commit()
+            except CommitFailedException:
+                pause(attempt)
+                self._table.refresh()
+                continue
+            return max(0, count - len(self._table.metadata.snapshots))
+        raise too_many_writers(self._directory)
+
+    def unlisted(self, query: str, keep_ms: int) -> list[str]:
+        """Files leave with the snapshots that list them, so `keep_ms` has no part in this."""
+        found = [str(path) for path in Path(self._directory, _DATA).glob("*/*/*.parquet")]
+        self._table.refresh()
+        listed, manifests = set(), {}
+        for snapshot in self._table.metadata.snapshots:
+            for manifest in snapshot.manifests(self._table.io):
+                manifests[manifest.manifest_path] = manifest
+        for manifest in manifests.values():
+            for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True):
+                listed.add(entry.data_file.file_path.removeprefix("file://"))
+        last = int(self._table.properties.get(BATCH, "-1"))
+        if self._table.properties.get(QUERY) != query:
+            last = -1
+        return [path for path in found if path not in listed and is_left(path, query, last)]
 
     def _append(self, batch: BatchId, files: Sequence[DataFile]) -> None:
         names = {QUERY: batch.query, BATCH: str(batch.number)}

@@ -38,6 +38,8 @@ REPLAY_BATCH_ROWS: Final = 500_000
 
 DEFAULT_TARGET_BYTES: Final = 128 << 20
 """Size of a table's data file, about."""
+DEFAULT_KEEP_MS: Final = 7 * 86_400_000
+"""Time for which readers can go on with an old version of a table."""
 DEFAULT_EVERY_MS: Final = 60_000
 """Time between two batches of a table that is followed: each of them is a version of the table."""
 
@@ -228,8 +230,18 @@ class InspectPlan(NamedTuple):
     report: str | None = None
 
 
+class MaintainPlan(NamedTuple):
+    """A plan for the upkeep of an archive."""
+
+    to: str
+    target_bytes: int = DEFAULT_TARGET_BYTES
+    keep_ms: int = DEFAULT_KEEP_MS
+    catalog: Mapping[str, str] = {}
+    table: str | None = None
+
+
 StreamPlan = ArchivePlan | ReplayPlan | RollupPlan
-Plan = StreamPlan | InspectPlan
+Plan = StreamPlan | InspectPlan | MaintainPlan
 
 
 def checked(plan: StreamPlan) -> StreamPlan:

@@ -14,11 +14,13 @@ from minibroker.pipeline.plan import (
     TABLE_FORMATS,
     ArchivePlan,
     InspectPlan,
+    MaintainPlan,
     ReplayPlan,
     RollupPlan,
     join,
 )
 from minibroker.pipeline.quantities import duration
+from minibroker.pipeline.tables import open_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +36,8 @@ Lines = list[tuple[str, str]]
 
 def preview(plan: Plan, engine: Engine) -> list[str]:
     """Return the plan, line by line. Raises PipelineError if the job could not run."""
+    if isinstance(plan, MaintainPlan):
+        return [*_aligned(_maintain(plan)), "nothing was done: --dry-run"]
     if not isinstance(plan, InspectPlan):
         default = places.default_of(engine.conf, os.environ)
         plan = plan if places.is_here(default) else places.placed(plan, default)
@@ -47,8 +51,28 @@ def preview(plan: Plan, engine: Engine) -> list[str]:
         lines = _inspect(plan)
     settings = "".join(f" {key}={value}" for key, value in sorted(engine.conf.items()))
     lines.append(("Spark", f"{engine.master}{settings}"))
+    return [*_aligned(lines), "nothing was done: --dry-run"]
+
+
+def _aligned(lines: Lines) -> list[str]:
     width = max(len(name) for name, _ in lines) + 2
-    return [f"{name:<{width}}{text}" for name, text in lines] + ["nothing was done: --dry-run"]
+    return [f"{name:<{width}}{text}" for name, text in lines]
+
+
+def _maintain(plan: MaintainPlan) -> Lines:
+    from minibroker.pipeline import maintenance  # noqa: PLC0415
+
+    file_format = maintenance.check(plan)
+    if file_format not in TABLE_FORMATS:
+        return [("maintain", f"{plan.to}, {_kind(file_format)}"), ("removes", "left-overs")]
+    table = open_archive(file_format, plan.to, plan.catalog, plan.table)
+    found = maintenance.bins(table.files(), plan.target_bytes)
+    size = quantities.size(plan.target_bytes)
+    return [
+        ("maintain", f"{plan.to}, {_kind(file_format)}"),
+        ("merges", f"{sum(map(len, found)):,} files into {len(found):,}, of {size} at most"),
+        ("drops", f"versions older than {duration(plan.keep_ms)}, and files of no version"),
+    ]
 
 
 def _archive(plan: ArchivePlan) -> Lines:

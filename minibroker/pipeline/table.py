@@ -61,6 +61,23 @@ class Table(Protocol):
     def files(self) -> list[ListedFile]:
         """Return the files that a reader of the newest version reads."""
 
+    def merged_layout(self, target_bytes: int) -> Layout:
+        """Return where and how merged files are written; their names tell that they are such."""
+
+    def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
+        """List `new` instead of `old` in one step; return False if one of `old` is not listed."""
+
+    def expire(self, before_ms: int) -> int:
+        """Drop the versions before a time, except the newest; return how many these were."""
+
+    def unlisted(self, query: str, keep_ms: int) -> list[str]:
+        """Return the absolute paths of data files that no version lists, and none ever will.
+
+        Args:
+            query: the one that writes the archive; its files of later batches may still be listed.
+            keep_ms: files that were taken out of the table within this time are kept.
+        """
+
 
 def pause(attempt: int) -> None:
     """Wait a little, longer with each attempt, so that two writers do not meet again."""

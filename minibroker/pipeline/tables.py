@@ -9,6 +9,8 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import absolute, is_remote
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from minibroker.pipeline.plan import ArchivePlan
     from minibroker.pipeline.table import Table
 
@@ -35,16 +37,7 @@ def listed(file_format: str, directory: str) -> list[str]:
 
     Raises PipelineError if there is none whose catalogue is the directory.
     """
-    check(file_format, directory)
-    if file_format == "delta":
-        from minibroker.pipeline import delta_table  # noqa: PLC0415  an extra
-
-        table: Table = delta_table.open_table(absolute(directory))
-    else:
-        from minibroker.pipeline import iceberg_table  # noqa: PLC0415  an extra
-
-        table = iceberg_table.open_table(absolute(directory), {}, None)
-    return [file.path for file in table.files()]
+    return [file.path for file in open_archive(file_format, directory, {}, None).files()]
 
 
 def open_table(plan: ArchivePlan) -> Table:
@@ -52,11 +45,18 @@ def open_table(plan: ArchivePlan) -> Table:
 
     Raises PipelineError.
     """
-    check(plan.format, plan.to)
-    if plan.format == "delta":
+    return open_archive(plan.format, plan.to, plan.catalog, plan.table)
+
+
+def open_archive(
+    file_format: str, directory: str, catalog: Mapping[str, str], name: str | None
+) -> Table:
+    """Return the table in `directory`; arguments as of `iceberg_table.open_table`."""
+    check(file_format, directory)
+    if file_format == "delta":
         from minibroker.pipeline import delta_table  # noqa: PLC0415  an extra
 
-        return delta_table.open_table(absolute(plan.to))
+        return delta_table.open_table(absolute(directory))
     from minibroker.pipeline import iceberg_table  # noqa: PLC0415  an extra
 
-    return iceberg_table.open_table(absolute(plan.to), plan.catalog, plan.table)
+    return iceberg_table.open_table(absolute(directory), catalog, name)

@@ -107,7 +107,7 @@ def revenue(spark: SparkSession, directory: Path) -> tuple[int, float, int]:
 def test_its_commands_leave_the_promised_files(
     spark: SparkSession, orders: str, tmp_path: Path
 ) -> None:
-    install, archive, table, replay, rollup, inspect = readme.commands(SECTION)
+    install, archive, table, maintain, replay, rollup, inspect = readme.commands(SECTION)
     assert readme.reason_not_to_run(install)
 
     (batch,) = map(json.loads, typed(archive, orders).splitlines())
@@ -116,6 +116,7 @@ def test_its_commands_leave_the_promised_files(
 
     (batch,) = map(json.loads, typed(table, orders).splitlines())
     assert batch["rows"] == RECORDS
+    assert json.loads(typed(maintain, orders))["expired_versions"] == 0
     for read in READERS["iceberg"]:
         assert len(read(tmp_path / "orders-table")) == RECORDS
 

@@ -11,27 +11,16 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.file_archive import FileArchive
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.table import BatchId
+from tests.unit.pipeline.archives import DAY, QUERY, staged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-QUERY = "12345678-1234-1234-1234-123456789abc"
-DAY = "topic=a/date=2026-11-24"
-
 
 def seen(directory: Path) -> list[str]:
     """The files that a reader finds, which skips hidden names and those with `_`."""
     return sorted(path.name for path in directory.glob("topic=*/date=*/*"))
-
-
-def staged(archive: FileArchive, batch: BatchId, *names: str) -> str:
-    """A stage with files, and with what Spark leaves beside them."""
-    stage = archive.new_stage(batch)
-    for name in (f"{DAY}/{name}" for name in (*names, ".hidden.crc")):
-        LocalFiles().write(f"{stage}/{name}", name)
-    LocalFiles().write(f"{stage}/_SUCCESS", "")
-    return stage
 
 
 def test_files_are_seen_once_their_batch_is_committed(tmp_path: Path) -> None:

@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
-from minibroker.pipeline import delta_table, iceberg_table
-from minibroker.pipeline.data_files import DataFile, write_files
+from minibroker.pipeline import delta_table
 from minibroker.pipeline.table import BatchId
-from tests.pipeline.table_readers import READERS
+from tests.unit.pipeline.archives import QUERY, TOPIC, opened, seen, written
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from minibroker.pipeline.table import Table
-
-QUERY = "12345678-1234-1234-1234-123456789abc"
-DAY_US = 86_400_000_000
-FIRST_DAY = 20_781
-TOPIC = "a-topic-with-a-name-longer-than-what-statistics-keep"
-
-
-def opened(file_format: str, directory: Path) -> Table:
-    if file_format == "iceberg":
-        return iceberg_table.open_table(str(directory), {}, None)
-    return delta_table.open_table(str(directory))
-
-
-def rows(first: int, count: int) -> pa.RecordBatch:
-    """Records of one partition from an offset on, each on a day of its own."""
-    numbers = range(first, first + count)
-    columns: dict[str, Any] = {
-        "key": [None] * count,
-        "value": [b"%d" % number for number in numbers],
-        "topic": [TOPIC] * count,
-        "partition": [0] * count,
-        "offset": list(numbers),
-        "timestamp": [(FIRST_DAY + number) * DAY_US + 999 for number in numbers],
-        "timestampType": [0] * count,
-        "headers": [[{"key": "h", "value": None}]] * count,
-        "date": [FIRST_DAY + number for number in numbers],
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=delta_table.SCHEMA)
-
-
-def written(table: Table, batch: BatchId, count: int = 2) -> list[DataFile]:
-    """Files of a batch whose offsets follow its number."""
-    return write_files(table.layout(batch, 1 << 20), [rows(batch.number * 10, count)])
-
-
-def seen(file_format: str, directory: Path) -> list[int]:
-    """The offsets for every reader, which see the same."""
-    found = [[record[2] for record in read(directory)] for read in READERS[file_format]]
-    assert all(offsets == found[0] for offsets in found)
-    return found[0]
 
 
 @pytest.mark.parametrize("file_format", ["iceberg", "delta"])
