@@ -183,8 +183,8 @@ minibroker pipeline maintain: merge small files of an archive, drop old versions
   --to DIR                directory that `pipeline archive` has written
   --target-file-size SIZE size of a merged file, about (128MB)
   --keep DURATION         readers can go on with a version of a table for so long (7d)
-  --catalog KEY=VALUE, --table NAMESPACE.NAME
-                          as of archive, for an iceberg table in a catalogue
+  --catalog KEY=VALUE     as of archive, for an iceberg table in a catalogue
+  --table NAMESPACE.NAME  its name there
 {_COMMON}
 Safe beside a running archive and after a kill, and no Spark is needed. Files of Parquet, JSON and
 CSV archives are not merged: their readers would see rows twice or not at all meanwhile. Left-overs
