@@ -82,12 +82,14 @@ class Cluster:
         self.image = image
         self.version = 2
         self.features = self
+        self.producer_ids = self
         self._last_producer_id = 0
 
     def level(self, _feature: str) -> int:
         return self.version
 
-    def next_producer_id(self) -> int:
+    def next(self) -> int:
+        """Return a producer id that was not given out."""
         self._last_producer_id += 1
         return self._last_producer_id
 
