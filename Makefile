@@ -192,7 +192,7 @@ build/kafka-python-%/.done: $(VENV)/.test
 
 $(IMAGE_WHEELS)/.done: $(VENV)/.test
 	rm -rf $(@D)
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[control]' 'hatchling>=1.25'
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[control,security]' 'hatchling>=1.25'
 	rm -f $(@D)/minibroker-*
 	touch $@
 

@@ -22,7 +22,7 @@ from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.image import Endpoint
 from minibroker.cluster.leader_balance import BalanceRule
 from minibroker.config.dynamic import DynamicConfig
-from minibroker.config.secured import USERS
+from minibroker.config.secured import SCRAM_CREDENTIALS, USERS
 from minibroker.config_follower import ConfigFollower
 from minibroker.coordinators import Coordinators
 from minibroker.error_codes import ErrorCode
@@ -403,11 +403,15 @@ class Broker:
             self.dynamic.subscribe(contexts)
 
     async def write_users(self) -> None:
-        """Give the users of `minibroker.users` their SCRAM credentials. Raises ConfigError."""
+        """Give the users of the settings their SCRAM credentials. Raises ConfigError."""
         if USERS in self.config.originals:
             from minibroker.security.sasl import users  # noqa: PLC0415  seldom set
 
             await users.write_credentials(self.cluster, users.users_of_config(self.config))
+        if SCRAM_CREDENTIALS in self.config.originals:
+            from minibroker.security.sasl import users  # noqa: PLC0415  as above
+
+            await users.write_given(self.cluster, users.given_credentials(self.config))
 
     def _begin_outboxes(self) -> None:
         """Prepare for being the controller of other brokers. Those of Apache Kafka need a

@@ -114,6 +114,7 @@ class ServeArguments:
         "control",
         "control_tls",
         "control_tokens",
+        "host",
         "in_memory",
         "log_level",
         "loop",
@@ -136,6 +137,8 @@ class ServeArguments:
         self.in_memory = False
         self.security: str | None = None
         self.users: dict[str, str] = {}
+        self.host: str | None = None
+        """The name of this machine in the certificate of `--security`; None: that of `--listen`."""
         self.brokers = 1
         self.loop = "uvloop"
         self.log_level = "info"
@@ -290,7 +293,8 @@ def _certificates(arguments: ServeArguments) -> list[tuple[str, str]]:
     security = Security(arguments.security, directory, arguments.users)
     ca_file = security.ca_file.absolute()
     logging.getLogger(__name__).info("clients have to trust the CA in %s", ca_file)
-    host = given["listeners"].partition("://")[2].rpartition(":")[0].strip("[]")
+    listeners = given.get("listeners", "")
+    host = arguments.host or listeners.partition("://")[2].rpartition(":")[0].strip("[]")
     return list(security.tls_settings(host).items())
 
 

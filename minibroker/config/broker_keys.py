@@ -45,6 +45,7 @@ _OURS: Final[tuple[Row, ...]] = (
     ("minibroker.cluster.id", "string", None, "", "low", "read-only", True),
     ("minibroker.log.cleaner.idle.ms", "long", "1000", "0..", "low", "read-only", True),
     ("minibroker.log.sync.interval.ms", "long", "2000", "0..", "low", "read-only", True),
+    ("minibroker.scram.credentials", "password", None, "", "low", "read-only", True),
     ("minibroker.users", "password", None, "", "medium", "read-only", True),
     ("java.security.auth.login.config", "string", None, "", "medium", "read-only", True),
     ("java.security.krb5.conf", "string", None, "", "low", "read-only", True),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 USERS: Final = "minibroker.users"
+SCRAM_CREDENTIALS: Final = "minibroker.scram.credentials"
+"""mechanism:user="credential" of users that the first start makes, as kafka-storage does."""
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 """The mechanisms that users of `minibroker.users` may choose."""
 

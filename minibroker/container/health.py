@@ -5,6 +5,9 @@ answers without an error and with a broker. It uses plain sockets and two fixed 
 runs every few seconds and must be cheap. `launch` has written down where the broker listens; the
 advertised address may exist only outside the container.
 
+Where every listener is secured, it goes as far as a client without credentials: through the TLS
+handshake, to the answer to ApiVersions. A broker that wants a certificate of it is ready, too.
+
 The exit code is 0 if the broker is ready; else it is 1, with a sentence on stderr.
 """
 
@@ -13,11 +16,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from typing import Final
+from typing import Final, NamedTuple
 
 TEMPORARY: Final = os.environ.get("TMPDIR") or "/tmp"
 LISTENER_FILE: Final = f"{TEMPORARY}/minibroker.listener"
-"""One line, HOST:PORT: where `launch` has told the broker to listen."""
+"""One line, HOST:PORT PROTOCOL: where `launch` has told the broker to listen."""
 
 _TIMEOUT_S: Final = 2.0
 _CLIENT_ID: Final = b"health"
@@ -25,6 +28,14 @@ _API_VERSIONS: Final = 18
 _METADATA: Final = 3
 _ANSWER_BYTES_MAX: Final = 1 << 20
 _LOOPBACK: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class AskedListener(NamedTuple):
+    """A listener of the broker in this container."""
+
+    host: str
+    port: int
+    protocol: str
 
 
 class NotReady(Exception):  # noqa: N818  it is an answer, not a mistake
@@ -41,35 +52,64 @@ def main(listener_file: str = LISTENER_FILE) -> int:
     return 0
 
 
-def read_address(listener_file: str) -> tuple[str, int]:
-    """Return the address to ask; loopback for a broker that listens everywhere. Raises NotReady."""
+def read_address(listener_file: str) -> AskedListener:
+    """Return the listener to ask; loopback for a broker that listens everywhere. Raises
+    NotReady.
+    """
     try:
         with open(listener_file, encoding="utf-8") as file:  # noqa: PTH123  pathlib costs 3 ms
             line = file.read().strip()
     except OSError as error:
         raise NotReady(f"no broker was started yet ({listener_file}: {error.strerror})") from None
-    host, _, port = line.rpartition(":")
+    address, _, protocol = line.partition(" ")
+    host, _, port = address.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) <= 65535:
-        raise NotReady(f"{listener_file} says {line!r}, expected HOST:PORT")
+        raise NotReady(f"{listener_file} says {line!r}, expected HOST:PORT PROTOCOL")
     host = host.strip("[]")
-    return _LOOPBACK.get(host, host), int(port)
+    return AskedListener(_LOOPBACK.get(host, host), int(port), protocol or "PLAINTEXT")
 
 
-def check(address: tuple[str, int]) -> None:
-    """Ask ApiVersions v0, and Metadata v1 without topics. Raises NotReady."""
+def connected(listener: AskedListener) -> socket.socket:
+    """Return a connection, behind the TLS handshake if there is one. Raises OSError."""
+    connection = socket.create_connection(listener[:2], _TIMEOUT_S)
+    if not listener.protocol.endswith("SSL"):
+        return connection
+    import ssl  # noqa: PLC0415  10 ms, which most do without
+
+    # Whether the certificate is good is the clients' question: they know the CA.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        with socket.create_connection(address, _TIMEOUT_S) as connection:
-            versions = _ask(connection, _API_VERSIONS, 0, b"")
-            metadata = _ask(connection, _METADATA, 1, (0).to_bytes(4, "big"))
+        return context.wrap_socket(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def check(listener: AskedListener) -> None:
+    """Ask ApiVersions v0, and Metadata v1 without topics. Raises NotReady."""
+    metadata = None
+    try:
+        with connected(listener) as connection:
+            versions = ask(connection, _API_VERSIONS, 0, b"")
+            if not listener.protocol.startswith("SASL"):
+                metadata = ask(connection, _METADATA, 1, (0).to_bytes(4, "big"))
     except OSError as error:
-        raise NotReady(f"{address[0]}:{address[1]}: {error}") from None
+        if _wants_certificate(error):
+            return
+        raise NotReady(f"{listener.host}:{listener.port}: {error}") from None
     if versions[:2] != b"\0\0":
         raise NotReady(f"ApiVersions was answered with error {int.from_bytes(versions[:2], 'big')}")
-    if int.from_bytes(metadata[:4], "big") < 1:
+    if metadata is not None and int.from_bytes(metadata[:4], "big") < 1:
         raise NotReady("the broker is not registered yet: Metadata names no broker")
 
 
-def _ask(connection: socket.socket, api_key: int, version: int, body: bytes) -> bytes:
+def _wants_certificate(error: OSError) -> bool:
+    """Return whether the broker has ended a TLS handshake because no certificate was shown."""
+    return "CERTIFICATE_REQUIRED" in (getattr(error, "reason", None) or "")
+
+
+def ask(connection: socket.socket, api_key: int, version: int, body: bytes) -> bytes:
     """Send a request; return its answer (big-endian) without the correlation id. Raises OSError."""
     correlation_id = api_key.to_bytes(4, "big")
     header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + correlation_id

@@ -2,9 +2,9 @@
 
 The container gets the variables of Kafka's images. Most are settings, which are read like those of
 `minibroker serve` (`config.sources`). This module adds the rest: defaults of data and listeners,
-`CLUSTER_ID`, `KAFKA_CREATE_TOPICS`, the properties file that users of apache/kafka mount, a
-ZooKeeper that a start script runs inside the container, and the log lines for which Testcontainers
-waits.
+`CLUSTER_ID`, `KAFKA_CREATE_TOPICS`, the properties file that users of apache/kafka mount, stores
+and passwords under /etc/kafka/secrets, users of `kafka-storage`, a ZooKeeper that a start script
+runs inside the container, and the log lines for which Testcontainers waits.
 
     /etc/kafka/docker/run, /etc/confluent/docker/launch ─► main ─► arrange ─► cli.build ─► process
 
@@ -21,8 +21,11 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker import cli
 from minibroker.config.options import UsageError
+from minibroker.config.secured import SCRAM_CREDENTIALS
 from minibroker.config.sources import from_environment
 from minibroker.container.health import LISTENER_FILE, TEMPORARY
+from minibroker.container.scram_users import given_users
+from minibroker.container.secrets import put_secrets
 from minibroker.container.topics import parse_topics
 from minibroker.errors import ConfigError
 from minibroker.java_formats.properties import read_properties
@@ -37,19 +40,25 @@ SHARED_PROPERTIES: Final = "/mnt/shared/config/server.properties"
 """Path at which users of apache/kafka mount their own file."""
 
 # From the host: localhost:9092. From other containers: the container's name, port 19092.
-_LISTENERS: Final = "PLAINTEXT://:9092,DOCKER://:19092"
-_PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,DOCKER:PLAINTEXT"
+_LISTENERS: Final = "{0}://:9092,DOCKER://:19092"
+_ADVERTISED: Final = "{0}://localhost:9092,DOCKER://{1}:19092"
+_PROTOCOLS: Final = "{0}:{0},DOCKER:{0}"
 
 # Variables for flags of `serve` that are no keys of Kafka.
 _FLAGS: Final = {
     "MINIBROKER_LOG_LEVEL": "--log-level",
     "MINIBROKER_CONTROL": "--control",
     "MINIBROKER_CONTROL_TLS": "--control-tls",
+    "MINIBROKER_SECURITY": "--security",
 }
+_USERS: Final = "MINIBROKER_USERS"
+"""Words NAME:PASSWORD or @FILE, each for a `--user`."""
 
 _ZOOKEEPER_FILES: Final = ("zookeeper.properties", f"{TEMPORARY}/zookeeper.properties")
 """File that Testcontainers' start scripts write for a ZooKeeper in the container."""
 
+_EASIEST: Final = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
+"""Protocols, in the order in which the health check likes them."""
 _QUORUM_KEYS: Final = ("process.roles", "controller.quorum.")
 """Beginnings of keys of KRaft, which are accepted without effect."""
 
@@ -89,7 +98,12 @@ def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[st
     UsageError.
     """
     settings = {name: value for name, value in environment.items() if value}
+    put_secrets(settings)
     arguments = cli.parse_serve(_flags(settings))
+    # The image has listeners of its own, and variables may give others.
+    arguments.settings = [pair for pair in arguments.settings if pair[0] != "listeners"]
+    if users := given_users():
+        arguments.settings.append((SCRAM_CREDENTIALS, users))
     arguments.topics = parse_topics(
         settings.pop("KAFKA_CREATE_TOPICS", ""),
         settings.pop("KAFKA_CREATE_TOPICS_SEPARATOR", ","),
@@ -106,7 +120,7 @@ def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[st
             f"process.roles={given['process.roles']}: there is no controller to run apart, every "
             "minibroker has its own; leave this container out"
         )
-    arguments.settings += _defaults(given, settings.get("CLUSTER_ID", ""))
+    arguments.settings += _defaults(given, settings.get("CLUSTER_ID", ""), arguments)
     return arguments, settings
 
 
@@ -116,28 +130,37 @@ def ready_lines(broker_id: int) -> tuple[str, ...]:
 
 
 def listener_to_ask(config: BrokerConfig) -> str:
-    """Return HOST:PORT for the health check: the first listener, as it is bound."""
-    return f"{config.listeners[0].host}:{config.listeners[0].port}"
+    """Return HOST:PORT PROTOCOL for the health check: the listener, as it is bound, that asks
+    least of a client.
+    """
+    listener = min(config.listeners, key=lambda known: _EASIEST.index(known.security_protocol))
+    return f"{listener.host}:{listener.port} {listener.security_protocol}"
 
 
 def _flags(environment: Mapping[str, str]) -> list[str]:
-    return [f"{flag}={environment[name]}" for name, flag in _FLAGS.items() if environment.get(name)]
+    given = [(flag, environment[name]) for name, flag in _FLAGS.items() if environment.get(name)]
+    given += [("--user", word) for word in environment.get(_USERS, "").split()]
+    return [f"{flag}={value}" for flag, value in given]
 
 
-def _defaults(given: Mapping[str, str], cluster_id: str) -> list[tuple[str, str]]:
+def _defaults(
+    given: Mapping[str, str], cluster_id: str, arguments: cli.ServeArguments
+) -> list[tuple[str, str]]:
     """Return the settings that the image has where the user sets none."""
     settings = []
     if cluster_id and "minibroker.cluster.id" not in given:
         settings.append(("minibroker.cluster.id", cluster_id))
     if not {"log.dirs", "log.dir"} & given.keys():
         settings.append(("log.dirs", DATA_DIR))
-    if not {"listeners", "advertised.listeners"} & given.keys():
-        from socket import gethostname  # noqa: PLC0415  many give listeners
+    from socket import gethostname  # noqa: PLC0415  an error before needs none
 
-        advertised = f"PLAINTEXT://localhost:9092,DOCKER://{gethostname()}:19092"
-        settings.append(("listeners", _LISTENERS))
-        settings.append(("advertised.listeners", advertised))
-        settings.append(("listener.security.protocol.map", _PROTOCOLS))
+    arguments.host = gethostname()
+    if not {"listeners", "advertised.listeners"} & given.keys():
+        default = "SASL_PLAINTEXT" if arguments.users else "PLAINTEXT"
+        protocol = (arguments.security or default).upper()
+        settings.append(("listeners", _LISTENERS.format(protocol)))
+        settings.append(("advertised.listeners", _ADVERTISED.format(protocol, arguments.host)))
+        settings.append(("listener.security.protocol.map", _PROTOCOLS.format(protocol)))
     return settings
 
 

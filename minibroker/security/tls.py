@@ -205,7 +205,8 @@ def _private_file(data: bytes) -> Iterator[str]:
     """Give the path of a file with these bytes: in memory where the system can, else a file that
     only this user can read. It is gone at the end.
     """
-    if hasattr(os, "memfd_create"):
+    # OpenSSL opens the memory by its path, which a root directory without /proc does not have.
+    if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):  # noqa: PTH112  as memfd
         handle = os.memfd_create("minibroker-key", os.MFD_CLOEXEC)
         try:
             os.write(handle, data)

@@ -21,9 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    load_pem_private_key,
+    pkcs12,
+)
 
 from minibroker import cli
 from minibroker.container.launch import arrange
+from tests.support.certificates import authority_pem, broker_certificate
 from tests.support.clients import confluent_consume, confluent_produce, expected
 from tests.support.container import ROOT, Container, build_layer, missing
 from tests.support.made import BUILD, required
@@ -296,7 +303,9 @@ def services_of(compose: dict[str, Any], profile: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("profile", ["", "console", "spark", "zookeeper", "cluster", "compat"])
+@pytest.mark.parametrize(
+    "profile", ["", "console", "spark", "zookeeper", "secured", "cluster", "compat"]
+)
 def test_a_profile_of_the_compose_file_is_whole(compose: dict[str, Any], profile: str) -> None:
     """Compose checks these only when it starts them."""
     services = services_of(compose, profile)
@@ -310,6 +319,26 @@ def test_a_profile_of_the_compose_file_is_whole(compose: dict[str, Any], profile
         port["published"] for service in services.values() for port in service.get("ports", [])
     ]
     assert len(published) == len(set(published))
+    assert {
+        port.get("host_ip") for service in services.values() for port in service.get("ports", [])
+    } == {"127.0.0.1"}
+
+
+def test_the_secured_broker_of_the_compose_file(
+    compose: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = services_of(compose, "secured")["minibroker-secured"]
+    variables = {key: str(value) for key, value in service["environment"].items()}
+    monkeypatch.chdir(tmp_path)  # the certificate is made beside the data
+    monkeypatch.setattr("minibroker.container.launch.DATA_DIR", str(tmp_path / "data"))
+    config = cli.build(*arrange(variables))[0]
+    assert {listener.security_protocol for listener in config.listeners} == {"SASL_SSL"}
+    assert [listener.port for listener in config.listeners] == [9097, 19097]
+    assert config.originals["minibroker.users"] == '"alice"="alice-secret"'
+    assert config.inter_broker_listener_name == "SASL_SSL"
+    assert (tmp_path / "data-tls" / "ca.pem").is_file()
+    targets = {volume["target"] for volume in service["volumes"]}
+    assert targets == {"/var/lib/kafka/data", "/var/lib/kafka/data-tls"}
 
 
 def test_the_brokers_of_the_compose_file_reach_each_other_and_replicate(
@@ -341,3 +370,198 @@ def test_the_compose_file_builds_existing_images(compose: dict[str, Any]) -> Non
     builds = [service["build"] for service in compose["services"].values() if "build" in service]
     assert {build["context"] for build in builds} == {str(ROOT)}
     assert {build["target"] for build in builds if "target" in build} <= set(stages)
+
+
+# Secured modes: as in the tests of testcontainers-java 2.0, and in `withSaslSslListener` of
+# @testcontainers/kafka 12.1.
+
+SECRETS: Final = "/etc/kafka/secrets"
+JAAS: Final = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="admin" password="admin" user_admin="admin" user_test="secret";'
+)
+SASL_MAP: Final = "PLAINTEXT:SASL_PLAINTEXT,BROKER:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
+ADD_SCRAM: Final = (
+    'echo \'kafka-storage format --ignore-formatted -t "$CLUSTER_ID" '
+    "--add-scram {} -c /etc/kafka/kafka.properties' >> /etc/confluent/docker/configure\n"
+)
+LOOPBACK: Final = "BROKER://9f3b6c1d2e4a:9093"
+NODE_USER: Final = "SCRAM-SHA-512=[name=app-user,password=userPassword]"
+
+
+def script_of(port: int, lines: str, more: str = "", run: str = CP_RUN) -> str:
+    """Return a start script as Testcontainers writes it."""
+    advertised = f"PLAINTEXT://localhost:{port},{LOOPBACK}{more}"
+    return f"#!/bin/bash\nexport KAFKA_ADVERTISED_LISTENERS={advertised}\n{lines}{run} \n"
+
+
+def logged_in(port: int, mechanism: str, user: str, password: str, **more: str) -> Any:
+    """Return the metadata that a client gets. Raises KafkaException."""
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as heavy as the container
+
+    settings = {
+        "bootstrap.servers": f"localhost:{port}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.username": user,
+        "sasl.password": password,
+        "log_level": "0",
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+    return AdminClient(settings).list_topics(timeout=60)
+
+
+def started(start: Start, variables: dict[str, str], script: str, line: str) -> Container:
+    """Start a container, copy the script in, and return it when it serves and is healthy."""
+    container = start(("sh", "-c", WAIT_FOR_SCRIPT.format(JAVA_SCRIPT)), **variables)
+    container.wait_until_entered()
+    container.copy_in(JAVA_SCRIPT, script)
+    container.wait_for_line(line)
+    health = container.execute("/opt/minibroker/bin/health")
+    assert (health.returncode, health.stderr) == (0, "")
+    assert "ERROR" not in container.log.read_text()
+    return container
+
+
+@needs_namespaces
+def test_java_starts_it_with_plain(start: Start) -> None:
+    port, variables = on_free_ports(**KRAFT)
+    variables |= {
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": SASL_MAP,
+        "KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL": "PLAIN",
+        "KAFKA_LISTENER_NAME_PLAINTEXT_SASL_ENABLED_MECHANISMS": "PLAIN",
+        "KAFKA_LISTENER_NAME_BROKER_SASL_ENABLED_MECHANISMS": "PLAIN",
+        "KAFKA_LISTENER_NAME_BROKER_PLAIN_SASL_JAAS_CONFIG": JAAS,
+        "KAFKA_LISTENER_NAME_PLAINTEXT_PLAIN_SASL_JAAS_CONFIG": JAAS,
+        "KAFKA_AUTHORIZER_CLASS_NAME": "kafka.security.authorizer.AclAuthorizer",
+        "KAFKA_SUPER_USERS": "User:admin",
+    }
+    started(start, variables, script_of(port, ""), RUNNING)
+    assert logged_in(port, "PLAIN", "test", "secret").brokers
+
+
+@needs_namespaces
+def test_java_starts_it_with_scram(start: Start) -> None:
+    port, variables = on_free_ports(**KRAFT)
+    jaas = f"{SECRETS}/kafka_server_jaas.conf"
+    variables |= {
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": SASL_MAP,
+        "KAFKA_LISTENER_NAME_PLAINTEXT_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-256",
+        "KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL": "SCRAM-SHA-256",
+        "KAFKA_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-256",
+        "KAFKA_OPTS": f"-Djava.security.auth.login.config={jaas}",
+    }
+    add = ADD_SCRAM.format("SCRAM-SHA-256=[name=admin,password=admin]")
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    login = f'KafkaServer {{ {module} required username="admin" password="admin"; }};'
+    lines = f"sed -i '/KAFKA_ZOOKEEPER_CONNECT/d' /etc/confluent/docker/configure\n{add}"
+    container = start(("sh", "-c", WAIT_FOR_SCRIPT.format(JAVA_SCRIPT)), **variables)
+    container.wait_until_entered()
+    container.copy_in(jaas, login)
+    container.copy_in(JAVA_SCRIPT, script_of(port, lines))
+    container.wait_for_line(RUNNING)
+    assert logged_in(port, "SCRAM-SHA-256", "admin", "admin").brokers
+    assert "password=admin" not in container.log.read_text()
+
+
+def pkcs12_of(certificate: Any, passphrase: str) -> bytes:
+    """Return a store as openssl makes it, with key and certificates."""
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
+    chain = [x509.load_pem_x509_certificate(pem.bytes()) for pem in certificate.cert_chain_pems]
+    lock = BestAvailableEncryption(passphrase.encode())
+    return pkcs12.serialize_key_and_certificates(b"broker", key, chain[0], chain[1:], lock)  # type: ignore[arg-type]
+
+
+@needs_namespaces
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_node_starts_it_with_a_sasl_ssl_listener(start: Start, mode: str, tmp_path: Path) -> None:
+    secure, zookeeper = free_port(), str(free_port())
+    port, variables = on_free_ports(**KRAFT)
+    own = variables["KAFKA_LISTENERS"]
+    variables |= {
+        "KAFKA_LISTENERS": f"SECURE://0.0.0.0:{secure},{own}",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": (
+            "BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT"
+        ),
+        "KAFKA_SSL_PROTOCOL": "TLSv1.2",
+        "KAFKA_SSL_KEYSTORE_LOCATION": f"{SECRETS}/server.keystore.pfx",
+        "KAFKA_SSL_KEYSTORE_PASSWORD": "serverKeystorePassword",
+        "KAFKA_SSL_KEYSTORE_TYPE": "PKCS12",
+        "KAFKA_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512",
+        "KAFKA_LISTENER_NAME_SECURE_SCRAM-SHA-512_SASL_JAAS_CONFIG": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+    }
+    lines = FORMAT.partition("\n")[2] + ADD_SCRAM.format(f'"{NODE_USER}"')
+    if mode == "zookeeper":
+        variables["KAFKA_ZOOKEEPER_CONNECT"] = f"localhost:{zookeeper}"
+        lines = ZOOKEEPER.format("").replace("2181", zookeeper)
+    container = start(("sh", "-c", WAIT_FOR_SCRIPT.format(JAVA_SCRIPT)), **variables)
+    container.wait_until_entered()
+    store = container.root / SECRETS.lstrip("/") / "server.keystore.pfx"
+    store.write_bytes(pkcs12_of(broker_certificate(), "serverKeystorePassword"))
+    script = script_of(port, lines, f",SECURE://localhost:{secure}")
+    container.copy_in(JAVA_SCRIPT, script)
+    container.wait_for_line(RUNNING if mode == "kraft" else STARTED)
+    if mode == "zookeeper":
+        name, _, password = NODE_USER.partition("name=")[2].partition(",")
+        configs = ("kafka-configs", "--alter", "--zookeeper", f"localhost:{zookeeper}")
+        entity = ("--entity-type", "users", "--entity-name", name)
+        made = container.execute(*configs, *entity, "--add-config", f"SCRAM-SHA-512=[{password}")
+        assert (made.returncode, made.stderr) == (0, "")
+    authority = tmp_path / "ca.pem"
+    authority.write_text(authority_pem())
+    tls = {"security_protocol": "SASL_SSL", "ssl_ca_location": str(authority)}
+    assert logged_in(secure, "SCRAM-SHA-512", "app-user", "userPassword", **tls).brokers
+    assert "userPassword" not in container.log.read_text()
+
+
+@needs_namespaces
+def test_stores_and_passwords_that_kafkas_images_name(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    variables = {
+        "KAFKA_ADVERTISED_LISTENERS": f"SSL://localhost:{port}",
+        "KAFKA_SECURITY_INTER_BROKER_PROTOCOL": "SSL",
+        "KAFKA_SSL_KEYSTORE_FILENAME": "broker.p12",
+        "KAFKA_SSL_KEYSTORE_CREDENTIALS": "password.txt",
+        "KAFKA_SSL_KEY_CREDENTIALS": "password.txt",
+        "KAFKA_SSL_KEYSTORE_TYPE": "PKCS12",
+    }
+    waiting = start(
+        ("sh", "-c", f"while [ ! -f {TMP}/go ]; do sleep 0.1; done; {CP_RUN}"), **variables
+    )
+    waiting.wait_until_entered()
+    secrets = waiting.root / SECRETS.lstrip("/")
+    (secrets / "broker.p12").write_bytes(pkcs12_of(broker_certificate(), "changeit"))
+    (secrets / "password.txt").write_text("changeit\n")
+    waiting.copy_in(f"{TMP}/go", "")
+    waiting.wait_for_line(RUNNING)
+    health = waiting.execute("/opt/minibroker/bin/health")
+    assert (health.returncode, health.stderr) == (0, "")
+    authority = tmp_path / "ca.pem"
+    authority.write_text(authority_pem())
+    tls = {"security.protocol": "SSL", "ssl.ca.location": str(authority)}
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as heavy as the container
+
+    admin = AdminClient({"bootstrap.servers": f"localhost:{port}", **tls})
+    assert admin.list_topics(timeout=60).brokers
+
+
+@needs_namespaces
+def test_a_secured_broker_with_two_variables(start: Start, tmp_path: Path) -> None:
+    """As in the profile `secured` of docker-compose.yml, on a free port."""
+    port = free_port()
+    container = start(
+        MINIBROKER_SECURITY="SASL_SSL",
+        MINIBROKER_USERS="alice:secret bob:other",
+        KAFKA_LISTENERS=f"SASL_SSL://:{port}",
+        KAFKA_ADVERTISED_LISTENERS=f"SASL_SSL://localhost:{port}",
+    )
+    container.wait_for_line(RUNNING)
+    health = container.execute("/opt/minibroker/bin/health")
+    assert (health.returncode, health.stderr) == (0, "")
+    authority = tmp_path / "ca.pem"
+    authority.write_bytes((container.root / "var/lib/kafka/data-tls/ca.pem").read_bytes())
+    tls = {"security_protocol": "SASL_SSL", "ssl_ca_location": str(authority)}
+    for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+        assert logged_in(port, mechanism, "bob", "other", **tls).brokers

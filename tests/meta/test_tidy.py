@@ -239,6 +239,7 @@ def test_every_module_is_used() -> None:
         "minibroker/cli.py",
         "minibroker/codegen/__main__.py",
         "minibroker/container/launch.py",  # image/rootfs starts both
+        "minibroker/container/kafka_configs.py",
         "minibroker/container/zookeeper_port.py",
         "minibroker/testing/plugin.py",
     }

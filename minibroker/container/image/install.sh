@@ -10,7 +10,7 @@ lib=$root/opt/minibroker/lib
 
 "$python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
   --root-user-action=ignore --no-index --find-links "$wheels" --no-compile --target "$lib" \
-  "minibroker[control]"
+  "minibroker[control,security]"
 # What nobody runs: scripts of packages, C sources, type stubs, tests.
 rm -rf "$lib/bin"
 find "$lib" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.c' -o -name '*.h' \) -delete
@@ -23,8 +23,11 @@ fi
 "$python" -m compileall -q --invalidation-mode unchecked-hash -s "$root" "$lib"
 
 cp -R "$source/." "$root/"
-mkdir -p "$root/var/lib/kafka/data" "$root/etc/kafka/secrets" "$root/mnt/shared/config" \
+mkdir -p "$root/var/lib/kafka/data" "$root/var/lib/kafka/data-tls" "$root/etc/kafka/secrets" "$root/mnt/shared/config" \
   "$root/home/minibroker"
 chmod 0755 "$root"/etc/kafka/docker/* "$root"/etc/confluent/docker/* "$root"/opt/minibroker/bin/* \
   "$root"/usr/local/bin/minibroker "$root"/usr/local/bin/kafka-storage \
+  "$root"/usr/local/bin/kafka-configs \
   "$root"/usr/local/bin/zookeeper-server-start
+# Names of variables may have dashes (KAFKA_..._SCRAM-SHA-512_...), which dash drops and bash keeps.
+ln -s /bin/bash "$root/usr/local/bin/sh"

@@ -12,10 +12,11 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.paths import sanitize
-from minibroker.config.secured import USERS
+from minibroker.config.secured import SCRAM_CREDENTIALS, USERS
 from minibroker.errors import ConfigError
 from minibroker.java_formats.jaas import parse_line
 from minibroker.security.sasl.scram_credentials import (
+    CODES,
     ITERATIONS_MIN,
     MECHANISMS,
     credential,
@@ -39,6 +40,43 @@ def users_of_config(config: BrokerConfig) -> dict[str, str]:
         return parse_line(f"users required {text};").options
     except ConfigError as error:
         raise ConfigError(f"{USERS}: {error}") from None
+
+
+def given_credentials(config: BrokerConfig) -> dict[str, dict[str, str]]:
+    """Return user → mechanism → credential of `minibroker.scram.credentials`. Raises
+    ConfigError.
+    """
+    text = config.originals.get(SCRAM_CREDENTIALS)
+    found: dict[str, dict[str, str]] = {}
+    if not text:
+        return found
+    try:
+        options = parse_line(f"users required {text};").options
+    except ConfigError as error:
+        raise ConfigError(f"{SCRAM_CREDENTIALS}: {error}") from None
+    for name, stored in options.items():
+        mechanism, _, user = name.partition(":")
+        if mechanism not in CODES or not user or credential_of(stored) is None:
+            raise ConfigError(
+                f"{SCRAM_CREDENTIALS} has {name!r}: expected mechanism:user, with a credential as"
+                " Kafka stores it"
+            )
+        found.setdefault(user, {})[mechanism] = stored
+    return found
+
+
+async def write_given(cluster: Cluster, users: dict[str, dict[str, str]]) -> None:
+    """Give each user the credentials of mechanisms for which it has none. Raises
+    CoordinationError.
+    """
+    for user, credentials in users.items():
+        entity = sanitize(user)
+        stored = cluster.config_of("users", entity)
+        new: dict[str, str | None] = {
+            mechanism: text for mechanism, text in credentials.items() if mechanism not in stored
+        }
+        if new:
+            await cluster.alter_config("users", entity, new)
 
 
 async def write_credentials(cluster: Cluster, users: dict[str, str]) -> None:

@@ -35,6 +35,7 @@ SERVED = {
     "delegation.token.secret.key",
     "java.security.auth.login.config",
     "java.security.krb5.conf",
+    "minibroker.scram.credentials",
     "org.apache.kafka.sasl.oauthbearer.allowed.urls",
     "sasl.kerberos.principal.to.local.rules",
     "sasl.kerberos.service.name",

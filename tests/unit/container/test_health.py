@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.container.health import NotReady, check, main, read_address
+from minibroker.container.health import AskedListener, NotReady, check, main, read_address
 from minibroker.testing import Broker
+from tests.support.certificates import tls_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ class Peer:
 
     def __init__(self, *answers: bytes) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.address: tuple[str, int] = self._listening.getsockname()
+        self.address = AskedListener(*self._listening.getsockname(), "PLAINTEXT")
         self._thread = threading.Thread(target=self._serve, args=(answers,))
         self._thread.start()
 
@@ -78,7 +79,9 @@ def test_nobody_there_is_one_sentence(
 )
 def test_where_it_asks(tmp_path: Path, line: str, address: tuple[str, int]) -> None:
     (tmp_path / "listener").write_text(line)
-    assert read_address(str(tmp_path / "listener")) == address
+    assert read_address(str(tmp_path / "listener")) == (*address, "PLAINTEXT")
+    (tmp_path / "listener").write_text(f"{line.strip()} SASL_SSL")
+    assert read_address(str(tmp_path / "listener")) == (*address, "SASL_SSL")
 
 
 @pytest.mark.parametrize("line", ["", "host:", "host:0", "host:65536"])
@@ -112,7 +115,7 @@ def test_a_stranger_is_no_broker(greeting: bytes) -> None:
         thread = threading.Thread(target=_greet, args=(listening, greeting))
         thread.start()
         with pytest.raises(NotReady, match="none of Kafka's"):
-            check(listening.getsockname())
+            check(AskedListener(*listening.getsockname(), "PLAINTEXT"))
         thread.join(60)
 
 
@@ -121,3 +124,17 @@ def _greet(listening: socket.socket, greeting: bytes) -> None:
     with connection:
         connection.recv(1000)
         connection.sendall(greeting)
+
+
+@pytest.mark.parametrize("security", ["SSL", "SASL_SSL", "SASL_PLAINTEXT"])
+def test_a_secured_broker_is_healthy(security: str, tmp_path: Path) -> None:
+    users = {"a": "b"} if security.startswith("SASL") else None
+    with Broker(security=security, users=users) as broker:
+        (tmp_path / "listener").write_text(f"{broker.bootstrap} {security}")
+        assert main(str(tmp_path / "listener")) == 0
+
+
+def test_a_broker_that_wants_a_certificate_is_healthy(tmp_path: Path) -> None:
+    with Broker(config=tls_settings(ssl_client_auth="required")) as broker:
+        (tmp_path / "listener").write_text(f"{broker.bootstrap} SSL")
+        assert main(str(tmp_path / "listener")) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from socket import gethostname
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ def test_without_variables_the_host_and_other_containers_can_connect() -> None:
         f"DOCKER://{gethostname()}:19092",
     ]
     assert config.log_dirs == ("/var/lib/kafka/data",)
-    assert listener_to_ask(config) == ":9092"
+    assert listener_to_ask(config) == ":9092 PLAINTEXT"
 
 
 def test_testcontainers_variables() -> None:
@@ -168,7 +169,7 @@ def test_main_serves_and_says_what_has_no_effect(
         assert launch.main() == 5
     ((config, options),) = served
     assert options.ready_lines == ready_lines(1)
-    assert (outside / "listener").read_text() == listener_to_ask(config) == "0.0.0.0:9093"
+    assert (outside / "listener").read_text() == listener_to_ask(config) == "0.0.0.0:9093 PLAINTEXT"
     assert caplog.messages == [
         "no effect, minibroker is its own controller: controller.quorum.voters, process.roles"
     ]
@@ -205,3 +206,47 @@ def test_a_place_that_cannot_be_written_is_named(
     monkeypatch.setattr(launch.os, "environ", {})
     assert launch.main() == 1
     assert "none/listener: No such file" in capsys.readouterr().err
+
+
+def test_a_secured_broker_with_two_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    variables = {
+        "MINIBROKER_SECURITY": "SASL_SSL",
+        "MINIBROKER_USERS": "alice:secret bob:other",
+        "KAFKA_LOG_DIRS": str(tmp_path / "data"),
+    }
+    config = configured(variables)
+    assert [str(listener) for listener in config.advertised_listeners] == [
+        "SASL_SSL://localhost:9092",
+        f"DOCKER://{gethostname()}:19092",
+    ]
+    assert {listener.security_protocol for listener in config.listeners} == {"SASL_SSL"}
+    assert listener_to_ask(config) == ":9092 SASL_SSL"
+    assert config.originals["minibroker.users"] == '"alice"="secret" "bob"="other"'
+    certificate = ssl.PEM_cert_to_DER_cert(config.originals["ssl.keystore.certificate.chain"])
+    assert gethostname().encode() in certificate
+
+
+def test_listeners_of_variables_are_secured_too() -> None:
+    variables = {"MINIBROKER_USERS": "alice:secret", "KAFKA_LISTENERS": "SASL_PLAINTEXT://:9099"}
+    config = configured(variables)
+    assert [str(listener) for listener in config.listeners] == ["SASL_PLAINTEXT://:9099"]
+
+
+def test_the_health_check_asks_the_listener_that_asks_least() -> None:
+    config = configured(
+        {
+            "KAFKA_LISTENERS": "A://:1,B://:2,C://:3",
+            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "A:SSL,B:SASL_PLAINTEXT,C:SASL_SSL",
+            "KAFKA_INTER_BROKER_LISTENER_NAME": "B",
+        }
+    )
+    assert listener_to_ask(config) == ":2 SASL_PLAINTEXT"
+
+
+def test_users_of_kafka_storage_reach_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "given_users", lambda: '"SCRAM-SHA-256:a"="salt=x"')
+    config = configured({})
+    assert config.originals["minibroker.scram.credentials"] == '"SCRAM-SHA-256:a"="salt=x"'
