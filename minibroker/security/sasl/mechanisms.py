@@ -144,6 +144,7 @@ def _oauth(config: BrokerConfig, listener: Listener) -> OAuthSettings:
 
 def _acceptor(config: BrokerConfig, listener: Listener) -> KerberosAcceptor:
     """Return the key of this broker in Kerberos. Raises ConfigError."""
+    options = jaas.line_of(config, listener, GSSAPI).options
     try:
         from minibroker.security.sasl.kerberos import (  # noqa: PLC0415  an extra
             KerberosAcceptor,
@@ -153,7 +154,6 @@ def _acceptor(config: BrokerConfig, listener: Listener) -> KerberosAcceptor:
             f"GSSAPI needs libkrb5 and the package gssapi: pip install 'minibroker[kerberos]'"
             f" ({error})"
         ) from None
-    options = jaas.line_of(config, listener, GSSAPI).options
     try:
         return KerberosAcceptor(config.of_mechanism(listener.name, GSSAPI), options)
     except ConfigError as error:
