@@ -23,7 +23,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.data_files import MERGED, Layout, is_left, stem_of
-from minibroker.pipeline.table import COMMIT_TRIES, BatchId, ListedFile, pause, too_many_writers
+from minibroker.pipeline.table import BatchId, ListedFile, retried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,16 +72,13 @@ class ArchiveDeltaTable:
         return found is not None and found >= batch.number
 
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
-        for attempt in range(COMMIT_TRIES):
+        def add() -> bool:
             if self.has(batch):
                 return False
-            try:
-                self._append(batch, files)
-            except CommitFailedError:
-                pause(attempt)
-                continue
+            self._append(batch, files)
             return True
-        raise too_many_writers(self._directory)
+
+        return retried(self._directory, CommitFailedError, add)
 
     def files(self) -> list[ListedFile]:
         self._table.update_incremental()
@@ -101,21 +98,18 @@ class ArchiveDeltaTable:
         return self._layout(target_bytes, MERGED)
 
     def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
-        for attempt in range(COMMIT_TRIES):
+        def exchange() -> bool:
             listed = {file.path for file in self.files()}
             if any(file.path not in listed for file in old):
                 return False
             gone = [self._removal(file) for file in old]
             merged = [self._action(file, data_change=False) for file in new]
-            try:
-                self._table.create_write_transaction(
-                    [*gone, *merged], "append", self._table.schema(), list(PARTITION_COLUMNS)
-                )
-            except CommitFailedError:
-                pause(attempt)
-                continue
+            self._table.create_write_transaction(
+                [*gone, *merged], "append", self._table.schema(), list(PARTITION_COLUMNS)
+            )
             return True
-        raise too_many_writers(self._directory)
+
+        return retried(self._directory, CommitFailedError, exchange)
 
     def expire(self, before_ms: int) -> int:
         """Make a checkpoint and drop old entries of the log, by the table's own retention."""

@@ -37,13 +37,7 @@ from pyiceberg.types import (
 from minibroker.pipeline.data_files import MERGED, Layout, is_left, stem_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.iceberg_directory import IDENTIFIER, DirectoryCatalog
-from minibroker.pipeline.table import (
-    COMMIT_TRIES,
-    BatchId,
-    ListedFile,
-    pause,
-    too_many_writers,
-)
+from minibroker.pipeline.table import BatchId, ListedFile, retried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,16 +104,13 @@ class IcebergTable:
         return found.get(QUERY) == batch.query and int(found.get(BATCH, "-1")) >= batch.number
 
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
-        for attempt in range(COMMIT_TRIES):
+        def add() -> bool:
             if self.has(batch):
                 return False
-            try:
-                self._append(batch, files)
-            except CommitFailedException:
-                pause(attempt)
-                continue
+            self._append(batch, files)
             return True
-        raise too_many_writers(self._directory)
+
+        return retried(self._directory, CommitFailedException, add)
 
     def files(self) -> list[ListedFile]:
         self._table.refresh()
@@ -129,39 +120,33 @@ class IcebergTable:
         return self._layout(target_bytes, MERGED)
 
     def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
-        for attempt in range(COMMIT_TRIES):
+        def exchange() -> bool:
             self._table.refresh()
             listed = {task.file.file_path: task.file for task in self._table.scan().plan_files()}
             if any(file.path not in listed for file in old):
                 return False
-            try:
-                with (
-                    self._table.transaction() as transaction,
-                    transaction.update_snapshot().overwrite() as change,
-                ):
-                    for file in old:
-                        change.delete_data_file(listed[file.path])
-                    for merged in new:
-                        change.append_data_file(self._data_file(merged))
-            except CommitFailedException:
-                pause(attempt)
-                continue
+            with (
+                self._table.transaction() as transaction,
+                transaction.update_snapshot().overwrite() as change,
+            ):
+                for file in old:
+                    change.delete_data_file(listed[file.path])
+                for merged in new:
+                    change.append_data_file(self._data_file(merged))
             return True
-        raise too_many_writers(self._directory)
+
+        return retried(self._directory, CommitFailedException, exchange)
 
     def expire(self, before_ms: int) -> int:
-        self._table.refresh()
-        count = len(self._table.metadata.snapshots)
         before = datetime.fromtimestamp(before_ms / 1000, UTC)
-        for attempt in range(COMMIT_TRIES):
-            try:
-                self._table.maintenance.expire_snapshots().older_than(before).commit()
-            except CommitFailedException:
-                pause(attempt)
-                self._table.refresh()
-                continue
+
+        def drop() -> int:
+            self._table.refresh()
+            count = len(self._table.metadata.snapshots)
+            self._table.maintenance.expire_snapshots().older_than(before).commit()
             return max(0, count - len(self._table.metadata.snapshots))
-        raise too_many_writers(self._directory)
+
+        return retried(self._directory, CommitFailedException, drop)
 
     def unlisted(self, query: str, keep_ms: int) -> list[str]:
         """Files leave with the snapshots that list them, so `keep_ms` has no part in this."""

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from minibroker.pipeline.data_files import DataFile, Layout
 
+Result = TypeVar("Result")
 
 COMMIT_TRIES: Final = 20
 _PAUSE_S: Final = 0.05
@@ -79,14 +80,28 @@ class Table(Protocol):
         """
 
 
-def pause(attempt: int) -> None:
-    """Wait a little, longer with each attempt, so that two writers do not meet again."""
-    threading.Event().wait(random.uniform(0, _PAUSE_S * (attempt + 1)))
+def retried(where: str, conflict: type[Exception], commit: Callable[[], Result]) -> Result:
+    """Return the result of `commit`, which is called again while other writers are faster.
 
+    Args:
+        where: the table, for the error.
+        conflict: the error of the library for a commit that another writer overtook.
+        commit: reads the newest version of the table, and commits on it.
 
-def too_many_writers(where: str) -> PipelineError:
-    """Return the error for a commit that lost against other writers each time."""
-    return PipelineError(
+    Raises:
+        PipelineError: other writers were faster each time.
+    """
+    for attempt in range(COMMIT_TRIES):
+        try:
+            return commit()
+        except conflict:
+            _pause(attempt)
+    raise PipelineError(
         f"nothing can be committed to {where}: other writers were faster {COMMIT_TRIES} times; "
         "give the same command again"
     )
+
+
+def _pause(attempt: int) -> None:
+    """Wait a little, longer with each attempt, so that two writers do not meet again."""
+    threading.Event().wait(random.uniform(0, _PAUSE_S * (attempt + 1)))

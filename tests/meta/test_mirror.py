@@ -49,7 +49,6 @@ TESTED_ELSEWHERE = {
         )
     },
     "minibroker/pipeline/delta_table.py": "test_iceberg_table: the same tests for both",
-    "minibroker/pipeline/table.py": "test_iceberg_table: what both tables are made of",
     "minibroker/pipeline/source_topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/sources.py": "tests/pipeline/test_source_rows.py: beside the connector",
     **{
