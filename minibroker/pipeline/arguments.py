@@ -47,6 +47,7 @@ _COMMON: Final = frozenset(
         *("--master", "--conf", "--dry-run"),
     }
 )
+"""Flags of every command that asks the broker and runs Spark."""
 _SWITCHES: Final = frozenset({"--dry-run", "--follow", "--keep-timestamps", "--keep-partitions"})
 _REPEATED: Final = frozenset(
     {"--topic", "--by", "--agg", "--kafka", "--conf", "--jars", "--packages", "--catalog"}
@@ -129,7 +130,7 @@ class Given:
 def parse(command: str, words: Sequence[str]) -> Arguments:
     """Parse the words behind `minibroker pipeline COMMAND`. Raises UsageError."""
     flags, make = _COMMANDS[command]
-    given = Given(words, flags | _COMMON)
+    given = Given(words, flags)
     kafka = kafka_of(
         _bootstrap(given),
         check_choice("--source", given.one("--source") or SOURCES[0], SOURCES),
@@ -285,7 +286,8 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
                     "--table",
                 ),
             }
-        ),
+        )
+        | _COMMON,
         _archive,
     ),
     "replay": (
@@ -294,7 +296,8 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
                 *("--from", "--to-topic", "--topic", "--speed", "--keep-timestamps"),
                 *("--keep-partitions", "--batch-rows", "--checkpoint"),
             }
-        ),
+        )
+        | _COMMON,
         _replay,
     ),
     "rollup": (
@@ -305,12 +308,14 @@ _COMMANDS: Final[dict[str, tuple[frozenset[str], Callable[[Given, Kafka], Plan]]
                 *("--follow", "--batch-rows", "--on-data-loss", "--on-recreated"),
                 "--every",
             }
-        ),
+        )
+        | _COMMON,
         _rollup,
     ),
     "maintain": (
-        frozenset({"--to", "--target-file-size", "--keep", "--catalog", "--table"}),
+        frozenset({"--to", "--target-file-size", "--keep", "--catalog", "--table", "--dry-run"}),
         _maintain,
     ),
-    "inspect": (frozenset({"--topic", "--log-dir", "--report"}), _inspect),
+    "inspect": (frozenset({"--topic", "--log-dir", "--report"}) | _COMMON, _inspect),
 }
+"""Command → its flags, and the function that makes its plan."""

@@ -177,7 +177,7 @@ Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong usag
   minibroker pipeline inspect --log-dir minibroker-data --topic orders --report orders.html
 """
 
-MAINTAIN_HELP: Final = f"""\
+MAINTAIN_HELP: Final = """\
 minibroker pipeline maintain: merge small files of an archive, drop old versions and left-overs
 
   --to DIR                directory that `pipeline archive` has written
@@ -185,10 +185,11 @@ minibroker pipeline maintain: merge small files of an archive, drop old versions
   --keep DURATION         readers can go on with a version of a table for so long (7d)
   --catalog KEY=VALUE     as of archive, for an iceberg table in a catalogue
   --table NAMESPACE.NAME  its name there
-{_COMMON}
+  --dry-run               show what would be done and do nothing
+
 Safe beside a running archive and after a kill, and no Spark is needed. Files of Parquet, JSON and
 CSV archives are not merged: their readers would see rows twice or not at all meanwhile. Left-overs
-of killed runs are removed. No broker and no Spark is asked, so their flags change nothing here.
+of killed runs are removed. Neither a broker nor Spark is asked.
 
 Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong usage.
 

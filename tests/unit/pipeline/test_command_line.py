@@ -42,10 +42,10 @@ def test_help_fits_a_terminal_of_a_hundred_columns() -> None:
 
 
 def test_every_flag_is_in_its_help() -> None:
-    from minibroker.pipeline.arguments import _COMMANDS, _COMMON  # noqa: PLC0415
+    from minibroker.pipeline.arguments import _COMMANDS  # noqa: PLC0415
 
     for command, (flags, _) in _COMMANDS.items():
-        for flag in flags | _COMMON:
+        for flag in flags:
             assert f"  {flag} " in HELP[command], (command, flag)
 
 
@@ -60,6 +60,13 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown command 'dig'" in run("dig")[2]
     assert cli.main(["pipeline", "replay"]) == EXIT_USAGE
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_maintain_takes_no_flag_that_would_change_nothing() -> None:
+    """It asks neither a broker nor Spark."""
+    for flag in ("--bootstrap", "--master"):
+        code, _, errors = run("maintain", "--to", "./orders-table", flag, "127.0.0.1:1")
+        assert (code, f"unknown argument '{flag}'" in errors) == (EXIT_USAGE, True)
 
 
 @pytest.mark.slow
