@@ -61,12 +61,13 @@ def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def typed(command: str, address: str, out: io.StringIO | None = None) -> str:
     """Run `minibroker pipeline …` and return its output; it ends well and without a complaint.
 
-    Spark runs already, in another directory, so the paths are absolute.
+    Spark runs already, in another directory, so the paths are absolute. `maintain` asks no broker.
     """
     program, pipeline, *words = shlex.split(command.replace("./", f"{Path.cwd()}/"))
     assert (program, pipeline) == ("minibroker", "pipeline")
     out, errors = out or io.StringIO(), io.StringIO()
-    code = run_words([*words, "--bootstrap", address], out, errors)
+    broker = [] if words[0] == "maintain" else ["--bootstrap", address]
+    code = run_words([*words, *broker], out, errors)
     assert (code, errors.getvalue()) == (0, ""), command
     return out.getvalue()
 
