@@ -7,6 +7,7 @@ frames as MINIBROKER_FUZZ_FRAMES says, 1,000,000.
 
 from __future__ import annotations
 
+import struct
 import sys
 from pathlib import Path
 from random import Random
@@ -131,6 +132,18 @@ def test_an_answer_to_another_api_is_noticed() -> None:
     plan = Plan("of this test", [asked, LAST_FRAME])
     with pytest.raises(IntruderError, match="answers API"):
         Outcome().take(plan, b"\0\0\0\x0e" + asked[8:12] + bytes(10))
+
+
+def test_an_empty_answer_to_a_damaged_frame_is_a_refusal() -> None:
+    """Metadata v2 has no error for the whole request: no broker, no cluster, no topic."""
+    plan = Plan("of this test", [LAST_FRAME])
+    empty = bytes.fromhex("00000d00 00000000 ffff ffffffff 00000000")
+    outcome = Outcome()
+    outcome.take(plan, struct.pack(">i", len(empty)) + empty)
+    assert outcome.answers == {"refused": 1}
+    named = empty[:-4] + b"\0\0\0\1orders"
+    with pytest.raises(IntruderError, match="answers API -1"):
+        outcome.take(plan, struct.pack(">i", len(named)) + named)
 
 
 def test_damage_is_seldom_none() -> None:
