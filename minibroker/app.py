@@ -404,13 +404,14 @@ class Broker:
 
     async def write_users(self) -> None:
         """Give the users of the settings their SCRAM credentials. Raises ConfigError."""
-        if USERS in self.config.originals:
-            from minibroker.security.sasl import users  # noqa: PLC0415  seldom set
+        given = self.config.originals.keys() & {USERS, SCRAM_CREDENTIALS}
+        if not given:
+            return
+        from minibroker.security.sasl import users  # noqa: PLC0415  seldom set
 
+        if USERS in given:
             await users.write_credentials(self.cluster, users.users_of_config(self.config))
-        if SCRAM_CREDENTIALS in self.config.originals:
-            from minibroker.security.sasl import users  # noqa: PLC0415  as above
-
+        if SCRAM_CREDENTIALS in given:
             await users.write_given(self.cluster, users.given_credentials(self.config))
 
     def _begin_outboxes(self) -> None:
