@@ -4,6 +4,7 @@ The JSON of Spark's Kafka connector, in options as in checkpoints: topic, partit
 next offset to read. `{"orders": {"0": 17, "1": 4}}`. In options -2 means earliest and -1 latest.
 
     start ──latest, limited──► end ──split──► ranges, one a task
+                                 └────group──► a few ranges a task
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 
 OFFSET_MAX: Final = 2**63 - 1
+
+PIECE_BYTES: Final = 1 << 20
+"""Bytes of a partition in a batch with a limit in bytes, if it has so many and is in the batch.
+
+It is what a consumer fetches of a partition at once by default.
+"""
 
 INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
@@ -123,6 +130,101 @@ def limit_rows(
         share = max(1, rows_max * count // total)
         limited[partition] = min(end[partition], start[partition] + share)
     return limited
+
+
+def limit_bytes(
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    bytes_max: int,
+    record_bytes: Callable[[str], int],
+    waited: Mapping[TopicPartition, int],
+) -> Offsets:
+    """Return `end`, reduced so that about `bytes_max` bytes at most lie behind `start`.
+
+    Each partition gets a piece of `PIECE_BYTES` first, or all that waits in it, and then a share of
+    the rest in proportion. If the pieces alone are too many, partitions take turns: 10,000 of them
+    with a few records each would cost a broker far more than some of them with a piece each.
+
+    Args:
+        start: of every partition of `end`.
+        end: at or after `start`, partition by partition.
+        bytes_max: `maxBytesPerTrigger`, at least 1; one partition always gets a record at least.
+        record_bytes: topic → bytes of one of its records, about, at least 1.
+        waited: partition → number of the batch that it was last in; a missing one was in none.
+    """
+    sizes = {
+        partition: (end[partition] - start[partition]) * record_bytes(partition.topic)
+        for partition in end
+        if end[partition] > start[partition]
+    }
+    if sum(sizes.values()) <= bytes_max:
+        return dict(end)
+    granted: dict[TopicPartition, int] = {}
+    left = bytes_max
+    for partition in sorted(sizes, key=lambda name: (waited.get(name, -1), name)):
+        if left <= 0:
+            break
+        granted[partition] = min(sizes[partition], PIECE_BYTES, left)
+        left -= granted[partition]
+    more = sum(sizes.values()) - sum(granted.values())
+    limited = {**end, **{partition: start[partition] for partition in sizes}}
+    for partition, piece in granted.items():
+        size = piece + max(0, left) * (sizes[partition] - piece) // more
+        count = max(1, size // record_bytes(partition.topic))
+        limited[partition] = min(end[partition], start[partition] + count)
+    return limited
+
+
+def group_ranges(
+    ranges: Iterable[OffsetRange],
+    *,
+    groups_max: int,
+    group_min: int = 1,
+    cut_min: int = 1,
+    record_bytes: Callable[[str], int] | None = None,
+) -> list[list[OffsetRange]]:
+    """Return the ranges of each task: tasks of about equal size, as many as `groups_max` at most.
+
+    The ranges are laid end to end, by topic and partition, and the line is cut into equal parts. So
+    a task has many small partitions or a part of a large one, and its records are in order. The
+    result depends on the arguments alone: a batch that is repeated has the same tasks.
+
+    Args:
+        ranges: what is to be read, each partition once; empty ones are dropped.
+        groups_max: tasks at most, at least 1.
+        group_min: no more tasks than there are parts of this size, in offsets or in bytes.
+        cut_min: offsets of the part of a range, at least: where a cut would leave fewer, the whole
+            range goes to one side.
+        record_bytes: topic → bytes of one of its records, about; None: sizes are in offsets.
+    """
+    whole = sorted(span for span in ranges if span.size > 0)
+    weights = [
+        span.size * (1 if record_bytes is None else record_bytes(span.topic)) for span in whole
+    ]
+    total = sum(weights)
+    count = max(1, min(groups_max, total // max(1, group_min)))
+    groups: list[list[OffsetRange]] = [[]]
+    borders = (total * number // count for number in range(1, count))
+    border = next(borders, total)
+    begin = 0
+    for span, weight in zip(whole, weights, strict=True):
+        rest = span
+        while border < begin + weight:
+            at = span.start + (border - begin) * span.size // weight
+            border = next(borders, total)
+            if at - rest.start < cut_min:
+                at = rest.start
+            elif rest.end - at < cut_min:
+                at = rest.end
+            if at > rest.start:
+                groups[-1].append(rest._replace(end=at))
+                rest = rest._replace(start=at)
+            if groups[-1]:
+                groups.append([])
+        if rest.size > 0:
+            groups[-1].append(rest)
+        begin += weight
+    return [group for group in groups if group]
 
 
 def split_ranges(

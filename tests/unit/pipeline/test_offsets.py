@@ -100,3 +100,114 @@ def test_an_end_before_its_start_is_data_lost() -> None:
     assert ranges == [OffsetRange("a", 0, 5, 7)]
     assert len(lost) == 1
     assert "a-1 ends at offset 3, before offset 9" in lost[0]
+
+
+def whole_of(groups: list[list[OffsetRange]]) -> dict[TopicPartition, list[tuple[int, int]]]:
+    """Return the ranges of each partition, where one goes on behind the other as one."""
+    joined: dict[TopicPartition, list[tuple[int, int]]] = {}
+    for span in itertools.chain.from_iterable(groups):
+        found = joined.setdefault(TopicPartition(span.topic, span.partition), [])
+        if found and found[-1][1] == span.start:
+            found[-1] = (found[-1][0], span.end)
+        else:
+            found.append((span.start, span.end))
+    return joined
+
+
+@pytest.mark.parametrize("groups_max", [1, 2, 3, 7, 16, 1000])
+@pytest.mark.parametrize("cut_min", [1, 50])
+def test_groups_hold_each_offset_once_in_order(groups_max: int, cut_min: int) -> None:
+    ranges = [
+        OffsetRange("a", number, number * 7, number * 7 + size)
+        for number, size in enumerate([0, 1, 400, 3, 60, 0, 1_000, 49, 2])
+    ]
+
+    groups = offsets.group_ranges(ranges, groups_max=groups_max, cut_min=cut_min)
+
+    assert len(groups) <= groups_max
+    assert all(groups)
+    assert sorted(itertools.chain.from_iterable(groups)) == list(
+        itertools.chain.from_iterable(groups)
+    )
+    assert whole_of(groups) == {
+        TopicPartition("a", span.partition): [(span.start, span.end)]
+        for span in ranges
+        if span.size
+    }
+
+
+def test_ten_thousand_partitions_are_a_few_tasks_of_one_size() -> None:
+    ranges = [OffsetRange("a", number, 0, 200 + number % 3) for number in range(10_000)]
+
+    groups = offsets.group_ranges(ranges, groups_max=8, cut_min=100)
+
+    sizes = [sum(span.size for span in group) for group in groups]
+    assert len(groups) == 8
+    assert max(sizes) - min(sizes) <= 2 * 202
+
+
+def test_a_large_partition_is_cut_and_small_ones_share_a_task() -> None:
+    ranges = [OffsetRange("a", 0, 0, 900), OffsetRange("a", 1, 5, 105), OffsetRange("a", 2, 0, 200)]
+
+    assert offsets.group_ranges(ranges, groups_max=3) == [
+        [OffsetRange("a", 0, 0, 400)],
+        [OffsetRange("a", 0, 400, 800)],
+        [OffsetRange("a", 0, 800, 900), OffsetRange("a", 1, 5, 105), OffsetRange("a", 2, 0, 200)],
+    ]
+
+
+def test_few_records_are_few_tasks() -> None:
+    ranges = [OffsetRange("a", number, 0, 10) for number in range(100)]
+
+    assert len(offsets.group_ranges(ranges, groups_max=16, group_min=250)) == 4
+    assert len(offsets.group_ranges(ranges, groups_max=16, group_min=5_000)) == 1
+    assert offsets.group_ranges([], groups_max=16) == []
+
+
+def test_tasks_are_of_one_size_in_bytes_where_records_differ() -> None:
+    ranges = [OffsetRange("large", 0, 0, 100), OffsetRange("small", 0, 0, 1_000)]
+    record_bytes = {"large": 1_000, "small": 100}.__getitem__
+
+    assert offsets.group_ranges(ranges, groups_max=2, record_bytes=record_bytes) == [
+        [OffsetRange("large", 0, 0, 100)],
+        [OffsetRange("small", 0, 0, 1_000)],
+    ]
+
+
+MIB = 1 << 20
+
+
+def test_a_limit_in_bytes_is_shared_in_proportion() -> None:
+    limited = offsets.limit_bytes(
+        {A0: 0, A1: 100, B0: 5}, {A0: 90_000, A1: 10_100, B0: 5}, 10 * MIB, lambda _: 1024, {}
+    )
+
+    assert limited[B0] == 5
+    assert 1024 + 7_000 < limited[A0] < 1024 + 7_500
+    assert 1024 + 700 < limited[A1] - 100 < 1024 + 800
+    assert (limited[A0] + limited[A1] - 100) * 1024 <= 10 * MIB
+
+
+def test_with_too_many_partitions_for_the_bytes_they_take_turns() -> None:
+    partitions = [TopicPartition("a", number) for number in range(100)]
+    start, end = dict.fromkeys(partitions, 0), dict.fromkeys(partitions, 10_000)
+    waited: dict[TopicPartition, int] = {}
+    turns: list[set[TopicPartition]] = []
+    for batch in range(10):
+        limited = offsets.limit_bytes(start, end, 10 * MIB, lambda _: 1024, waited)
+        moved = {partition for partition in partitions if limited[partition] > start[partition]}
+        assert all(limited[partition] - start[partition] == 1024 for partition in moved)
+        waited |= dict.fromkeys(moved, batch)
+        turns.append(moved)
+        start = limited
+
+    assert [len(moved) for moved in turns] == [10] * 10
+    assert set().union(*turns) == set(partitions)
+
+
+def test_a_record_larger_than_the_limit_is_read() -> None:
+    assert offsets.limit_bytes({A0: 3}, {A0: 9}, 10, lambda _: 1_000, {}) == {A0: 4}
+
+
+def test_fewer_bytes_than_the_limit_are_read_at_once() -> None:
+    assert offsets.limit_bytes({A0: 3}, {A0: 9}, 6_000, lambda _: 1_000, {}) == {A0: 9}
