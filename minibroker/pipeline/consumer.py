@@ -52,6 +52,13 @@ _TASK_DEFAULTS: Final = {
 }
 
 
+_SAMPLE_SETTINGS: Final = {
+    "max.partition.fetch.bytes": str(64 << 10),
+    "queued.min.messages": "1",
+    "queued.max.messages.kbytes": "1024",
+}
+
+
 def admin_client(options: SourceOptions, on_error: Callable[[KafkaError], None]) -> AdminClient:
     """Return the driver's client: for topics, partitions and offsets, never data.
 
@@ -84,6 +91,21 @@ def range_consumer(
     except (KafkaException, ValueError, TypeError) as error:
         raise _refused(error) from error
     return consumer
+
+
+def sampling_consumer(options: SourceOptions, on_error: Callable[[KafkaError], None]) -> Consumer:
+    """Return a consumer for a few records of some partitions: it fetches little ahead.
+
+    Raises PipelineError.
+    """
+    settings = _TASK_DEFAULTS | with_token(options.settings) | _TASK_SETTINGS | _SAMPLE_SETTINGS
+    settings.setdefault("group.id", f"{options.group_id_prefix}-{uuid.uuid4()}")
+    settings.setdefault("isolation.level", "read_uncommitted")
+    settings["error_cb"] = on_error
+    try:
+        return Consumer(settings)
+    except (KafkaException, ValueError, TypeError) as error:
+        raise _refused(error) from error
 
 
 def _refused(error: Exception) -> PipelineError:

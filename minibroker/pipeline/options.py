@@ -12,7 +12,10 @@ so that both refuse the same things with the same sentence. Names are case-insen
 | startingOffsetsByTimestampStrategy | error (default), latest: no record that late |
 | maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay | streams: offsets of a batch; 15m |
 | minPartitions, maxRecordsPerPartition | about how many tasks at least; offsets of a task at most |
-| minRecordsPerPartition | ours: `minPartitions` makes no task with fewer offsets; 1 |
+| minRecordsPerPartition | ours: no task is made with fewer offsets; 1 |
+| maxPartitions | ours: tasks at most; one reads several partitions then, in their order |
+| maxBytesPerTrigger | ours, streams: bytes of keys, values and headers of a batch, about |
+| maxBytesPerSecond | ours: bytes that all tasks read in a second, about; needs maxPartitions |
 | includeHeaders, failOnDataLoss | false, true |
 | topicIds | streams: `{"a": "id"}`, the ids that the topics must have |
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
@@ -58,6 +61,9 @@ _KNOWN: Final = (
     "minPartitions",
     "maxRecordsPerPartition",
     "minRecordsPerPartition",
+    "maxPartitions",
+    "maxBytesPerTrigger",
+    "maxBytesPerSecond",
     "includeHeaders",
     "failOnDataLoss",
     "topicIds",
@@ -101,6 +107,11 @@ class SourceOptions(NamedTuple):
     min_partitions: int
     max_records_per_partition: int
     min_records_per_partition: int
+    max_partitions: int
+    """Tasks of a batch at most, 0: one for each partition that is read."""
+    max_bytes_per_trigger: int
+    max_bytes_per_second: int
+    """Bytes of a second in all tasks together, 0: no limit."""
     include_headers: bool
     fail_on_data_loss: bool
     topic_ids: dict[str, str]
@@ -121,6 +132,14 @@ class SourceOptions(NamedTuple):
             return f"pattern {self.pattern!r}"
         names = self.topics or tuple(sorted({span.topic for span in self.assigned}))
         return f"topic {names[0]!r}" if len(names) == 1 else "topics " + ", ".join(names)
+
+    @property
+    def task_bytes_per_second(self) -> float:
+        """Return the share of one task in `maxBytesPerSecond`, 0 for no limit.
+
+        It depends on no plan, so that no task needs to know how many others run now.
+        """
+        return self.max_bytes_per_second / max(1, self.max_partitions)
 
     @property
     def isolation_level(self) -> str:
@@ -163,6 +182,9 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         min_partitions=_number(found, "minPartitions", 0, least=1),
         max_records_per_partition=_number(found, "maxRecordsPerPartition", 0, least=1),
         min_records_per_partition=_number(found, "minRecordsPerPartition", 1, least=1),
+        max_partitions=_number(found, "maxPartitions", 0, least=1),
+        max_bytes_per_trigger=_number(found, "maxBytesPerTrigger", 0, least=1),
+        max_bytes_per_second=_rate(found),
         include_headers=_one_of(found, "includeHeaders", ("false", "true")) == "true",
         fail_on_data_loss=_one_of(found, "failOnDataLoss", ("true", "false")) == "true",
         topic_ids=_topic_ids(found),
@@ -336,6 +358,17 @@ def _min_offsets(found: Mapping[str, str]) -> int:
             f"option minOffsetsPerTrigger is {least}, more than maxOffsetsPerTrigger, {most}"
         )
     return least
+
+
+def _rate(found: Mapping[str, str]) -> int:
+    """Return `maxBytesPerSecond`. Raises PipelineError."""
+    rate = _number(found, "maxBytesPerSecond", 0, least=1)
+    if rate and "maxpartitions" not in found:
+        raise PipelineError(
+            f"option maxBytesPerSecond is {rate} and maxPartitions is not given: the tasks share "
+            "the bytes, so say how many run at once"
+        )
+    return rate
 
 
 def _number(found: Mapping[str, str], name: str, default: int, *, least: int) -> int:

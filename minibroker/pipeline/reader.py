@@ -19,10 +19,11 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from minibroker.pipeline.consumer import range_consumer
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.pacing import paced
 from minibroker.pipeline.reader_columns import ColumnBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from confluent_kafka import Consumer
@@ -71,15 +72,26 @@ _PASSING: Final = frozenset(
 """
 
 
+def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterator[pa.RecordBatch]:
+    """Yield the records of the ranges of a task, one range after the other; see `read_range`."""
+    for span in ranges:
+        yield from read_range(options, span)
+
+
 def read_range(options: SourceOptions, span: OffsetRange) -> Iterator[pa.RecordBatch]:
     """Yield the records of `span` in order, in batches of `reader_columns.ROWS_MAX` at most.
+
+    With `maxBytesPerSecond` it is not faster than the share of one task.
 
     Raises:
         PipelineError: records of the range are gone and `failOnDataLoss` is on; the broker
             refused; nothing came for `kafkaConsumer.pollTimeoutMs`.
     """
-    if span.size <= 0:
-        return
+    if span.size > 0:
+        yield from paced(_read_range(options, span), options.task_bytes_per_second)
+
+
+def _read_range(options: SourceOptions, span: OffsetRange) -> Iterator[pa.RecordBatch]:
     reader = _RangeReader(options, span)
     # Nothing made here forms a cycle, and looking for some takes a tenth of the time.
     collects = gc.isenabled()

@@ -5,34 +5,44 @@ It is planned in a Python process beside the driver; each range of the plan is a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from minibroker.pipeline import options
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.offsets import LATEST, OffsetRange, ranges_between, split_ranges
-from minibroker.pipeline.reader import read_range
+from minibroker.pipeline.offsets import (
+    LATEST,
+    OffsetRange,
+    group_ranges,
+    ranges_between,
+    split_ranges,
+)
+from minibroker.pipeline.reader import read_ranges
 from minibroker.pipeline.source_topics import TopicOffsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from minibroker.pipeline.options import SourceOptions
 
 
-class RangePartition(InputPartition):
-    """The range of offsets of one task."""
+CUT_ROWS_MIN: Final = 10_000
+"""Offsets that a range has on each side of a cut, where tasks have several ranges."""
 
-    def __init__(self, span: OffsetRange) -> None:
-        super().__init__(tuple(span))
+
+class RangePartition(InputPartition):
+    """The ranges of offsets of one task, sorted by topic and partition."""
+
+    def __init__(self, ranges: Iterable[OffsetRange]) -> None:
+        super().__init__(tuple(map(tuple, ranges)))
 
     @property
-    def range(self) -> OffsetRange:
-        """Return the range."""
-        return OffsetRange(*self.value)
+    def ranges(self) -> list[OffsetRange]:
+        """Return the ranges."""
+        return [OffsetRange(*fields) for fields in self.value]
 
 
 class BatchReader(DataSourceReader):
@@ -43,19 +53,39 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the ranges as Spark's partitions. Raises PipelineError."""
-        return [RangePartition(span) for span in plan(self._options)] or [RangePartition(_NOTHING)]
+        groups = tasks_of(self._options, plan(self._options))
+        return [RangePartition(group) for group in groups] or [RangePartition([])]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Read the range in the task. Raises PipelineError."""
-        return read_range(self._options, partition.range)
+        """Read the ranges in the task. Raises PipelineError."""
+        return read_ranges(self._options, partition.ranges)
 
 
-_NOTHING = OffsetRange("", 0, 0, 0)
-"""Partition for a result without rows, which Spark requires; it sends no request to a broker."""
+def tasks_of(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
+    """Return the ranges of each task, none of them empty.
+
+    A batch that is repeated has the same tasks: the result depends on the arguments alone.
+    """
+    most = wanted.max_records_per_partition
+    if not wanted.max_partitions:
+        pieces = split_ranges(
+            ranges,
+            pieces_min=wanted.min_partitions,
+            rows_max=most,
+            rows_min=wanted.min_records_per_partition,
+        )
+        return [[span] for span in pieces]
+    waiting = sum(span.size for span in ranges)
+    return group_ranges(
+        ranges,
+        groups_max=max(wanted.max_partitions, -(-waiting // most) if most else 0),
+        group_min=wanted.min_records_per_partition,
+        cut_min=CUT_ROWS_MIN,
+    )
 
 
 def plan(wanted: SourceOptions) -> list[OffsetRange]:
-    """Return the ranges of a batch read, none of them empty.
+    """Return the range of each partition that a batch reads; a range may be empty.
 
     Raises:
         PipelineError: see `TopicOffsets`; with `failOnDataLoss` also for a bound outside of a
@@ -88,9 +118,4 @@ def plan(wanted: SourceOptions) -> list[OffsetRange]:
                     f" {latest[partition]}"
                 )
                 end[partition] = latest[partition]
-    return split_ranges(
-        ranges_between(start, end, when_lost),
-        pieces_min=wanted.min_partitions,
-        rows_max=wanted.max_records_per_partition,
-        rows_min=wanted.min_records_per_partition,
-    )
+    return ranges_between(start, end, when_lost)

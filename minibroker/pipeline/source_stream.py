@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
+    ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
     SupportsTriggerAvailableNow,
@@ -25,8 +26,9 @@ from pyspark.sql.streaming.datasource import (
 from minibroker.pipeline import offsets, options
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
-from minibroker.pipeline.reader import read_range
-from minibroker.pipeline.source_batch import RangePartition
+from minibroker.pipeline.reader import read_ranges
+from minibroker.pipeline.source_batch import RangePartition, tasks_of
+from minibroker.pipeline.source_sizes import RecordSizes
 from minibroker.pipeline.source_topics import TopicOffsets
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ids = {topic: told for topic, told in self._options.topic_ids.items() if told}
         """Topic → id that it had when this query first saw it."""
         self._last_batch_s = time.monotonic()
+        self._sizes_or_none: RecordSizes | None = None
+        self._batches = 0
+        self._waited: dict[TopicPartition, int] = {}
+        """Partition → number of the batch of this run that it was last in, for limits in bytes."""
 
     @property
     def _topics(self) -> TopicOffsets:
@@ -63,7 +69,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for the tasks: options without the client."""
-        return {**self.__dict__, "_topics_or_none": None}
+        return {**self.__dict__, "_topics_or_none": None, "_sizes_or_none": None, "_waited": {}}
 
     # Where to begin.
 
@@ -87,6 +93,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger:
             return ReadMinRows(self._options.min_offsets_per_trigger)
+        if self._options.max_bytes_per_trigger:
+            return ReadMaxBytes(self._options.max_bytes_per_trigger)
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # type: ignore[type-arg]  # noqa: N802
@@ -114,9 +122,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._waits_for_more(waiting):
             return start
         self._last_batch_s = time.monotonic()
+        if self._options.max_bytes_per_trigger:
+            end = self._limited_in_bytes(froms, end)
         if self._options.max_offsets_per_trigger:
             end = offsets.limit_rows(froms, end, self._options.max_offsets_per_trigger)
         return offsets.to_plain(end)
+
+    def _limited_in_bytes(self, froms: Offsets, end: Offsets) -> Offsets:
+        """Return `end` within `maxBytesPerTrigger`, by the size of the records that come next."""
+        if self._sizes_or_none is None:
+            self._sizes_or_none = RecordSizes(self._options)
+        sizes = self._sizes_or_none
+        sizes.measure(froms, end, self._waited)
+        limited = offsets.limit_bytes(
+            froms, end, self._options.max_bytes_per_trigger, sizes.of, self._waited
+        )
+        self._batches += 1
+        for partition, offset in limited.items():
+            if offset > froms[partition]:
+                self._waited[partition] = self._batches
+        return limited
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
         """Fix the ends of the query to the ends of this moment."""
@@ -209,16 +234,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition in until
         }
         ranges = offsets.ranges_between(froms, until, self._lost)
-        return [
-            RangePartition(split_span)
-            for split_span in offsets.split_ranges(
-                ranges,
-                pieces_min=self._options.min_partitions,
-                rows_max=self._options.max_records_per_partition,
-                rows_min=self._options.min_records_per_partition,
-            )
-        ]
+        return [RangePartition(group) for group in tasks_of(self._options, ranges)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Read the range in the task. Raises PipelineError."""
-        return read_range(self._options, partition.range)
+        """Read the ranges in the task. Raises PipelineError."""
+        return read_ranges(self._options, partition.ranges)

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.options import SourceOptions
 
-_OURS_ALONE: Final = ("minRecordsPerPartition", "topicIds")
+_OURS_ALONE: Final = (
+    "minRecordsPerPartition",
+    "maxPartitions",
+    "maxBytesPerTrigger",
+    "maxBytesPerSecond",
+    "topicIds",
+)
 """Options that the connector does not have."""
 TASK_ROWS_MIN: Final = 100_000
 """Offsets of a task, at least: a smaller one costs more than it brings, a consumer and a file."""

@@ -136,3 +136,18 @@ def test_topics_are_named_as_the_user_named_them() -> None:
     assert options.parse({**BROKER, "subscribePattern": "a.*"}, streaming=True).what == (
         "pattern 'a.*'"
     )
+
+
+def test_tasks_share_the_bytes_of_a_second() -> None:
+    both = {"maxBytesPerSecond": "1000", "maxPartitions": "4"}
+
+    assert batch(**both).task_bytes_per_second == 250
+    assert batch().task_bytes_per_second == 0
+    with pytest.raises(PipelineError, match="maxBytesPerSecond is 1000 and maxPartitions is not"):
+        batch(maxBytesPerSecond="1000")
+
+
+def test_sizes_in_bytes_begin_with_one() -> None:
+    assert stream(maxBytesPerTrigger="5").max_bytes_per_trigger == 5
+    with pytest.raises(PipelineError, match="maxBytesPerTrigger is '0'"):
+        stream(maxBytesPerTrigger="0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -13,6 +13,7 @@ from minibroker.pipeline.offsets import EARLIEST, LATEST, OffsetRange, TopicPart
 if TYPE_CHECKING:
     from minibroker.pipeline.offsets import Offsets
     from minibroker.pipeline.options import Bound, SourceOptions
+    from minibroker.pipeline.source_batch import RangePartition
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 
@@ -46,7 +47,8 @@ class ToldTopics:
 def plan(monkeypatch: pytest.MonkeyPatch, **more: str) -> list[OffsetRange]:
     monkeypatch.setattr(source_batch, "TopicOffsets", ToldTopics)
     given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", **more}
-    return source_batch.plan(options.parse(given, streaming=False))
+    tasks = source_batch.BatchReader(given).partitions()
+    return [span for task in tasks for span in cast("RangePartition", task).ranges]
 
 
 def test_each_partition_with_anything_in_it_is_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +78,19 @@ def test_a_start_behind_the_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_partition_of_nothing_asks_nobody() -> None:
     given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a"}
     reader = source_batch.BatchReader(given)
-    nothing = source_batch.RangePartition(OffsetRange("", 0, 0, 0))
+    nothing = source_batch.RangePartition([])
 
     assert list(reader.read(nothing)) == []
+
+
+def tasks(count: int, size: int, **more: str) -> list[list[OffsetRange]]:
+    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", **more}
+    ranges = [OffsetRange("a", number, 0, size) for number in range(count)]
+    return source_batch.tasks_of(options.parse(given, streaming=False), ranges)
+
+
+def test_many_partitions_are_as_many_tasks_as_told() -> None:
+    assert len(tasks(10_000, 200)) == 10_000
+    assert len(tasks(10_000, 200, maxPartitions="4")) == 4
+    assert len(tasks(10_000, 200, maxPartitions="4", minRecordsPerPartition="1000000")) == 2
+    assert len(tasks(10_000, 200, maxPartitions="4", maxRecordsPerPartition="250000")) == 8

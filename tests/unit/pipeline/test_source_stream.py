@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
 
 from minibroker.pipeline import source_stream
 from minibroker.pipeline.errors import PipelineError
@@ -15,6 +20,8 @@ from minibroker.pipeline.source_stream import StreamReader
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from minibroker.pipeline.source_batch import RangePartition
+    from minibroker.pipeline.source_sizes import RecordSizes
     from minibroker.pipeline.source_topics import TopicOffsets
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -54,7 +61,8 @@ def stream(topics: ToldTopics, **more: str) -> StreamReader:
 
 
 def ranges(reader: StreamReader, start: Any, end: Any) -> list[tuple[Any, ...]]:
-    return [partition.value for partition in reader.partitions(start, end)]
+    tasks = cast("list[RangePartition]", reader.partitions(start, end))
+    return [tuple(span) for task in tasks for span in task.ranges]
 
 
 def test_without_a_limit_a_batch_takes_what_there_is() -> None:
@@ -155,3 +163,56 @@ def test_a_topic_with_another_id_stops_the_stream_unless_allowed() -> None:
                 running.latestOffset(position, ReadAllAvailable())
         else:
             assert running.latestOffset(position, ReadAllAvailable()) == {"a": {"0": 9}}
+
+
+class ToldSizes:
+    """Records of 1,024 bytes; keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Offsets] = []
+
+    def measure(self, start: Offsets, end: Offsets, waited: Mapping[TopicPartition, int]) -> None:
+        assert set(start) == set(end)
+        assert set(waited) <= set(end)
+        self.asked.append(dict(start))
+
+    def of(self, topic: str) -> int:
+        assert topic in ("a", "b")
+        return 1024
+
+
+def test_a_limit_in_bytes_lets_partitions_take_turns() -> None:
+    reader = stream(ToldTopics({A: 9_000, B: 9_000}), maxBytesPerTrigger=str(1 << 20))
+    sizes = ToldSizes()
+    reader._sizes_or_none = cast("RecordSizes", sizes)
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxBytes(1 << 20)
+
+    first = reader.latestOffset({"a": {"0": 0}, "b": {"0": 0}}, limit)
+    second = reader.latestOffset(first, limit)
+
+    assert first == {"a": {"0": 1024}, "b": {"0": 0}}
+    assert second == {"a": {"0": 1024}, "b": {"0": 1024}}
+    assert sizes.asked == [{A: 0, B: 0}, {A: 1024, B: 0}]
+    assert reader.latestOffset(second, ReadAllAvailable()) == {"a": {"0": 9_000}, "b": {"0": 9_000}}
+
+
+def test_limits_in_bytes_and_in_offsets_hold_together() -> None:
+    more = {"maxBytesPerTrigger": str(1 << 20), "maxOffsetsPerTrigger": "100"}
+    reader = stream(ToldTopics({A: 9_000, B: 9_000}), **more)
+    reader._sizes_or_none = cast("RecordSizes", ToldSizes())
+    assert reader.getDefaultReadLimit() == ReadMaxRows(100)
+
+    end = reader.latestOffset({"a": {"0": 0}, "b": {"0": 0}}, ReadMaxRows(100))
+
+    assert end == {"a": {"0": 100}, "b": {"0": 0}}
+
+
+def test_tasks_get_no_client_and_no_history() -> None:
+    reader = stream(ToldTopics({A: 1}), maxBytesPerTrigger="1")
+    reader._sizes_or_none = cast("RecordSizes", ToldSizes())
+    reader._waited = {A: 1}
+
+    state = reader.__getstate__()
+
+    assert (state["_topics_or_none"], state["_sizes_or_none"], state["_waited"]) == (None, None, {})
