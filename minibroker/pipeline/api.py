@@ -109,7 +109,7 @@ def archive(
         fail_on_data_loss: raise when records were removed before they were copied.
         on_recreated: a topic was deleted and made again since the last call: "fail" raises, "read"
             reads it from its start.
-        target_file_size: size of a table's data file, such as "128MB".
+        target_file_size: size of a file of Parquet or of a table, such as "128MB".
         every: with `follow`, time between two batches, such as "5m".
         catalog: PyIceberg's properties of a catalogue that has the table.
         table: NAMESPACE.NAME in that catalogue.

@@ -66,6 +66,8 @@ class Layout(NamedTuple):
     """A file is closed once it is about so large."""
     stem: str
     """Begin of each name, see `stem_of`."""
+    compression: str = "zstd"
+    """Codec of the pages, as PyArrow names it."""
 
 
 def stem_of(query: str, batch: int) -> str:
@@ -167,7 +169,7 @@ class _OpenFile:
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
-            compression="zstd",
+            compression=layout.compression,
             write_statistics=[name for name in self._schema.names if name not in _UNCOUNTED],
         )
         self._rows: list[pa.RecordBatch] = []

@@ -22,7 +22,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.table import BatchId
@@ -51,14 +51,21 @@ class FileArchive:
         """Return whether a batch is committed, and then move its files to their places."""
         return self._finish(batch.number)
 
-    def commit(self, batch: BatchId, stage: str) -> bool:
-        """Commit the files below `stage` in one step; return False if another run did it.
+    def commit(self, batch: BatchId, stage: str, names: Sequence[str] | None = None) -> bool:
+        """Commit files below `stage` in one step; return False if another run did it.
+
+        Args:
+            batch: the one whose records they have.
+            stage: of `new_stage`.
+            names: the files as `topic=…/date=…/NAME`; None: all that there are. An attempt of a
+                task that failed leaves files that do not count.
 
         Raises:
             PipelineError: files cannot be written or moved.
         """
-        names = [f"{directory}/{name}" for directory, name in self._files_below(stage)]
-        told = {"query": batch.query, "stage": stage.rpartition("/")[2], "files": names}
+        if names is None:
+            names = [f"{directory}/{name}" for directory, name in self._files_below(stage)]
+        told = {"query": batch.query, "stage": stage.rpartition("/")[2], "files": list(names)}
         is_ours = self._files.create(self._list_of(batch.number), json.dumps(told) + "\n")
         self._finish(batch.number)
         return is_ours
@@ -88,8 +95,10 @@ class FileArchive:
         if self._files.read(self._list_of(number)) is None:
             return False
         told = self._read(number)
-        stage = self._in(_STAGED, told["stage"])
+        stage, counts = self._in(_STAGED, told["stage"]), set(told["files"])
         for directory, name in self._files_below(stage):
+            if f"{directory}/{name}" not in counts:
+                continue
             self._move(join(stage, directory, name), join(self._directory, directory, name))
         self._remove_stages(number)
         return True

@@ -58,7 +58,7 @@ minibroker pipeline archive: copy topics into files, each record exactly once
                           format of the files (parquet), or a table; json and csv hold bytes as
                           base64; tables need: pip install 'minibroker[tables]'
   --every DURATION        with --follow, time between two batches (tables: 1m, files: none)
-  --target-file-size SIZE size of a table's data file, about (128MB)
+  --target-file-size SIZE size of a file of Parquet or of a table, about (128MB)
   --catalog KEY=VALUE     a property of PyIceberg for the catalogue of an iceberg table, such as
                           type=rest; may be given more than once (none: DIR is the catalogue)
   --table NAMESPACE.NAME  name of the table in that catalogue

@@ -18,6 +18,7 @@ so that both refuse the same things with the same sentence. Names are case-insen
 | maxBytesPerSecond | ours: bytes that all tasks read in a second, about; needs maxPartitions |
 | includeHeaders, failOnDataLoss | false, true |
 | topicIds | streams: `{"a": "id"}`, the ids that the topics must have |
+| emit | streams, ours: records (default), ranges: a row for each range of offsets, unread |
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
 | kafkaConsumer.pollTimeoutMs | 120000: a task fails when nothing comes for so long |
 | fetchOffset.numRetries, fetchOffset.retryIntervalMs | 3, 1000: questions of the driver |
@@ -67,6 +68,7 @@ _KNOWN: Final = (
     "includeHeaders",
     "failOnDataLoss",
     "topicIds",
+    "emit",
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -116,6 +118,8 @@ class SourceOptions(NamedTuple):
     fail_on_data_loss: bool
     topic_ids: dict[str, str]
     """Topic → id that it must have."""
+    emits_ranges: bool
+    """True: a batch has the ranges of offsets, and not the records in them."""
     group_id_prefix: str
     poll_timeout_ms: int
     offset_retries: int
@@ -188,6 +192,7 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         include_headers=_one_of(found, "includeHeaders", ("false", "true")) == "true",
         fail_on_data_loss=_one_of(found, "failOnDataLoss", ("true", "false")) == "true",
         topic_ids=_topic_ids(found),
+        emits_ranges=emits_ranges(found),
         group_id_prefix=found.get("groupidprefix", "minibroker-source"),
         poll_timeout_ms=_number(found, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         offset_retries=_number(found, "fetchOffset.numRetries", 3, least=0),
@@ -201,6 +206,12 @@ def includes_headers(given: Mapping[str, str]) -> bool:
     """Return the value of `includeHeaders` alone: Spark asks for the columns before the options."""
     found = {key.lower(): str(value) for key, value in given.items()}
     return _one_of(found, "includeHeaders", ("false", "true")) == "true"
+
+
+def emits_ranges(given: Mapping[str, str]) -> bool:
+    """Return whether `emit` is `ranges`; see `includes_headers`. Raises PipelineError."""
+    found = {key.lower(): str(value) for key, value in given.items()}
+    return _one_of(found, "emit", ("records", "ranges")) == "ranges"
 
 
 def _check_names(found: Mapping[str, str], *, streaming: bool) -> None:
@@ -225,6 +236,8 @@ def _check_names(found: Mapping[str, str], *, streaming: bool) -> None:
             f"option kafka.isolation.level is {level!r}, expected read_uncommitted or "
             "read_committed"
         )
+    if not streaming and emits_ranges(found):
+        raise PipelineError("option emit=ranges is for streams: a batch read has records")
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
         if streaming and name.lower() in found:
             raise PipelineError(f"option {name} is for batches: a stream has no end")

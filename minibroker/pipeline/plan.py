@@ -123,7 +123,7 @@ class ArchivePlan(NamedTuple):
     fail_on_data_loss: bool = True
     on_recreated: str = FAIL
     target_bytes: int = DEFAULT_TARGET_BYTES
-    """Size of a table's data file, about."""
+    """Size of a file of Parquet or of a table, about."""
     every_ms: int | None = None
     """With `follow`, time between two batches; None: the default of the format."""
     catalog: Mapping[str, str] = {}

@@ -56,6 +56,16 @@ RECORD_WITH_HEADERS: Final = StructType(
     [*RECORD.fields, StructField("headers", ArrayType(HEADER))],
 )
 
+RANGE: Final = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("start", LongType()),
+        StructField("end", LongType()),
+    ]
+)
+"""Columns of a source with `emit=ranges`: an `offsets.OffsetRange` in each row."""
+
 ARCHIVE: Final = StructType([*RECORD_WITH_HEADERS.fields, StructField("date", DateType())])
 """Columns of archived files: a record with headers; `topic` and its `date` (UTC) are directories.
 """
@@ -72,6 +82,11 @@ def record_schema(*, include_headers: bool) -> StructType:
 
 def arrow_schema(*, include_headers: bool) -> pa.Schema:
     """Return `record_schema` for the first batch that a Python source yields to Spark."""
+    return to_arrow(record_schema(include_headers=include_headers))
+
+
+def to_arrow(columns: StructType) -> pa.Schema:
+    """Return the Arrow schema of these columns."""
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  slow to import
 
-    return to_arrow_schema(record_schema(include_headers=include_headers), timezone="UTC")
+    return to_arrow_schema(columns, timezone="UTC")

@@ -36,7 +36,9 @@ class TopicSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        """Return the columns of a record. Raises PipelineError."""
+        """Return the columns of a record, or of a range. Raises PipelineError."""
+        if options.emits_ranges(self.options):
+            return schemas.RANGE
         return schemas.record_schema(include_headers=options.includes_headers(self.options))
 
     def reader(self, schema: StructType) -> BatchReader:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from minibroker.pipeline import options
+from minibroker.pipeline import options, schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import (
     LATEST,
@@ -23,8 +24,6 @@ from minibroker.pipeline.source_topics import TopicOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    import pyarrow as pa
 
     from minibroker.pipeline.options import SourceOptions
 
@@ -43,6 +42,12 @@ class RangePartition(InputPartition):
     def ranges(self) -> list[OffsetRange]:
         """Return the ranges."""
         return [OffsetRange(*fields) for fields in self.value]
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """Return the ranges themselves as one batch, of `schemas.RANGE`."""
+        rows = [span._asdict() for span in self.ranges]
+        return pa.RecordBatch.from_pylist(rows, schema=schemas.to_arrow(schemas.RANGE))
 
 
 class BatchReader(DataSourceReader):

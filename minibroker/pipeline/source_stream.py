@@ -237,5 +237,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(group) for group in tasks_of(self._options, ranges)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Read the ranges in the task. Raises PipelineError."""
+        """Read the ranges in the task, or return themselves. Raises PipelineError."""
+        if self._options.emits_ranges:
+            return iter([partition.rows])
         return read_ranges(self._options, partition.ranges)

@@ -30,6 +30,7 @@ _OURS_ALONE: Final = (
     "maxBytesPerTrigger",
     "maxBytesPerSecond",
     "topicIds",
+    "emit",
 )
 """Options that the connector does not have."""
 TASK_ROWS_MIN: Final = 100_000
@@ -88,6 +89,19 @@ def stream_topics(
         return _in_order(reader.load(), parsed)
     except Exception as error:
         raise _without_connector(error, source) from error
+
+
+def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    """Return the offsets of topics, present and future, as a stream of `schemas.RANGE`.
+
+    A batch has the same offsets as one of `stream_topics`, of our source, in one task for each core
+    unless `maxPartitions` says otherwise. Who gets the rows reads them (`archive_task`). Raises
+    PipelineError.
+    """
+    cores = str(spark.sparkContext.defaultParallelism)
+    given = {"maxPartitions": cores, **options, "emit": "ranges"}
+    _existing(source_options.parse(given, streaming=True))
+    return spark.readStream.format(_FORMATS["minibroker"]).options(**given).load()
 
 
 def _existing(parsed: SourceOptions) -> bool:

@@ -1,5 +1,8 @@
 """A data source that writes the files of one batch in the tasks: `minibroker-table`.
 
+Its rows are records with their date, or ranges of offsets, which the task reads by itself
+(`archive_task`).
+
 It commits nothing. Once all tasks are done, Spark calls `commit` in a process beside the driver,
 which writes the facts of the files into the file `result`. The driver reads them and commits. It is
 a data source and no `mapInArrow`, because that needs pandas.
@@ -16,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
-from minibroker.pipeline import data_files
+from minibroker.pipeline import archive_task, data_files
 from minibroker.pipeline.data_files import DataFile, Layout
 
 if TYPE_CHECKING:
@@ -50,11 +53,13 @@ class FilesWriter(DataSourceArrowWriter):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._layout = _layout(options)
+        self._task = archive_task.task_of(options)
         self._result = options["result"]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFiles:
         """Write the rows of one task, in a worker."""
-        return WrittenFiles(data_files.write_files(self._layout, iterator))
+        rows = iterator if self._task is None else self._task.rows(iterator)
+        return WrittenFiles(data_files.write_files(self._layout, rows))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Write the facts of all files for the driver, on its machine."""
@@ -75,6 +80,7 @@ def options_of(layout: Layout, result: Path) -> dict[str, str]:
         "schema": base64.b64encode(layout.schema.serialize()).decode(),
         "targetBytes": str(layout.target_bytes),
         "stem": layout.stem,
+        "compression": layout.compression,
         "result": str(result),
     }
 
@@ -91,4 +97,5 @@ def _layout(options: Mapping[str, str]) -> Layout:
         schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(options["schema"]))),
         target_bytes=int(options["targetBytes"]),
         stem=options["stem"],
+        compression=options["compression"],
     )

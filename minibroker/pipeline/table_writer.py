@@ -4,8 +4,13 @@ Spark calls the driver with each batch (`foreachBatch`). The tasks write the fil
 facts, and the driver commits them with the identity of the batch. After a kill Spark runs the batch
 again, under the same number and with the same offsets. If it was committed, nothing is written.
 
-    rows ─► tasks: data_files ─► facts of the files ─► table.commit(query, batch)
-      └───► tasks: files of a stage ─────────────────► file_archive.commit(query, batch)
+    ranges ─► tasks: archive_task, data_files ─► facts of the files ─► table.commit(query, batch)
+       │                                                          └──► file_archive.commit(…)
+    records ─► tasks: data_files ──────────────► facts of the files ─► table.commit(query, batch)
+       └─────► tasks: Spark's files of a stage ──────────────────────► file_archive.commit(…)
+
+Ranges of offsets are the quick way: the records do not cross to the JVM and back. The other way is
+for what needs Spark: its connector, its writers of JSON and CSV, directories that are URLs.
 """
 
 from __future__ import annotations
@@ -14,23 +19,44 @@ import json
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.types import StructType
 
 from minibroker.pipeline import sinks, table_sink
+from minibroker.pipeline.data_files import Layout
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import local
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
-from minibroker.pipeline.schemas import ARCHIVE_PARTITION_COLUMNS
+from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS, to_arrow
 from minibroker.pipeline.table import BatchId
 from minibroker.pipeline.table_sink import TableSink
 from minibroker.pipeline.transforms.archived import to_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Mapping, Sequence
 
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.data_files import DataFile
     from minibroker.pipeline.file_archive import FileArchive
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.plan import ArchivePlan
     from minibroker.pipeline.table import Table
+
+
+_CODEC_SETTING: Final = "spark.sql.parquet.compression.codec"
+_CODECS: Final = {
+    "none": "none",
+    "uncompressed": "none",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "zstd": "zstd",
+    "brotli": "brotli",
+    "lz4": "lz4",
+    "lz4_raw": "lz4",
+}
+"""Spark's names of Parquet's codecs, and PyArrow's."""
 
 
 class ArchiveBatchWriter(ABC):
@@ -43,9 +69,11 @@ class ArchiveBatchWriter(ABC):
         """
         self._files = files
         self._plan = plan
+        self.rows: dict[int, int] = {}
+        """Number of a batch of ranges → its records, until the caller removes the entry."""
 
     def write(self, batch: DataFrame, number: int) -> None:
-        """Write and commit a batch, which has the columns of an archive.
+        """Write and commit a batch: rows with the columns of an archive, or ranges of offsets.
 
         Raises PipelineError, in the text of Spark's exception.
         """
@@ -61,23 +89,62 @@ class ArchiveBatchWriter(ABC):
 class TableBatchWriter(ArchiveBatchWriter):
     """Writes into a table of Iceberg or Delta."""
 
-    def __init__(self, table: Table, files: FileSystem, plan: ArchivePlan) -> None:
+    def __init__(
+        self,
+        table: Table,
+        files: FileSystem,
+        plan: ArchivePlan,
+        task: Mapping[str, str] | None = None,
+    ) -> None:
+        """Args:
+        table: what is written.
+        files: of its directory.
+        plan: of the archive.
+        task: of `archive_task.options_of`, for a batch of ranges; None: it has rows.
+        """
         super().__init__(files, plan)
         self._table = table
+        self._task = task
 
     def store(self, batch: DataFrame, identity: BatchId) -> None:
         if self._table.has(identity):
             return
         layout = self._table.layout(identity, self._plan.target_bytes)
-        batch.sparkSession.dataSource.register(TableSink)
-        with tempfile.TemporaryDirectory(prefix="minibroker-archive-") as directory:
-            result = Path(directory, "files.json")
-            options = table_sink.options_of(layout, result)
-            few_tasks(batch).write.format(table_sink.FORMAT).options(**options).mode(
-                "append"
-            ).save()
-            files = table_sink.files_in(result)
+        if self._task is None:
+            files = write_data_files(few_tasks(batch), layout, {})
+        else:
+            files = write_data_files(batch, layout, self._task)
+            self.rows[identity.number] = sum(file.rows for file in files)
         self._table.commit(identity, files)
+
+
+class ParquetBatchWriter(ArchiveBatchWriter):
+    """Writes a batch of ranges into Parquet files of a directory of this machine."""
+
+    def __init__(
+        self, archive: FileArchive, files: FileSystem, plan: ArchivePlan, task: Mapping[str, str]
+    ) -> None:
+        """Take `task` from `archive_task.options_of`."""
+        super().__init__(files, plan)
+        self._archive = archive
+        self._task = task
+
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
+        if self._archive.has(identity):
+            return
+        stage = self._archive.new_stage(identity)
+        columns = [field for field in ARCHIVE if field.name not in ARCHIVE_PARTITION_COLUMNS]
+        layout = Layout(
+            directory=str(local(stage)),
+            prefix="",
+            schema=to_arrow(StructType(columns)),
+            target_bytes=self._plan.target_bytes,
+            stem=f"part-{identity.number:09d}",
+            compression=compression_of(batch.sparkSession) or "none",
+        )
+        files = write_data_files(batch, layout, self._task)
+        self.rows[identity.number] = sum(file.rows for file in files)
+        self._archive.commit(identity, stage, [file.path for file in files])
 
 
 class FileBatchWriter(ArchiveBatchWriter):
@@ -98,6 +165,30 @@ class FileBatchWriter(ArchiveBatchWriter):
             partition_by=ARCHIVE_PARTITION_COLUMNS,
         )
         self._archive.commit(identity, stage)
+
+
+def write_data_files(
+    batch: DataFrame, layout: Layout, task: Mapping[str, str]
+) -> Sequence[DataFile]:
+    """Write the files of a batch in the tasks of `batch`, and return them.
+
+    Args:
+        batch: rows with a date, or ranges.
+        layout: of the files.
+        task: of `archive_task.options_of` for ranges, empty for rows.
+    """
+    batch.sparkSession.dataSource.register(TableSink)
+    with tempfile.TemporaryDirectory(prefix="minibroker-archive-") as directory:
+        result = Path(directory, "files.json")
+        options = {**task, **table_sink.options_of(layout, result)}
+        batch.write.format(table_sink.FORMAT).options(**options).mode("append").save()
+        return table_sink.files_in(result)
+
+
+def compression_of(spark: SparkSession) -> str | None:
+    """Return PyArrow's name of the session's codec for Parquet, None if it has no such codec."""
+    told = str(spark.conf.get(_CODEC_SETTING, "snappy")).lower()
+    return _CODECS.get(told)
 
 
 def few_tasks(batch: DataFrame) -> DataFrame:

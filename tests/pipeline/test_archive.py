@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka.admin import (
     AdminClient,
@@ -220,15 +221,23 @@ def test_one_partition_is_read_by_every_core(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each task writes a file: two for a hundred records, one for the few that follow."""
+    """Each task writes a file: two for many records, one for the few that follow.
+
+    It writes it by itself, with the session's codec.
+    """
     monkeypatch.setattr(sources, "TASK_ROWS_MIN", 10)
     address, here = minibroker_address, tmp_path / "archive"
+    own = spark.newSession()
+    own.conf.set("spark.sql.parquet.compression.codec", "gzip")
     topics.create(address, topic)
-    for count, files in ((100, 2), (9, 3)):
+    for count, files in ((20_000, 2), (9, 3)):
         topics.send(address, topic, count)
-        assert archive(topic, to=here, bootstrap=address, spark=spark).rows == count
-        assert len(list(here.rglob("part-*.parquet"))) == files
-    assert offsets_of(spark, here) == {(topic, 0): list(range(109))}
+        assert archive(topic, to=here, bootstrap=address, spark=own).rows == count
+        written = list(here.rglob("part-00000000?-*.parquet"))
+        assert len(written) == files
+        groups = [pq.read_metadata(file).row_group(0) for file in written]
+        assert {group.column(0).compression for group in groups} == {"GZIP"}
+    assert offsets_of(spark, here) == {(topic, 0): list(range(20_009))}
 
 
 def test_a_topic_made_anew_is_not_taken_for_the_old_one(

@@ -1,6 +1,7 @@
 """`archive`: topics → files, each record exactly once.
 
-A streaming query reads the topics. Each batch is one commit with its own identity (`table_writer`),
+A streaming query reads the topics, or only their offsets, and the tasks that write the files read
+the records (`archive_task`). Each batch is one commit with its own identity (`table_writer`),
 into a table of Iceberg or Delta or into a directory of files (`file_archive`). What a killed run
 left is seen by nobody, and its batch runs again. The checkpoint is in the directory itself, so the
 same call goes on where the last one ended.
@@ -9,18 +10,29 @@ same call goes on where the last one ended.
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
-from minibroker.pipeline import job_directory, preflight, sinks, sources, topic_identity
+from minibroker.pipeline import (
+    archive_task,
+    job_directory,
+    preflight,
+    sinks,
+    sources,
+    topic_identity,
+)
 from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.file_archive import FileArchive
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import ArchivePlan
+from minibroker.pipeline.plan import ArchivePlan, is_remote
 from minibroker.pipeline.running import Watch, run_started
-from minibroker.pipeline.table_writer import FileBatchWriter, TableBatchWriter
+from minibroker.pipeline.table_writer import (
+    FileBatchWriter,
+    ParquetBatchWriter,
+    TableBatchWriter,
+    compression_of,
+)
 from minibroker.pipeline.tables import check as check_table
 from minibroker.pipeline.tables import open_table
 from minibroker.pipeline.topic_identity import Place
@@ -83,48 +95,74 @@ def run(
     topics = check(plan, spark)
     try:
         ids = preflight.topic_ids(plan.kafka, topics)
-        options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-        rows = to_archive(
-            sources.stream_topics(
-                spark, sources.in_parallel(spark, options), source=plan.kafka.source
-            )
-        )
+        options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
         if files is not None:
             place = Place(files, plan.to, plan.checkpoint)
             job_directory.write_job(files, plan.to, job_of(plan))
             topic_identity.begin(plan, place, ids)
             if plan.pattern is not None:
                 progress = topic_identity.noting(plan, place, ids, progress)
-        start = _start_of(plan, rows, files)
-        return run_started(lambda: Watch(start(), progress), stop)
+        start = _start_of(spark, plan, options, files)
+        return run_started(lambda: start(progress), stop)
     except Exception as error:
         raise explained(error) from error
 
 
 def _start_of(
-    plan: ArchivePlan, rows: DataFrame, files: FileSystem | None
-) -> Callable[[], StreamingQuery]:
-    """Return the function that starts the query."""
+    spark: SparkSession, plan: ArchivePlan, options: Mapping[str, str], files: FileSystem | None
+) -> Callable[[Progress | None], Watch]:
+    """Return the function that starts the query.
+
+    Args:
+        spark: the session of the job.
+        plan: of the archive.
+        options: of the source.
+        files: of the archive's directory.
+    """
     if files is None:
         raise AssertionError("with a session every path has files")
+    archive = None if plan.is_table else FileArchive(files, plan.to)
+    if archive is not None and archive.is_of_spark():
+        rows = _records(spark, plan, options)
+        return lambda progress: Watch(_start_of_spark(plan, rows), progress)
+    task = archive_task.options_of(options) if reads_in_tasks(spark, plan) else None
     writer: ArchiveBatchWriter
-    if plan.is_table:
-        writer = TableBatchWriter(open_table(plan), files, plan)
+    if archive is None:
+        writer = TableBatchWriter(open_table(plan), files, plan, task)
+    elif task is not None:
+        writer = ParquetBatchWriter(archive, files, plan, task)
     else:
-        archive = FileArchive(files, plan.to)
-        if archive.is_of_spark():
-            return partial(_start_of_spark, plan, rows)
         writer = FileBatchWriter(archive, files, plan)
+    is_ranges = task is not None
+    batches = sources.stream_ranges(spark, options) if is_ranges else _records(spark, plan, options)
 
-    def start() -> StreamingQuery:
-        stream = rows.writeStream.foreachBatch(writer.write)
+    def start(progress: Progress | None) -> Watch:
+        stream = batches.writeStream.foreachBatch(writer.write)
         if not plan.follow:
             stream = stream.trigger(availableNow=True)
         elif plan.trigger_ms is not None:
             stream = stream.trigger(processingTime=_pause(plan.trigger_ms))
-        return start_query(rows.sparkSession, stream, plan.checkpoint)
+        query = start_query(spark, stream, plan.checkpoint)
+        if not is_ranges:
+            return Watch(query, progress)
+        return Watch(query, progress, rows_of=lambda found: writer.rows.pop(found["batchId"], 0))
 
     return start
+
+
+def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:
+    """Return whether the tasks that write the files read the records, too.
+
+    They write with PyArrow: Parquet, on paths of this machine.
+    """
+    if plan.kafka.source != "minibroker":
+        return False
+    is_parquet_here = plan.format == "parquet" and not is_remote(plan.to)
+    return plan.is_table or (is_parquet_here and compression_of(spark) is not None)
+
+
+def _records(spark: SparkSession, plan: ArchivePlan, options: Mapping[str, str]) -> DataFrame:
+    return to_archive(sources.stream_topics(spark, options, source=plan.kafka.source))
 
 
 def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:

@@ -108,3 +108,13 @@ def test_an_archive_of_spark_is_told_by_its_lists(tmp_path: Path) -> None:
     assert not archive.is_of_spark()
     LocalFiles().write(str(tmp_path / "_spark_metadata" / "0"), json.dumps({}))
     assert archive.is_of_spark()
+
+
+def test_files_that_no_task_has_told_are_not_committed(tmp_path: Path) -> None:
+    """An attempt of a task that failed left them."""
+    archive, batch = FileArchive(LocalFiles(), str(tmp_path)), BatchId(QUERY, 0)
+    stage = staged(archive, batch, "part-0", "part-of-a-failed-attempt")
+    assert archive.commit(batch, stage, [f"{DAY}/part-0"])
+    assert seen(tmp_path) == ["part-0"]
+    assert archive.names() == [f"{DAY}/part-0"]
+    assert not LocalFiles().names(str(tmp_path / "_minibroker" / ".staged"))

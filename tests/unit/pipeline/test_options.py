@@ -74,6 +74,7 @@ def test_a_delay_is_a_number_and_a_unit(text: str, ms: int) -> None:
         ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger is '0', expected a whole number"),
         ({"minPartitions": "many"}, "minPartitions is 'many'"),
         ({"includeHeaders": "yes"}, "includeHeaders is 'yes', expected false or true"),
+        ({"emit": "offsets"}, "emit is 'offsets', expected records or ranges"),
         ({"failOnDataLoss": "no"}, "failOnDataLoss is 'no', expected true or false"),
         ({"maxTriggerDelay": "soon"}, "maxTriggerDelay is 'soon'"),
         ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "more than maxOffsets"),
@@ -91,6 +92,12 @@ def test_a_mistake_is_named_with_what_was_expected(
 ) -> None:
     with pytest.raises(PipelineError, match=sentence):
         options.parse({**TOPIC, **given}, streaming=streaming)
+
+
+def test_a_batch_read_has_records() -> None:
+    assert options.parse({**TOPIC, "emit": "ranges"}, streaming=True).emits_ranges
+    with pytest.raises(PipelineError, match="emit=ranges is for streams"):
+        options.parse({**TOPIC, "emit": "ranges"}, streaming=False)
 
 
 @pytest.mark.parametrize(

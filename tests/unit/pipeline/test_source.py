@@ -15,6 +15,7 @@ def test_its_columns_follow_include_headers_alone() -> None:
     assert TopicSource.name() == "minibroker"
     assert TopicSource({}).schema() == schemas.RECORD
     assert TopicSource({"includeHeaders": "true"}).schema() == schemas.RECORD_WITH_HEADERS
+    assert TopicSource({"emit": "ranges"}).schema() == schemas.RANGE
 
 
 def test_its_readers_check_the_options() -> None:

@@ -216,3 +216,16 @@ def test_tasks_get_no_client_and_no_history() -> None:
     state = reader.__getstate__()
 
     assert (state["_topics_or_none"], state["_sizes_or_none"], state["_waited"]) == (None, None, {})
+
+
+def test_a_stream_of_ranges_has_them_as_the_rows_of_its_tasks() -> None:
+    """Its offsets are those of a stream of records, so a checkpoint serves both."""
+    reader = stream(ToldTopics({A: 30_000, B: 10_000}), emit="ranges", maxPartitions="2")
+    start = {"a": {"0": 0}, "b": {"0": 0}}
+    end = reader.latestOffset(start, ReadAllAvailable())
+
+    tasks = reader.partitions(start, end)
+
+    rows = [[tuple(row.values()) for row in next(reader.read(task)).to_pylist()] for task in tasks]
+    assert rows == [[("a", 0, 0, 20_000)], [("a", 0, 20_000, 30_000), ("b", 0, 0, 10_000)]]
+    assert end == {"a": {"0": 30_000}, "b": {"0": 10_000}}
