@@ -21,7 +21,9 @@ from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.image import Endpoint
 from minibroker.cluster.leader_balance import BalanceRule
-from minibroker.config.dynamic import DynamicConfig
+from minibroker.cluster.paths import DEFAULT_ENTITY
+from minibroker.config.dynamic import DynamicConfig, is_password
+from minibroker.config.listeners import SecurityProtocol
 from minibroker.config.secured import SCRAM_CREDENTIALS, USERS
 from minibroker.config_follower import ConfigFollower
 from minibroker.coordinators import Coordinators
@@ -314,21 +316,28 @@ class Broker:
         self._server = Server(self.services, loop)
         self.logs.open()
         try:
-            self._check_logins()
             for listener in self.config.listeners:
-                await self._listen(listener)
+                self._listen(listener)
             endpoints = self._endpoints()
             self.cluster.set_endpoints(endpoints)
             self.address = (endpoints[0].host, endpoints[0].port)
             services = self.services
             self.cluster.subscribe(
-                ConfigFollower(self.cluster, self.dynamic, services.quotas, services.resolver)
+                ConfigFollower(
+                    self.cluster,
+                    self.dynamic,
+                    services.quotas,
+                    services.resolver,
+                    lambda: services.passwords,
+                )
             )
             self.cluster.subscribe(self.partitions)
             self._begin_outboxes()
             self._follow_settings()
             await self.cluster.start(
-                self._accept_cluster_id, self._tree.gathered if self._tree is not None else None
+                self._accept_cluster_id,
+                self._tree.gathered if self._tree is not None else None,
+                self._begin_security,
             )
             await self._begin_authorizer()
             if self.services.tokens is not None:
@@ -368,9 +377,39 @@ class Broker:
             await self._acl_store.start()
             authorizer.begin(self._acl_store.update)
 
+    async def _begin_security(self) -> None:
+        """Prepare the listeners, with what was altered in earlier runs. Raises ConfigError."""
+        config = self.config
+        has_passwords = any(name.startswith("password.encoder.") for name in config.originals)
+        if has_passwords or any(
+            listener.security_protocol is not SecurityProtocol.PLAINTEXT
+            for listener in config.listeners
+        ):
+            cluster, dynamic = self.cluster, self.dynamic
+            own = await cluster.stored_config("brokers", str(config.broker_id))
+            if has_passwords or any(map(is_password, own)):
+                own = await self._decoded(own)
+            dynamic.set_cluster_default(await cluster.stored_config("brokers", DEFAULT_ENTITY))
+            dynamic.set_broker(own)
+        self._check_logins()
+        await self._server.prepare()
+
+    async def _decoded(self, stored: dict[str, str]) -> dict[str, str]:
+        """Return this broker's altered settings in plain text; passwords of an old secret are
+        stored with the new one. Raises ConfigError.
+        """
+        passwords = self.services.passwords
+        encoded = await passwords.encode_again(stored)
+        if encoded is not None:
+            plain = await passwords.decode(encoded)
+            passwords.note(plain, encoded)
+            await self.cluster.alter_config("brokers", str(self.config.broker_id), encoded)
+            return plain
+        return await passwords.decode(stored)
+
     def _check_logins(self) -> None:
         """Raise ConfigError where this broker could not log in at others."""
-        config = self.config
+        config = self.dynamic.broker
         if self._tree is None and config.zookeeper_connect is None:
             return
         between = {config.inter_broker_listener_name, config.controller_listener_name}
@@ -394,6 +433,7 @@ class Broker:
         self.dynamic.subscribe(self._server)
         self.dynamic.checks.append(self._server.check_config)
         self.dynamic.reloads.append(self._server.load_certificates)
+        self.cluster.peer_settings = lambda: self.dynamic.broker
         if any(listener.security_protocol.uses_tls for listener in self.config.listeners):
             from minibroker.security.peer_tls import PeerContexts  # noqa: PLC0415  seldom used
 
@@ -442,10 +482,10 @@ class Broker:
         self.logs.claim(self.config.broker_id, cluster_id)
         self.logs.load()
 
-    async def _listen(self, listener: Listener) -> None:
+    def _listen(self, listener: Listener) -> None:
         """Bind one listener. Raises StorageError when it cannot be bound."""
         try:
-            _, port = await self._server.listen(listener)
+            _, port = self._server.listen(listener)
         except OSError as error:
             raise StorageError(
                 f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}"

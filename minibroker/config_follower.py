@@ -9,14 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.cluster.paths import DEFAULT_ENTITY
+from minibroker.config.dynamic import is_password
 from minibroker.server.host_names import HostNames
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import TopicImage
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.quotas.manager import QuotaManager
     from minibroker.resolver import Resolver
+    from minibroker.security.stored_passwords import StoredPasswords
 
 
 class ConfigFollower:
@@ -25,11 +29,18 @@ class ConfigFollower:
     """
 
     def __init__(
-        self, cluster: Cluster, dynamic: DynamicConfig, quotas: QuotaManager, resolver: Resolver
+        self,
+        cluster: Cluster,
+        dynamic: DynamicConfig,
+        quotas: QuotaManager,
+        resolver: Resolver,
+        passwords: Callable[[], StoredPasswords],
     ) -> None:
+        """`passwords`: returns what decodes this broker's settings."""
         self._cluster = cluster
         self._dynamic = dynamic
         self._quotas = quotas
+        self._passwords = passwords
         self._host_names = HostNames(quotas.on_config_changed, resolver)
 
     def on_topic_created(self, topic: TopicImage) -> None:
@@ -51,8 +62,21 @@ class ConfigFollower:
         elif entity_type == "brokers" and entity_name == DEFAULT_ENTITY:
             self._dynamic.set_cluster_default(config)
         elif entity_type == "brokers" and entity_name == str(self._cluster.broker_id):
-            self._dynamic.set_broker(config)
+            self._set_broker(config)
         elif entity_type == "ips":
             self._host_names.on_config_changed(entity_name, config)
         else:
             self._quotas.on_config_changed(entity_type, entity_name, config)
+
+    def _set_broker(self, stored: dict[str, str]) -> None:
+        """Apply this broker's settings: at once, or when their passwords are decoded."""
+        values: dict[str, str] | None = stored
+        if any(map(is_password, stored)):
+            values = self._passwords().known(stored)
+        if values is not None:
+            self._dynamic.set_broker(values)
+            return
+        broker_id = str(self._cluster.broker_id)
+        self._passwords().decode_then(
+            stored, lambda: self._set_broker(self._cluster.config_of("brokers", broker_id))
+        )

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
+    from minibroker.config.broker import BrokerConfig
     from minibroker.timers import Timers
 
 
@@ -97,6 +98,8 @@ class Cluster:
     peer_contexts: Callable[[str], SSLContext] | None = None
     """Returns the TLS of the next connection to a listener of other brokers; set before the start
     where a listener has TLS."""
+    peer_settings: Callable[[], BrokerConfig] | None = None
+    """Returns the broker's settings in force, for logins at other brokers; set before the start."""
 
     def __init__(
         self,
@@ -227,11 +230,13 @@ class Cluster:
         self,
         accept_cluster_id: Callable[[str], None] | None = None,
         when_registered: Callable[[], Awaitable[None]] | None = None,
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Join the cluster; the image is complete and the listeners know it when this returns.
 
         `accept_cluster_id` is called with the cluster's id before this broker registers; what it
         raises ends the start, so that data of another cluster never come under this one's name.
+        `prepare` is awaited then, so that it may read the tree; what it raises ends the start, too.
         `when_registered` is awaited before this broker looks at the others: those that start with
         it are registered when it returns.
 
@@ -241,6 +246,8 @@ class Cluster:
         self._is_open = True
         try:
             await self._create_parents(accept_cluster_id)
+            if prepare is not None:
+                await prepare()
             await self._while_away(lambda: self._join(when_registered))
             await self._deletions.settled()
             self._deletions.when_late = self._follower.look_at_deletions_later
@@ -529,6 +536,10 @@ class Cluster:
                 (user, client) pair is `users`, `<user>/clients/<client>`.
         """
         return self.image.configs.get(entity_type, {}).get(entity_name, {})
+
+    async def stored_config(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        """Return the config of one entity as the tree has it, also before the image is there."""
+        return await self._configs.stored(entity_type, entity_name)
 
     async def alter_config(
         self, entity_type: str, entity_name: str, changes: Mapping[str, str | None]

@@ -91,11 +91,15 @@ class Configs:
                 return
             path = parent_of(path)
 
-    async def refresh(self, entity_type: str, entity_name: str) -> None:
-        """Read one entity's config again. Call it under the cluster's lock."""
+    async def stored(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        """Return one entity's config as the tree has it."""
         path = paths.config(entity_type, entity_name)
         (found,) = await self._context.tree.get_many((path,))
-        config = decode_config(path, found[0]) if found else {}
+        return decode_config(path, found[0]) if found else {}
+
+    async def refresh(self, entity_type: str, entity_name: str) -> None:
+        """Read one entity's config again. Call it under the cluster's lock."""
+        config = await self.stored(entity_type, entity_name)
         self._context.updater.apply_config(entity_type, entity_name, config)
 
     async def load(self) -> None:

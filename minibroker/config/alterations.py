@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import PER_BROKER, READ_ONLY, parse_value
 from minibroker.config.settings import LISTENER_PREFIX
-from minibroker.config.unserved import TLS_STORE_KEYS, check_served, is_read_at_start
+from minibroker.config.unserved import TLS_STORE_KEYS, check_served
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ def check_broker_values(
         [
             name
             for name in values
-            if is_read_at_start(name)
-            or ((key := BROKER_KEYS.get(name)) and key.update_mode == READ_ONLY)
+            if (key := BROKER_KEYS.get(name)) and key.update_mode == READ_ONLY
         ],
     )
     for name, text in values.items():
@@ -127,19 +126,7 @@ def check_broker_values(
             "Cannot update these configs at default cluster level, broker id must be specified",
             [name for name in values if _is_per_broker(name)],
         )
-    if dynamic.static.zookeeper_connect is not None:
-        _refuse_secrets(values)
     _check_result(dynamic, values, per_broker=per_broker)
-
-
-def _refuse_secrets(values: Mapping[str, str]) -> None:
-    """Raise ConfigError if a secret would stand in ZooKeeper, which others read. Kafka encodes it
-    with `password.encoder.secret`; without that it gives this answer.
-    """
-    for name in values:
-        key = BROKER_KEYS.get(_base_name(name))
-        if key is not None and key.is_sensitive:
-            raise ConfigError("Password encoder secret not configured")
 
 
 def _check_result(dynamic: DynamicConfig, values: Mapping[str, str], *, per_broker: bool) -> None:

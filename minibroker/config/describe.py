@@ -12,6 +12,7 @@ from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import READ_ONLY, default_value, parse_value, to_text
 from minibroker.config.entries import ConfigEntry, Layer
 from minibroker.config.topic_keys import BROKER_SYNONYMS, SYNONYMS, TOPIC_KEYS
+from minibroker.config.unserved import key_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -74,6 +75,12 @@ def broker_entries(
     entries = []
     for name, key in _selected(BROKER_KEYS, config.originals, wanted):
         layers = broker_layers(dynamic, name)
+        base = BROKER_KEYS.get(key_name(name)) if key is None else None
+        if base is not None:
+            text = config.originals[name]
+            value = None if base.is_sensitive else to_text(parse_value(base, text))
+            entries.append(_entry(base, value, layers, read_only=True)._replace(name=name))
+            continue
         if key is None:
             entries.append(_unknown(name, layers[0], read_only=True, layers=layers))
             continue
@@ -179,9 +186,8 @@ def broker_layers(dynamic: DynamicConfig, name: str) -> list[Layer]:
 
 def _listener_synonyms(name: str) -> tuple[str, ...]:
     """Return the names that a key falls back to: `listener.name.NAME.key` to `key`."""
-    if not name.startswith("listener.name."):
-        return (name,)
-    return name, name.split(".", 3)[-1]
+    base = key_name(name)
+    return (name,) if base == name else (name, base)
 
 
 def _selected(

@@ -38,8 +38,26 @@ if TYPE_CHECKING:
             """
 
 
+PASSWORD_KEYS: Final = (
+    "sasl.jaas.config",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.password",
+    "ssl.truststore.certificates",
+    "ssl.truststore.password",
+)
+"""Settings that may be altered and that the metadata tree keeps encoded."""
 _SHARED_MAX: Final = 256  # different sets of topic values that are remembered
 logger = logging.getLogger(__name__)
+
+
+def is_password(name: str) -> bool:
+    """Return whether the tree keeps an altered setting encoded, whatever stands before its key.
+
+    Source: Kafka DynamicBrokerConfig.isPasswordConfig.
+    """
+    return name.endswith(PASSWORD_KEYS)
 
 
 class DynamicConfig:

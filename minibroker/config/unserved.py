@@ -23,7 +23,6 @@ _SECURITY_PREFIXES: Final = (
     "ssl.",
     "zookeeper.ssl.",
     "delegation.token.",
-    "password.encoder.",
 )
 _SECURITY_KEYS: Final = frozenset(
     {
@@ -156,8 +155,8 @@ def check_served(settings: Mapping[str, str]) -> None:
         raise ConfigError(f"{', '.join(security)}: {_SECURITY_REASON}")
     for name, text in settings.items():
         reason = _KEPT.get(name)
-        if name.startswith(LISTENER_PREFIX) and _key_name(name) in _LISTENER_LIMITS:
-            reason = f"limits count all listeners together; set {_key_name(name)} without a prefix"
+        if name.startswith(LISTENER_PREFIX) and key_name(name) in _LISTENER_LIMITS:
+            reason = f"limits count all listeners together; set {key_name(name)} without a prefix"
         if reason is not None and not _is_default(name, text):
             allowed = _default_text(name) or "no value"
             raise ConfigError(f"{name}={text} is not served (allowed: {allowed}): {reason}")
@@ -169,7 +168,7 @@ def without_effect(settings: Mapping[str, str]) -> tuple[str, ...]:
         sorted(
             name
             for name, text in settings.items()
-            if _key_name(name) in WITHOUT_EFFECT and not _is_default(name, text)
+            if key_name(name) in WITHOUT_EFFECT and not _is_default(name, text)
         )
     )
 
@@ -188,7 +187,7 @@ def _is_security(name: str) -> bool:
     A mechanism may stand between prefix and key: `listener.name.x.plain.sasl.jaas.config`. A name
     that Kafka does not know is no setting of the broker (`unknown_keys` names it).
     """
-    base = _key_name(name)
+    base = key_name(name)
     if base in _served(name) or base in WITHOUT_EFFECT:
         return False
     if base in _SECURITY_KEYS:
@@ -198,8 +197,10 @@ def _is_security(name: str) -> bool:
 
 
 def is_read_at_start(name: str) -> bool:
-    """Return whether a listener's setting acts from its start on, so that no change would act."""
-    key = _key_name(name)
+    """Return whether a listener's setting acts from its start on, so that a change acts with the
+    next start.
+    """
+    key = key_name(name)
     return name.startswith(LISTENER_PREFIX) and key in _served(name) and key not in TLS_STORE_KEYS
 
 
@@ -211,8 +212,8 @@ def _served(name: str) -> frozenset[str]:
     return _SERVED_OF_OAUTHBEARER if mechanism == "oauthbearer" else _SERVED_OF_MECHANISM
 
 
-def _key_name(name: str) -> str:
-    """Return the key behind the prefixes of a listener and a mechanism; other names unchanged."""
+def key_name(name: str) -> str:
+    """Return the key behind the prefixes of a listener and a mechanism, other names unchanged."""
     if not name.startswith(LISTENER_PREFIX):
         return name
     base = name[len(LISTENER_PREFIX) :].partition(".")[2]
@@ -229,7 +230,7 @@ def _names_mechanism(name: str) -> bool:
 
 def _is_default(name: str, text: str) -> bool:
     """Return whether the value is Kafka's default; an empty text also stands for no value."""
-    base = _key_name(name)
+    base = key_name(name)
     key = BROKER_KEYS.get(base)
     if key is None:
         return False
@@ -239,14 +240,14 @@ def _is_default(name: str, text: str) -> bool:
 
 
 def _default_text(name: str) -> str | None:
-    base = _key_name(name)
+    base = key_name(name)
     key = BROKER_KEYS.get(base)
     return None if key is None else key.default
 
 
 def _shown(name: str, text: str) -> str:
     """Return the value for an error message, without secrets."""
-    base = _key_name(name)
+    base = key_name(name)
     key = BROKER_KEYS.get(base)
     is_secret = key is None or key.is_sensitive
     return "[hidden]" if is_secret else text

@@ -22,10 +22,10 @@ from minibroker.handlers.config_resources import (
     check_permission,
     check_resource,
     check_values,
-    entity_of,
     invalid_request,
     refuse_each,
 )
+from minibroker.handlers.edited_configs import edit_config
 from minibroker.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -74,9 +74,7 @@ async def _alter(
         check_min_insync_replicas(services, kind, name, as_changes(current, wanted))
         return wanted
 
-    await services.cluster.edit_config(*entity_of(kind, name), edit, validate_only=validate_only)
-    if kind == BROKER and not validate_only:
-        services.dynamic.reload()
+    await edit_config(services, kind, name, edit, wanted, validate_only=validate_only)
 
 
 def error_response(

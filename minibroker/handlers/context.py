@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from minibroker.resolver import Resolver
     from minibroker.security.acls import Operation, ResourceType
     from minibroker.security.authorizer import Authorizer
+    from minibroker.security.stored_passwords import StoredPasswords
     from minibroker.security.token_store import TokenStore
     from minibroker.timers import Timers
     from minibroker.transactions.coordinator import TransactionCoordinator
@@ -42,10 +43,13 @@ REMEMBERED_MAX = 1_000
 
 
 class Services:
-    """The parts of the broker that handlers use. Constant after construction but for two fields."""
+    """The parts of the broker that handlers use. Constant after construction, but for three fields
+    that are filled when they are asked for first.
+    """
 
     __slots__ = (
         "_coordinators",
+        "_passwords",
         "advertised_apis",
         "authorizer",
         "clock",
@@ -88,6 +92,7 @@ class Services:
         tokens: TokenStore | None = None,
     ) -> None:
         self._coordinators = coordinators
+        self._passwords: StoredPasswords | None = None
         self.authorizer = authorizer
         """None: everyone may do everything."""
         self.clock = clock
@@ -123,6 +128,17 @@ class Services:
     def transactions(self) -> TransactionCoordinator:
         """Return the transaction coordinator; the first call makes it."""
         return self._coordinators.transactions
+
+    @property
+    def passwords(self) -> StoredPasswords:
+        """Return the passwords of altered settings; the first call makes it. Raises ConfigError."""
+        if self._passwords is None:
+            from minibroker.security.stored_passwords import (  # noqa: PLC0415  most do without
+                StoredPasswords,
+            )
+
+            self._passwords = StoredPasswords(self.dynamic.static)
+        return self._passwords
 
     @property
     def config(self) -> BrokerConfig:

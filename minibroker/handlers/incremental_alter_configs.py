@@ -27,10 +27,10 @@ from minibroker.handlers.config_resources import (
     check_permission,
     check_resource,
     check_values,
-    entity_of,
     is_known_kind,
     refuse_each,
 )
+from minibroker.handlers.edited_configs import edit_config
 from minibroker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -95,9 +95,8 @@ async def _alter(
         check_min_insync_replicas(services, kind, name, asked)
         return wanted
 
-    await services.cluster.edit_config(*entity_of(kind, name), edit, validate_only=validate_only)
-    if kind == BROKER and not validate_only:
-        services.dynamic.reload()
+    given = {change.name: change.value or "" for change in changes if change.operation != DELETE}
+    await edit_config(services, kind, name, edit, given, validate_only=validate_only)
 
 
 def _keys_of(kind: int) -> Mapping[str, ConfigKey]:

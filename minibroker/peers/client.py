@@ -118,7 +118,8 @@ class PeerClient:
         if any(protocol.uses_sasl for protocol in protocols):
             from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
 
-            login = login_of(config, listener, cluster.clock)
+            settings = config if cluster.peer_settings is None else cluster.peer_settings()
+            login = login_of(settings, listener, cluster.clock)
         return cls(cluster, listener=listener, timeout_ms=timeout_ms, login=login, tls=tls)
 
     async def call(

@@ -44,33 +44,35 @@ class ListeningSocket:
     )
 
     def __init__(self, connections: Connections, listener: Listener) -> None:
-        """Raises ConfigError for settings of SASL and TLS with which no client could get in."""
         self._connections = connections
         self._listener = listener
         self._mechanisms: Mechanisms | None = None
-        """Those of a SASL listener."""
-        if listener.security_protocol.uses_sasl:
-            from minibroker.server.sasl_gate import mechanisms_of  # noqa: PLC0415  seldom needed
-
-            self._mechanisms = mechanisms_of(connections.services, listener)
+        """Those of a SASL listener, once prepared."""
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
         self.tls: ListenerTls | None = None
-        """None for a listener without TLS. Constant."""
+        """None for a listener without TLS, and before it is prepared."""
+        self._refused: dict[socket.socket, Timer] = {}
+        """Connections over the rate of their address, until they are closed."""
+
+    async def prepare(self) -> None:
+        """Read the settings of SASL and TLS that are in force, and what logins need from elsewhere,
+        the keys of signed tokens. Raises ConfigError for settings with which no client could get
+        in.
+        """
+        listener, services = self._listener, self._connections.services
+        if listener.security_protocol.uses_sasl:
+            from minibroker.server.sasl_gate import mechanisms_of  # noqa: PLC0415  seldom needed
+
+            self._mechanisms = mechanisms_of(services, listener)
         if listener.security_protocol.uses_tls:
             from minibroker.security.listener_tls import (  # noqa: PLC0415  3 ms, seldom used
                 ListenerTls,
             )
 
-            self.tls = ListenerTls(listener, connections.services.config)
-        self._refused: dict[socket.socket, Timer] = {}
-        """Connections over the rate of their address, until they are closed."""
-
-    async def prepare(self) -> None:
-        """Read what logins need from elsewhere, the keys of signed tokens. Raises ConfigError."""
+            self.tls = ListenerTls(listener, services.config)
         if self._mechanisms is not None:
-            services = self._connections.services
             await self._mechanisms.start(services.timers, services.clock)
 
     def bind(self) -> tuple[str, int]:

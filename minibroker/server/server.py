@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from minibroker.config.unserved import is_read_at_start
 from minibroker.errors import ConfigError
 from minibroker.server.connections import Connections
 from minibroker.server.dispatch import Dispatcher
@@ -28,7 +29,7 @@ STOP_TIMEOUT_S: Final = 10.0
 class Server:
     """The listeners and the connections of one broker. Belongs to the loop's thread."""
 
-    __slots__ = ("_sockets", "connections", "dispatcher")
+    __slots__ = ("_is_prepared", "_sockets", "connections", "dispatcher")
 
     def __init__(self, services: Services, loop: asyncio.AbstractEventLoop) -> None:
         self.dispatcher = Dispatcher(services)
@@ -37,17 +38,22 @@ class Server:
             decoder.begin(loop)
         self.connections = Connections(services, self.dispatcher, loop)
         self._sockets: list[ListeningSocket] = []
+        self._is_prepared = False
 
-    async def listen(self, listener: Listener) -> tuple[str, int]:
-        """Bind one listener; return the bound host and port.
-
-        Raises OSError (port in use, no permission), ConfigError (settings of TLS and SASL).
+    def listen(self, listener: Listener) -> tuple[str, int]:
+        """Bind one listener; return the bound host and port. Raises OSError (port in use, no
+        permission).
         """
         listening = ListeningSocket(self.connections, listener)
-        await listening.prepare()
         address = listening.bind()
         self._sockets.append(listening)
         return address
+
+    async def prepare(self) -> None:
+        """Have every listener read its settings of TLS and SASL. Raises ConfigError."""
+        for listening in self._sockets:
+            await listening.prepare()
+        self._is_prepared = True
 
     # Certificates that change while the broker runs.
 
@@ -59,6 +65,12 @@ class Server:
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
         """Have new clients get the certificates that were set or replaced."""
+        waiting = sorted(filter(is_read_at_start, changed)) if self._is_prepared else []
+        if waiting:
+            logger.warning(
+                "%s changed: listeners take it over when this broker starts again, as in Kafka",
+                ", ".join(waiting),
+            )
         try:
             self.load_certificates(config)
         except ConfigError as error:  # a file that was whole when it was checked

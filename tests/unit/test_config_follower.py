@@ -21,6 +21,9 @@ class Told:
     def config_of(self, entity_type: str, name: str) -> dict[str, str]:
         return {"of": f"{entity_type}/{name}"}
 
+    def __call__(self) -> Told:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: self.calls.append((name, *arguments))
 
@@ -37,20 +40,20 @@ class Told:
 )
 def test_a_change_goes_where_it_belongs(entity_type: str, name: str, call: tuple[str, ...]) -> None:
     told = Told()
-    follower = ConfigFollower(told, told, told, told)  # type: ignore[arg-type]
+    follower = ConfigFollower(told, told, told, told, told)  # type: ignore[arg-type]
     follower.on_config_changed(entity_type, name)
     assert told.calls == [(*call, {"of": f"{entity_type}/{name}"})]
 
 
 def test_another_brokers_settings_are_not_ours() -> None:
     told = Told()
-    ConfigFollower(told, told, told, told).on_config_changed("brokers", "4")  # type: ignore[arg-type]
+    ConfigFollower(told, told, told, told, told).on_config_changed("brokers", "4")  # type: ignore[arg-type]
     assert [call[0] for call in told.calls] == ["on_config_changed"]
 
 
 def test_a_topic_comes_with_its_configuration_and_goes_without() -> None:
     told = Told()
-    follower = ConfigFollower(told, told, told, told)  # type: ignore[arg-type]
+    follower = ConfigFollower(told, told, told, told, told)  # type: ignore[arg-type]
     topic: Any = SimpleNamespace(name="t")
     follower.on_topic_created(topic)
     follower.on_topic_deleted(topic)

@@ -258,6 +258,39 @@ def incremental_alter_configs_broker(talk: Dialogue) -> None:
         talk.ask(f"delete {label}", **altered(talk, BROKER, name, (key, DELETE, None)))
 
 
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="secret";'
+PASSWORDS = (
+    ("listener.name.other.ssl.keystore.password", "x"),
+    ("listener.name.other.plain.sasl.jaas.config", JAAS),
+    ("listener.name.other.sasl.enabled.mechanisms", "PLAIN"),
+    ("some.plugin.ssl.key.password", "x"),
+    ("ssl.key.password", "x"),
+)
+
+
+@scenario(
+    "incremental_alter_configs", peer="4.4.0", because="3.9.1 needs a secret for ZooKeeper's sake"
+)
+def incremental_alter_configs_passwords(talk: Dialogue) -> None:
+    """Alter passwords of the broker and of the cluster; see that they are there, and not which."""
+    names = [name for name, _ in PASSWORDS]
+    for broker in ("0", ""):
+        for name, value in PASSWORDS:
+            talk.ask(f"set {name} of {broker}", **altered(talk, BROKER, broker, (name, SET, value)))
+    prefixed = [name for name in names if name != "ssl.key.password"]
+    resource = {"resource_type": BROKER, "resource_name": "0", "configuration_keys": prefixed}
+
+    def shown() -> list[Any]:
+        answer = talk.quietly("describe_configs", 1, resources=[resource], include_synonyms=True)
+        return sorted(answer["results"][0]["configs"], key=lambda entry: str(entry["name"]))
+
+    talk.wait_until(lambda: sum(c["config_source"] == 2 for c in shown()) == 4, "all are set")
+    talk.note("shown", shown())
+    for broker in ("0", ""):
+        gone = [(name, DELETE, None) for name in names]
+        talk.ask(f"delete of {broker}", **altered(talk, BROKER, broker, *gone))
+
+
 @scenario("list_config_resources")
 def list_config_resources_answers(talk: Dialogue) -> None:
     topic = talk.make_topic("listed")

@@ -77,11 +77,6 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
         ({"log.segment.bytes": "x"}, True, "Invalid value x for configuration log.segment.bytes"),
         ({"sasl.jaas.config": "x"}, True, "sasl.jaas.config=[hidden] (allowed: no value)"),
         (
-            {"listener.name.a.ssl.client.auth": "required"},
-            True,
-            "Cannot update these configs dynamically: [listener.name.a.ssl.client.auth]",
-        ),
-        (
             {"listener.name.a.max.connections": "5"},
             False,
             "limits count all listeners together; set max.connections without a prefix",
@@ -98,8 +93,8 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
         ),
         (
             {"listener.name.a.plain.sasl.jaas.config": "x"},
-            True,
-            "dynamically: [listener.name.a.plain.sasl.jaas.config]",
+            False,
+            "broker id must be specified: [listener.name.a.plain.sasl.jaas.config]",
         ),
         ({"advertised.listeners": "PLAINTEXT://a:1"}, False, "broker id must be specified"),
         ({"advertised.listeners": "SSL://a:1"}, True, "advertised.listeners has SSL"),
@@ -121,6 +116,14 @@ def test_settings_that_a_running_broker_refuses(
     assert sentence in str(caught.value)
 
 
+def test_settings_of_a_listener_that_act_with_its_next_start_are_taken() -> None:
+    values = {
+        "listener.name.a.plain.sasl.jaas.config": "x",
+        "listener.name.a.ssl.client.auth": "required",
+    }
+    check_broker_values(DynamicConfig(BrokerConfig()), values, per_broker=True)
+
+
 @pytest.mark.parametrize("per_broker", [True, False])
 def test_settings_that_a_running_broker_takes(per_broker: bool) -> None:
     values = {
@@ -132,11 +135,3 @@ def test_settings_that_a_running_broker_takes(per_broker: bool) -> None:
     dynamic = DynamicConfig(BrokerConfig())
     check_broker_values(dynamic, values, per_broker=per_broker)
     assert dynamic.broker is dynamic.static
-
-
-def test_a_secret_is_not_written_to_zookeeper() -> None:
-    values = {"listener.name.a.ssl.keystore.password": "x"}
-    check_broker_values(DynamicConfig(BrokerConfig()), values, per_broker=True)
-    dynamic = DynamicConfig(BrokerConfig({"zookeeper.connect": "localhost:1"}))
-    with pytest.raises(ConfigError, match="Password encoder secret not configured"):
-        check_broker_values(dynamic, values, per_broker=True)
