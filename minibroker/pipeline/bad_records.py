@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from minibroker.pipeline.files import FileSystem
-    from minibroker.pipeline.plan import RollupPlan
     from minibroker.pipeline.preflight import ClusterTopics
+    from minibroker.pipeline.verbs.rollup import RollupPlan
 
 METRIC: Final = "bad_records"
 

@@ -1,4 +1,4 @@
-"""The error that a person can mend; `minibroker pipeline` prints it and exits with 1."""
+"""The errors that a person can mend; `minibroker pipeline` prints them and exits with 1 or 2."""
 
 from __future__ import annotations
 
@@ -8,3 +8,7 @@ class PipelineError(Exception):
 
     Raised in the driver and in Spark's Python processes; Spark carries the text of the latter.
     """
+
+
+class JobUsageError(PipelineError):
+    """An error in the arguments of a job; the command line exits with 2."""

@@ -17,22 +17,18 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from minibroker.pipeline import places
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import start_sentence
-from minibroker.pipeline.plan import (
-    ArchivePlan,
-    ReplayPlan,
-    RollupPlan,
-    StreamPlan,
-    is_on_this_machine,
-)
+from minibroker.pipeline.plan import is_on_this_machine
+from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.outcome import Outcome
-    from minibroker.pipeline.plan import Engine
     from minibroker.pipeline.progress import Note, Progress
+    from minibroker.pipeline.verbs.shared import Engine
+    from minibroker.pipeline.verbs.table import StreamPlan
 
 SHUFFLE_PARTITIONS: Final = "8"
 """Partitions of a rollup's windows, in the checkpoint from the first batch on.
@@ -41,12 +37,6 @@ Spark's default of 200 costs seconds of every batch on one machine.
 """
 
 _STDERR: Final = 2
-
-_JOBS: Final[Mapping[type[StreamPlan], str]] = {
-    ArchivePlan: "minibroker.pipeline.jobs.archive",
-    ReplayPlan: "minibroker.pipeline.jobs.replay",
-    RollupPlan: "minibroker.pipeline.jobs.rollup",
-}
 
 
 class Job(Protocol):
@@ -102,7 +92,7 @@ def run(
             raise KeyboardInterrupt
         plan = places.placed(plan, places.default_of_session(own))
         if not is_on_this_machine(own.sparkContext.master or ""):
-            places.check_shared(own, places.paths_of(plan))
+            places.check_shared(own, plan.shared_paths)
         if tell is not None:
             tell("first batch")
         return job.run(own, plan, progress=progress, note=note, stop=stop)
@@ -110,7 +100,7 @@ def run(
 
 def job_of(plan: StreamPlan) -> Job:
     """Return the module of the plan's job; this imports Spark."""
-    return cast("Job", importlib.import_module(_JOBS[type(plan)]))
+    return cast("Job", importlib.import_module(verb_of(plan).job))
 
 
 @contextmanager

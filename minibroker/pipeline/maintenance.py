@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from minibroker.pipeline.data_files import DataFile, Layout
-    from minibroker.pipeline.plan import MaintainPlan
     from minibroker.pipeline.table import ListedFile, Table
+    from minibroker.pipeline.verbs.maintain import MaintainPlan
 
 SMALL: Final = 0.75
 """A file below this part of the target size is merged with others."""

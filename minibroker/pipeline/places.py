@@ -22,22 +22,16 @@ from minibroker.errors import ConfigError
 from minibroker.java_formats.properties import read_properties
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import LocalFiles, local
-from minibroker.pipeline.plan import (
-    JOB_DIRECTORY,
-    ArchivePlan,
-    ReplayPlan,
-    absolute,
-    has_scheme,
-    is_remote,
-    join,
-)
+from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, has_scheme, is_remote, join
+from minibroker.pipeline.verbs.declaration import Option, fields_of
+from minibroker.pipeline.verbs.kinds import Directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.plan import StreamPlan
+    from minibroker.pipeline.verbs.table import StreamPlan
 
 SETTING: Final = "fs.defaultFS"
 HERE: Final = "file:///"
@@ -77,38 +71,24 @@ def default_of_session(spark: SparkSession) -> str:
 
 
 def placed(plan: StreamPlan, default: str) -> StreamPlan:
-    """Return the plan with paths that need no default any more.
+    """Return the plan with directories that need no default any more.
 
     Raises PipelineError: a relative path, and the default is not this machine.
     """
-    if isinstance(plan, ArchivePlan):
-        return plan._replace(to=_placed(plan.to, default))
-    if isinstance(plan, ReplayPlan):
-        return plan._replace(
-            archive=_placed(plan.archive, default),
-            checkpoint_directory=_placed_or_none(plan.checkpoint_directory, default),
-        )
-    return plan._replace(
-        to=plan.to if plan.to_topic else _placed(plan.to, default),
-        bad_records=_placed_or_none(plan.bad_records, default),
-        checkpoint_directory=_placed_or_none(plan.checkpoint_directory, default),
-    )
+    found: dict[str, Any] = {}
+    for field in fields_of(type(plan)):
+        value = getattr(plan, field.name)
+        if not isinstance(field.declared, Option) or value is None:
+            continue
+        kind = field.declared.kind
+        if isinstance(kind, Directory) and kind.is_placed(value):
+            found[field.name] = _placed(value, default)
+    return plan._replace(**found)
 
 
 def is_here(default: str) -> bool:
     """Return whether a default file system is this machine."""
     return default.startswith("file:")
-
-
-def paths_of(plan: StreamPlan) -> list[str]:
-    """Return the directories of a job that its workers read or write, and its driver."""
-    if isinstance(plan, ArchivePlan):
-        return [plan.to]
-    if isinstance(plan, ReplayPlan):
-        return [plan.archive]
-    found = [plan.checkpoint]  # workers write the open windows there
-    found += [] if plan.to_topic else [plan.to]
-    return found + ([plan.bad_records] if plan.bad_records else [])
 
 
 def check_shared(spark: SparkSession, paths: Iterable[str]) -> None:
@@ -157,10 +137,6 @@ def _placed(path: str, default: str) -> str:
             "that begins with / there, a URL, or file:/… for this machine"
         )
     return f"{default.rstrip('/')}{path}"
-
-
-def _placed_or_none(path: str | None, default: str) -> str | None:
-    return None if path is None else _placed(path, default)
 
 
 def _of_site(file: Path) -> str | None:

@@ -6,27 +6,27 @@ Needs no Spark and writes nothing.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline import archived_files, job_directory, places, preflight, quantities
 from minibroker.pipeline.files import files_of
-from minibroker.pipeline.plan import (
-    TABLE_FORMATS,
-    ArchivePlan,
-    InspectPlan,
-    MaintainPlan,
-    ReplayPlan,
-    RollupPlan,
-    join,
-)
+from minibroker.pipeline.plan import TABLE_FORMATS, join
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.tables import open_archive
+from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.declaration import given_lines
+from minibroker.pipeline.verbs.inspect import InspectPlan
+from minibroker.pipeline.verbs.maintain import MaintainPlan
+from minibroker.pipeline.verbs.replay import ReplayPlan
+from minibroker.pipeline.verbs.rollup import RollupPlan
+from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from minibroker.pipeline.plan import Engine, Kafka, Plan
+    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.replay_target import ReplayTarget
+    from minibroker.pipeline.verbs.shared import Engine
 
 _SEEN_LATER: Final = "is seen when Spark runs"
 """Text for a file at a URL, which is not read here."""
@@ -34,23 +34,16 @@ _SEEN_LATER: Final = "is seen when Spark runs"
 Lines = list[tuple[str, str]]
 
 
-def preview(plan: Plan, engine: Engine) -> list[str]:
+def preview(plan: Any, engine: Engine) -> list[str]:
     """Return the plan, line by line. Raises PipelineError if the job could not run."""
-    if isinstance(plan, MaintainPlan):
-        return [*_aligned(_maintain(plan)), "nothing was done: --dry-run"]
-    if not isinstance(plan, InspectPlan):
+    verb = verb_of(plan)
+    if verb.job:
         default = places.default_of(engine.conf, os.environ)
         plan = plan if places.is_here(default) else places.placed(plan, default)
-    if isinstance(plan, ArchivePlan):
-        lines = _archive(plan)
-    elif isinstance(plan, ReplayPlan):
-        lines = _replay(plan)
-    elif isinstance(plan, RollupPlan):
-        lines = _rollup(plan)
-    else:
-        lines = _inspect(plan)
-    settings = "".join(f" {key}={value}" for key, value in sorted(engine.conf.items()))
-    lines.append(("Spark", f"{engine.master}{settings}"))
+    lines = [*_LINES[verb.plan](plan), ("options", "  ".join(given_lines(plan)) or "none")]
+    if verb.engine is not None:
+        settings = "".join(f" {key}={value}" for key, value in sorted(engine.conf.items()))
+        lines.append(("Spark", f"{engine.master}{settings}"))
     return [*_aligned(lines), "nothing was done: --dry-run"]
 
 
@@ -210,3 +203,13 @@ def _ahead(kafka: Kafka, topics: list[str], checkpoint: str) -> str:
         return f"up to {count:,} offsets: how far the last run came {_SEEN_LATER}"
     where = "from the beginning" if reached is None else "from where the last run ended"
     return f"{count:,} offsets, {where}"
+
+
+_LINES: Final[Mapping[type[Any], Callable[[Any], Lines]]] = {
+    ArchivePlan: _archive,
+    ReplayPlan: _replay,
+    RollupPlan: _rollup,
+    InspectPlan: _inspect,
+    MaintainPlan: _maintain,
+}
+"""Plan → what is known about it before it runs; the options follow from the declaration."""

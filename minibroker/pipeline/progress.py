@@ -12,14 +12,15 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 
-from minibroker.pipeline.plan import ArchivePlan, ReplayPlan, RollupPlan
 from minibroker.pipeline.quantities import duration
+from minibroker.pipeline.verbs.rollup import RollupPlan
+from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.pipeline.outcome import Outcome
-    from minibroker.pipeline.plan import StreamPlan
+    from minibroker.pipeline.verbs.table import StreamPlan
 
 _CLEAR_LINE: Final = "\r\x1b[K"
 
@@ -159,12 +160,10 @@ def as_line(batch: Batch) -> str:
 
 def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
     """Return the last line on the terminal: a summary for a person."""
-    if isinstance(plan, ArchivePlan):
-        done = f"{outcome.rows:,} records archived to {plan.to}"
-    elif isinstance(plan, ReplayPlan):
-        done = f"{outcome.rows:,} records written to topic {plan.to_topic}"
-    else:
-        done = f"{outcome.rows:,} records rolled up to {plan.to}"
+    say = verb_of(plan).done
+    if say is None:
+        raise TypeError(f"{type(plan).__name__} is no plan of a job that reports batches")
+    done = say(plan, outcome.rows)
     if outcome.was_stopped:
         return f"{done} before it was stopped; the same command goes on from there"
     if outcome.batches == 0:

@@ -26,9 +26,10 @@ from pyspark.sql import functions as f
 from minibroker.pipeline import closing_checkpoint, sinks
 from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.files import files_of
-from minibroker.pipeline.plan import JOB_DIRECTORY, RollupPlan, join
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.transforms import windows
+from minibroker.pipeline.verbs.rollup import RollupPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from minibroker.pipeline.plan import ReplayPlan
     from minibroker.pipeline.replay_index import ReplayIndex
+    from minibroker.pipeline.verbs.replay import ReplayPlan
 
 FORMAT: Final = "minibroker-replay"
 

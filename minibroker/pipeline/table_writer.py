@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from minibroker.pipeline.data_files import DataFile
     from minibroker.pipeline.file_archive import FileArchive
     from minibroker.pipeline.files import FileSystem
-    from minibroker.pipeline.plan import ArchivePlan
     from minibroker.pipeline.table import Table
+    from minibroker.pipeline.verbs.archive import ArchivePlan
 
 
 _CODEC_SETTING: Final = "spark.sql.parquet.compression.codec"

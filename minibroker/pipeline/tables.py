@@ -11,8 +11,8 @@ from minibroker.pipeline.plan import absolute, is_remote
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.pipeline.plan import ArchivePlan
     from minibroker.pipeline.table import Table
+    from minibroker.pipeline.verbs.archive import ArchivePlan
 
 _LIBRARIES: Final = {"iceberg": "pyiceberg", "delta": "deltalake"}
 

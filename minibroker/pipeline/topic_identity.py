@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.pipeline import job_directory, offsets, preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import TopicPartition
-from minibroker.pipeline.plan import JOB_DIRECTORY, READ, join
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.verbs.shared import READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minibroker.pipeline.files import FileSystem
-    from minibroker.pipeline.plan import ArchivePlan, RollupPlan
     from minibroker.pipeline.preflight import ClusterTopics
     from minibroker.pipeline.progress import Batch, Progress
+    from minibroker.pipeline.verbs.archive import ArchivePlan
+    from minibroker.pipeline.verbs.rollup import RollupPlan
 
 _FILE: Final = "topics.json"
 

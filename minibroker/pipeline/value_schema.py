@@ -16,7 +16,7 @@ from minibroker.pipeline.transforms.json_values import clashes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.plan import RollupPlan
+    from minibroker.pipeline.verbs.rollup import RollupPlan
 
 EXAMPLES_MAX: Final = 10_000
 

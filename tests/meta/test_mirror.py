@@ -30,7 +30,6 @@ TESTED_ELSEWHERE = {
         for name in (
             "api",
             "bad_records",
-            "help_texts",
             "jobs/archive",
             "jobs/replay",
             "jobs/rollup",
@@ -47,6 +46,14 @@ TESTED_ELSEWHERE = {
             "transforms/replayed",
             "transforms/windows",
         )
+    },
+    **{
+        f"minibroker/pipeline/verbs/{name}.py": "test_parser, test_declaration: all verbs"
+        for name in ("help_text", "inspect", "maintain", "shared", "table")
+    },
+    **{
+        f"minibroker/pipeline/commands/{name}.py": "test_command_line, there and in tests/pipeline"
+        for name in ("exits", "inspect", "maintain", "stream")
     },
     "minibroker/pipeline/delta_table.py": "test_iceberg_table: the same tests for both",
     "minibroker/pipeline/source_topics.py": "tests/pipeline/test_source_rows.py: real brokers",

@@ -20,10 +20,11 @@ from minibroker.pipeline.archived_files import all_rows
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.job_directory import write_job
 from minibroker.pipeline.jobs.archive import job_of, reader_options
-from minibroker.pipeline.plan import ArchivePlan, Kafka
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.sinks import stream_to_files
 from minibroker.pipeline.sources import stream_topics
 from minibroker.pipeline.transforms.archived import from_text, to_archive
+from minibroker.pipeline.verbs.archive import ArchivePlan
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 from tests.pipeline.table_readers import READERS

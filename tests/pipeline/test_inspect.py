@@ -14,12 +14,13 @@ from pyspark.sql import functions as f
 from minibroker.pipeline import inspect
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.jobs.inspect import run
-from minibroker.pipeline.plan import InspectPlan, Kafka
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.report_facts import FrequentKey, GroupLag
 from minibroker.pipeline.report_words import findings
 from minibroker.pipeline.schemas import RECORD
 from minibroker.pipeline.segments_batches import BATCH
 from minibroker.pipeline.transforms import inspected, inspected_batches
+from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
 from minibroker.storage import names

@@ -9,8 +9,9 @@ import pytest
 
 from minibroker.pipeline import PipelineError, archive, replay
 from minibroker.pipeline.jobs.replay import check, run
-from minibroker.pipeline.plan import Kafka, ReplayPlan
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.replay_target import ReplayTarget
+from minibroker.pipeline.verbs.replay import ReplayPlan
 from tests.pipeline import topics
 from tests.pipeline.committed import Record, records
 

@@ -25,7 +25,7 @@ from minibroker.pipeline.explain import explained
 from minibroker.pipeline.file_archive import FileArchive
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import ArchivePlan, is_remote
+from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.table_writer import (
     FileBatchWriter,
@@ -37,6 +37,7 @@ from minibroker.pipeline.tables import check as check_table
 from minibroker.pipeline.tables import open_table
 from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms.archived import to_archive, to_text
+from minibroker.pipeline.verbs.archive import ArchivePlan
 
 if TYPE_CHECKING:
     import threading

@@ -20,7 +20,6 @@ from minibroker.clock import SystemClock
 from minibroker.pipeline import group_lag, preflight, sources
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.plan import InspectPlan, JobUsageError
 from minibroker.pipeline.report import page
 from minibroker.pipeline.report_facts import (
     CodecFacts,
@@ -34,6 +33,7 @@ from minibroker.pipeline.report_facts import (
 )
 from minibroker.pipeline.segments import SegmentOptions
 from minibroker.pipeline.transforms import inspected, inspected_batches
+from minibroker.pipeline.verbs.inspect import InspectPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,8 +69,6 @@ def check(plan: InspectPlan) -> None:
         raise PipelineError(f"{plan.report} cannot be written: its directory is not there")
     if plan.log_dir is not None:
         SegmentOptions.parse(_of_files(plan)).find_partitions()
-    elif not plan.topics:
-        raise JobUsageError("what to inspect: topics, or a log directory")
     else:
         preflight.chosen_topics(preflight.ask(plan.kafka), plan.topics, None)
 

@@ -30,13 +30,14 @@ from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import ReplayPlan, join
+from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
 from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex, knot_ms
 from minibroker.pipeline.replay_source import ReplaySource
 from minibroker.pipeline.replay_target import ReplayTarget, archived_partitions, create
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.transforms import replayed
+from minibroker.pipeline.verbs.replay import ReplayPlan
 
 if TYPE_CHECKING:
     import threading

@@ -28,12 +28,12 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence, explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import RollupPlan
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms import json_values, windows
 from minibroker.pipeline.value_schema import check as check_schema
 from minibroker.pipeline.value_schema import schema_of
+from minibroker.pipeline.verbs.rollup import RollupPlan
 
 if TYPE_CHECKING:
     import threading

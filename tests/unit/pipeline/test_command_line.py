@@ -15,11 +15,15 @@ from types import SimpleNamespace
 import pytest
 
 from minibroker import cli
-from minibroker.pipeline import command_line, launch
-from minibroker.pipeline.command_line import EXIT_FAILED, EXIT_OK, EXIT_USAGE, run_words
+from minibroker.pipeline import launch
+from minibroker.pipeline.command_line import run_words
+from minibroker.pipeline.commands.exits import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.help_texts import HELP, PIPELINE_HELP
 from minibroker.pipeline.jobs import inspect
+from minibroker.pipeline.verbs.parser import help_of, overview
+from minibroker.pipeline.verbs.table import VERBS
+
+OVERVIEW = overview(list(VERBS.values()))
 
 
 def run(*words: str) -> tuple[int, str, str]:
@@ -29,24 +33,10 @@ def run(*words: str) -> tuple[int, str, str]:
 
 
 def test_help() -> None:
-    assert run("--help") == (EXIT_OK, PIPELINE_HELP, "")
-    for command, text in HELP.items():
-        assert run(command, "--topic", "--help") == (EXIT_OK, text, "")
-        assert text.startswith(f"minibroker pipeline {command}: ")
-        assert f"minibroker pipeline {command}" in PIPELINE_HELP
-
-
-def test_help_fits_a_terminal_of_a_hundred_columns() -> None:
-    for text in (PIPELINE_HELP, *HELP.values()):
-        assert max(len(line) for line in text.splitlines()) <= 100
-
-
-def test_every_flag_is_in_its_help() -> None:
-    from minibroker.pipeline.arguments import _COMMANDS  # noqa: PLC0415
-
-    for command, (flags, _) in _COMMANDS.items():
-        for flag in flags:
-            assert f"  {flag} " in HELP[command], (command, flag)
+    for word in ("--help", "-h", "help"):
+        assert run(word) == (EXIT_OK, OVERVIEW, "")
+    for verb in VERBS.values():
+        assert run(verb.name, "--topic", "--help") == (EXIT_OK, help_of(verb), "")
 
 
 def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,8 +46,8 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
         "minibroker pipeline archive: unknown argument '--nope'; "
         "see minibroker pipeline archive --help\n"
     )
-    assert run() == (EXIT_USAGE, "", PIPELINE_HELP)
-    assert "unknown command 'dig'" in run("dig")[2]
+    assert run() == (EXIT_USAGE, "", OVERVIEW)
+    assert "unknown verb 'archve' (do you mean archive?)\n" in run("archve")[2]
     assert cli.main(["pipeline", "replay"]) == EXIT_USAGE
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -117,15 +107,3 @@ def test_ctrl_c_cancels_an_inspection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "started", lambda *_, **__: nullcontext(spark))
     assert run_words(["inspect", "--topic", "t"], io.StringIO(), errors := io.StringIO()) == 130
     assert errors.getvalue() == "minibroker pipeline inspect: interrupted; nothing was written\n"
-
-
-def test_the_first_ctrl_c_asks_and_the_second_one_ends() -> None:
-    stop = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    with command_line._ctrl_c_sets(stop):
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.wait(60)
-        with pytest.raises(KeyboardInterrupt):  # noqa: PT012  it comes when Python looks
-            os.kill(os.getpid(), signal.SIGINT)
-            threading.Event().wait(60)
-    assert signal.getsignal(signal.SIGINT) is before

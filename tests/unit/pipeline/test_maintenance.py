@@ -12,8 +12,8 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.file_archive import FileArchive
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.maintenance import Maintained, bins
-from minibroker.pipeline.plan import MaintainPlan
 from minibroker.pipeline.table import BatchId, ListedFile
+from minibroker.pipeline.verbs.maintain import MaintainPlan
 from tests.unit.pipeline.archives import QUERY, opened, seen, staged, written
 
 if TYPE_CHECKING:

@@ -8,7 +8,10 @@ import pytest
 
 from minibroker.pipeline import places
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import ArchivePlan, Kafka, ReplayPlan, RollupPlan
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.replay import ReplayPlan
+from minibroker.pipeline.verbs.rollup import RollupPlan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,11 +69,11 @@ def test_on_this_machine_paths_become_absolute(
     plan = places.placed(rollup("./out"), places.HERE)
     assert isinstance(plan, RollupPlan)
     assert (plan.to, plan.bad_records) == (str(tmp_path / "out"), str(tmp_path / "bad"))
-    assert places.paths_of(plan) == ["/c", plan.to, plan.bad_records]
+    assert plan.shared_paths == ["/c", plan.to, plan.bad_records]
     topic = places.placed(rollup("totals"), places.HERE)
     assert isinstance(topic, RollupPlan)
     assert topic.to == "totals"
-    assert places.paths_of(topic) == ["/c", str(tmp_path / "bad")]
+    assert topic.shared_paths == ["/c", str(tmp_path / "bad")]
 
 
 def test_a_relative_path_elsewhere_is_refused() -> None:

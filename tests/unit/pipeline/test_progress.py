@@ -8,7 +8,7 @@ import json
 import pytest
 
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import ArchivePlan, Kafka, ReplayPlan, RollupPlan
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.progress import (
     Batch,
     JsonProgress,
@@ -18,6 +18,9 @@ from minibroker.pipeline.progress import (
     last_sentence,
     windows_note,
 )
+from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.replay import ReplayPlan
+from minibroker.pipeline.verbs.rollup import RollupPlan
 
 BATCH = Batch(number=3, rows=500, total_rows=2000, seconds=4.0, batch_seconds=1.25, lag=1000)
 

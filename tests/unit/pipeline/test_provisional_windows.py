@@ -12,7 +12,8 @@ import pytest
 
 from minibroker.pipeline import provisional_windows
 from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.plan import Kafka, RollupPlan
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.verbs.rollup import RollupPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import Row
 
 from minibroker.pipeline import inspect
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.jobs.inspect import _slice_ms, check, slice_of
-from minibroker.pipeline.plan import InspectPlan, JobUsageError, Kafka
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.storage import names
 from tests.support.batches import batch
 
@@ -41,7 +42,7 @@ def test_time_is_cut_for_each_topic_by_its_own_span() -> None:
 
 
 def test_neither_topics_nor_a_directory_is_wrong_usage() -> None:
-    with pytest.raises(JobUsageError, match="topics, or a log directory"):
+    with pytest.raises(JobUsageError, match="give topics or log_dir"):
         inspect()
 
 

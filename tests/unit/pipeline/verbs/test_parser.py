@@ -1,19 +1,60 @@
-"""Words of the command line → plans; and what of them is wrong usage."""
+"""Words of the command line → plans, wrong usage, and help pages."""
 
 from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.arguments import parse
-from minibroker.pipeline.plan import (
-    ArchivePlan,
-    Engine,
-    InspectPlan,
-    JobUsageError,
-    Kafka,
-    ReplayPlan,
-    RollupPlan,
-)
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.verbs import parser
+from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.declaration import option_of, options_of
+from minibroker.pipeline.verbs.inspect import InspectPlan
+from minibroker.pipeline.verbs.parser import Arguments, help_of, overview
+from minibroker.pipeline.verbs.replay import ReplayPlan
+from minibroker.pipeline.verbs.rollup import RollupPlan
+from minibroker.pipeline.verbs.shared import Engine
+from minibroker.pipeline.verbs.table import VERBS
+
+
+def parse(verb: str, words: list[str]) -> Arguments:
+    return parser.parse(VERBS[verb], words)
+
+
+def test_every_option_is_in_the_help_of_its_verb() -> None:
+    for verb in VERBS.values():
+        page = help_of(verb)
+        for field in [*options_of(verb.plan), *(options_of(verb.engine) if verb.engine else ())]:
+            assert f"\n  {option_of(field).flag}" in page, (verb.name, field.name)
+        assert page.startswith(f"minibroker pipeline {verb.name}: {verb.does}\n")
+        assert "\n  --dry-run" in page
+
+
+def test_help_fits_a_terminal_of_a_hundred_columns() -> None:
+    for text in (overview(list(VERBS.values())), *map(help_of, VERBS.values())):
+        assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
+    page = help_of(VERBS["archive"])
+    titles = [line for line in page.splitlines() if line.endswith(":") and line[0].isupper()]
+    assert titles == [
+        "Topics and files:",
+        "Batches and files:",
+        "Reactions:",
+        "Connection:",
+        "Spark:",
+        "This command:",
+    ]
+    assert page.endswith("--format iceberg --follow --every 5m\n")
+    assert "  --batch-rows N           records of a batch, at most (2000000)\n" in page
+
+
+def test_the_overview_names_every_verb() -> None:
+    page = overview(list(VERBS.values()))
+    for verb in VERBS.values():
+        assert f"\n  {verb.name} " in page
+        assert f"\n  minibroker pipeline {verb.name} " in page
 
 
 def test_archive() -> None:
@@ -101,8 +142,8 @@ def test_rollup() -> None:
         ("archive", "orders", "unknown argument 'orders'"),
         ("archive", "--speed 1x", "unknown argument '--speed'"),
         ("archive", "--topic a", "--to is missing: for instance --to archive"),
-        ("archive", "--to d", "either --topic T or --pattern P"),
-        ("archive", "--topic a --pattern b --to d", "either --topic T or --pattern P"),
+        ("archive", "--to d", "either --topic or --pattern"),
+        ("archive", "--topic a --pattern b --to d", "either --topic or --pattern"),
         ("archive", "--topic", "--topic needs a value"),
         ("archive", "--topic --to d", "--topic needs a value"),
         ("archive", "--topic a --to d --to e", "--to is given 2 times"),
@@ -114,17 +155,22 @@ def test_rollup() -> None:
         ("archive", "--topic a/b --to d", "'a/b' cannot be a topic"),
         ("archive", "--topic a --to d --bootstrap here", "expected HOST:PORT"),
         ("archive", "--topic a --to d --bootstrap h:1,g", "expected HOST:PORT"),
-        ("archive", "--topic a --to d --kafka k", "--kafka k: expected KEY=VALUE"),
+        ("archive", "--tpic a --to d", "unknown argument '--tpic' (do you mean --topic?)"),
+        ("archive", "--topic a --to d --kafka k", "--kafka 'k': expected KEY=VALUE"),
         ("archive", "--topic a --to d --on-data-loss no", "expected fail or continue"),
         ("replay", "--to-topic t", "--from is missing"),
         ("replay", "--from d", "--to-topic is missing"),
         ("replay", "--from d --to-topic t --speed soon", "expected 1x"),
-        ("rollup", "--topic a --topic b", "one --topic T"),
-        ("rollup", "--topic a --schema s", "--agg is missing"),
-        ("rollup", "--topic a --agg x", "either --schema FILE or --example FILE"),
+        ("rollup", "--topic a --topic b", "--topic is given 2 times"),
+        (
+            "rollup",
+            "--topic a --window 1m --schema s",
+            "instance --agg 'count(",
+        ),
+        ("rollup", "--topic a --agg x --window 1m --to ./d", "either --schema or --example"),
         ("rollup", "--topic a --agg x --schema s --window 1x --to ./d", "'1x' is no duration"),
-        ("rollup", "--topic a --agg x --schema s --window 1m --to t", "with --checkpoint DIR"),
-        ("inspect", "--report r", "--topic T, or --log-dir DIR"),
+        ("rollup", "--topic a --agg x --schema s --window 1m --to t", "with --checkpoint"),
+        ("inspect", "--report r", "--topic or --log-dir"),
     ],
 )
 def test_wrong_usage(command: str, words: str, sentence: str) -> None:

@@ -1,0 +1,59 @@
+"""`maintain`: its options, its plan and its help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, NamedTuple
+
+from minibroker.pipeline.verbs.declaration import Option, Verb
+from minibroker.pipeline.verbs.kinds import DIRECTORY, DURATION
+from minibroker.pipeline.verbs.shared import (
+    CATALOG,
+    DEFAULT_TARGET_BYTES,
+    TABLE,
+    TARGET_FILE_SIZE,
+)
+
+DEFAULT_KEEP_MS: Final = 7 * 86_400_000
+"""Time for which readers can go on with an old version of a table."""
+
+
+class MaintainPlan(NamedTuple):
+    """A plan for the upkeep of an archive."""
+
+    to: Annotated[
+        str,
+        Option(
+            "--to", DIRECTORY, "directory that `pipeline archive` has written", example="archive"
+        ),
+    ]
+    target_bytes: Annotated[
+        int, TARGET_FILE_SIZE._replace(help="size of a merged file, about", group="")
+    ] = DEFAULT_TARGET_BYTES
+    keep_ms: Annotated[
+        int,
+        Option(
+            "--keep",
+            DURATION,
+            "readers can go on with a version of a table for so long",
+            name="keep",
+        ),
+    ] = DEFAULT_KEEP_MS
+    catalog: Annotated[Mapping[str, str], CATALOG] = {}
+    table: Annotated[str | None, TABLE] = None
+
+
+VERB: Final = Verb(
+    name="maintain",
+    does="merge small files of an archive, drop old versions and left-overs",
+    usage="--to DIR",
+    plan=MaintainPlan,
+    command="minibroker.pipeline.commands.maintain",
+    group="Archive",
+    notes="""
+Safe beside a running archive and after a kill, and no Spark is needed. Files of Parquet, JSON and
+CSV archives are not merged: their readers would see rows twice or not at all meanwhile. Left-overs
+of killed runs are removed. Neither a broker nor Spark is asked.
+""",
+    examples=("maintain --to ./orders-table",),
+)

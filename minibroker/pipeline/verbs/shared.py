@@ -1,0 +1,183 @@
+"""Options that several verbs have: declared once, and taken by a verb's plan.
+
+A constant is one option. A NamedTuple holds options that belong together; a plan takes it as a
+`Part`. Their groups are titles of the help page, in the order of `GROUPS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, NamedTuple
+
+from minibroker.pipeline.plan import DEFAULT_BOOTSTRAP, SOURCES, Kafka, kafka_of
+from minibroker.pipeline.verbs.declaration import Option, Part
+from minibroker.pipeline.verbs.kinds import (
+    COUNT,
+    DIRECTORY,
+    DURATION,
+    PAIRS,
+    SIZE,
+    SWITCH,
+    TEXT,
+    Either,
+    Kind,
+    Many,
+    addresses,
+    choice,
+)
+
+PACE: Final = "Batches and files"
+REACTIONS: Final = "Reactions"
+CONNECTION: Final = "Connection"
+SPARK: Final = "Spark"
+RUN: Final = "This command"
+GROUPS: Final = (PACE, REACTIONS, CONNECTION, SPARK, RUN)
+"""Titles behind the verb's own one, in the order of the help page."""
+
+FILE_FORMATS: Final = ("parquet", "json", "csv")
+FAIL: Final = "fail"
+READ: Final = "read"
+"""Reactions to a topic that was deleted and made again since the last run."""
+
+DEFAULT_MASTER: Final = "local[*]"
+DEFAULT_BATCH_ROWS: Final = 2_000_000
+"""Rows of a micro-batch: enough to make its start cheap, few enough to show progress."""
+DEFAULT_TARGET_BYTES: Final = 128 << 20
+"""Size of a file of Parquet or of a table, about."""
+
+FOLLOW: Final = Option("--follow", SWITCH, "do not end: go on with new records", PACE)
+EVERY: Final = Option(
+    "--every",
+    DURATION,
+    "with --follow, time between two batches",
+    PACE,
+    name="every",
+    default="none",
+)
+BATCH_ROWS: Final = Option("--batch-rows", COUNT, "records of a batch, at most", PACE)
+TARGET_FILE_SIZE: Final = Option(
+    "--target-file-size",
+    SIZE,
+    "size of a file of Parquet or of a table, about",
+    PACE,
+    name="target_file_size",
+)
+ON_DATA_LOSS: Final = Option(
+    "--on-data-loss",
+    Either("fail", "continue"),
+    "reaction if records were removed from a topic before they were read",
+    REACTIONS,
+    name="fail_on_data_loss",
+)
+ON_RECREATED: Final = Option(
+    "--on-recreated",
+    choice(FAIL, READ),
+    "reaction if a topic was deleted and made again since the last run; read: read it from its "
+    "start",
+    REACTIONS,
+)
+FORMAT_OF_FILES: Final = Option("--format", choice(*FILE_FORMATS), "format of files")
+CATALOG: Final = Option(
+    "--catalog",
+    PAIRS,
+    "a property of PyIceberg for the catalogue of an iceberg table, such as type=rest",
+    default="none: DIR is the catalogue",
+)
+TABLE: Final = Option(
+    "--table", TEXT, "name of the table in that catalogue", metavar="NAMESPACE.NAME"
+)
+
+
+class ClientOptions(NamedTuple):
+    """The cluster that holds the topics, as the user gives it."""
+
+    bootstrap: Annotated[
+        str | None,
+        Option(
+            "--bootstrap",
+            Kind("HOST:PORT[,...]", addresses),
+            "the broker",
+            CONNECTION,
+            default=DEFAULT_BOOTSTRAP,
+        ),
+    ] = None
+    kafka: Annotated[
+        Mapping[str, str],
+        Option(
+            "--kafka",
+            PAIRS,
+            "a setting of the Kafka client, such as security.protocol=SSL",
+            CONNECTION,
+        ),
+    ] = {}
+    kafka_config: Annotated[
+        str | None,
+        Option(
+            "--kafka-config",
+            Kind("FILE"),
+            "settings of the Kafka client in a properties file, as Kafka's own tools take it "
+            "(client.properties): passwords stay out of the list of processes",
+            CONNECTION,
+        ),
+    ] = None
+    source: Annotated[
+        str,
+        Option(
+            "--source",
+            choice(*SOURCES),
+            "read topics with minibroker's own source, or with Spark's connector, which needs its "
+            "jars",
+            CONNECTION,
+        ),
+    ] = SOURCES[0]
+
+    def cluster(self) -> Kafka:
+        """Return the cluster. Raises PipelineError if the file of settings cannot be read."""
+        return kafka_of(self.bootstrap, self.source, self.kafka_config, self.kafka)
+
+
+CLUSTER: Final = Part(ClientOptions, ClientOptions.cluster)
+"""The field `kafka` of a plan."""
+
+
+class Engine(NamedTuple):
+    """The Spark that runs the job."""
+
+    master: Annotated[
+        str,
+        Option(
+            "--master",
+            Kind("URL"),
+            "where Spark runs; on a cluster, paths are on Spark's default file system, and local "
+            "ones must be shared",
+            SPARK,
+            default="local[*]: here, on all cores",
+        ),
+    ] = DEFAULT_MASTER
+    jars: Annotated[
+        Sequence[str], Option("--jars", Many("FILE[,...]"), "jars for Spark", SPARK)
+    ] = ()
+    packages: Annotated[
+        Sequence[str],
+        Option(
+            "--packages",
+            Many("G:A:V[,...]"),
+            "jars by their Maven coordinates, for instance "
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+            SPARK,
+        ),
+    ] = ()
+    conf: Annotated[Mapping[str, str], Option("--conf", PAIRS, "a setting of Spark", SPARK)] = {}
+
+
+class CommandOptions(NamedTuple):
+    """Options of the command line alone."""
+
+    dry_run: Annotated[bool, Option("--dry-run", SWITCH, "show the plan and do nothing", RUN)] = (
+        False
+    )
+
+
+CHECKPOINT: Final = Option(
+    "--checkpoint", DIRECTORY, "directory of the progress", name="checkpoint"
+)

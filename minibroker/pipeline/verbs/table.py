@@ -1,0 +1,26 @@
+"""The verbs, in the order of the help. A new one is one line in `VERBS`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.verbs import archive, inspect, maintain, replay, rollup
+from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.replay import ReplayPlan
+from minibroker.pipeline.verbs.rollup import RollupPlan
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.verbs.declaration import Verb
+
+VERBS: Final[dict[str, Verb]] = {
+    verb.name: verb
+    for verb in (archive.VERB, replay.VERB, rollup.VERB, maintain.VERB, inspect.VERB)
+}
+
+StreamPlan = ArchivePlan | ReplayPlan | RollupPlan
+"""A plan of a job that reports batches."""
+
+
+def verb_of(plan: object) -> Verb:
+    """Return the verb of a plan."""
+    return next(verb for verb in VERBS.values() if isinstance(plan, verb.plan))

@@ -1,0 +1,41 @@
+"""Plans of an archive, and options that do not go together."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.verbs.archive import VERB, ArchivePlan, check
+from minibroker.pipeline.verbs.declaration import InWords, options_of
+
+NAMES = {field.name: InWords({}).name_of(field) for field in options_of(VERB.plan)}
+
+
+def test_its_progress_is_beside_its_output() -> None:
+    assert ArchivePlan(Kafka(), "d").checkpoint == "d/_minibroker/checkpoint"
+
+
+def test_a_table_has_a_pace_of_its_own() -> None:
+    files, table = (ArchivePlan(Kafka(), "d", ("a",), format=f) for f in ("json", "delta"))
+    assert (files.trigger_ms, table.trigger_ms) == (None, 60_000)
+    assert files._replace(every_ms=5).trigger_ms == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"topics": ()}, "either --topic or --pattern"),
+        ({"pattern": "b"}, "either --topic or --pattern"),
+        ({"every_ms": 5}, "--every is for a job with --follow"),
+        ({"catalog": {"type": "sql"}}, "--catalog and --table go together"),
+        ({"table": "a.b"}, "--catalog and --table go together"),
+        ({"catalog": {"a": "b"}, "table": "a.b", "format": "delta"}, "--catalog is for iceberg"),
+        ({"catalog": {"a": "b"}, "table": "a"}, "--table 'a': expected NAMESPACE.NAME"),
+    ],
+)
+def test_options_that_do_not_go_together(given: dict[str, object], text: str) -> None:
+    plan = ArchivePlan(Kafka(), "d", ("a",), format="iceberg")
+    check(plan, NAMES)
+    with pytest.raises(JobUsageError, match=text):
+        check(plan._replace(**given), NAMES)  # type: ignore[arg-type]
