@@ -26,6 +26,10 @@ logger = logging.getLogger(__name__)
 
 ACCEPT_RETRY_S: Final = 0.1
 """Wait of a failed accept for a connection to end before the next try."""
+KNOCKS_MAX: Final = 8
+"""Turns of the loop in which clients wait, and accepting is held up, until the loop looks no more.
+Letting one client in takes about two turns.
+"""
 
 
 class ListeningSocket:
@@ -35,6 +39,9 @@ class ListeningSocket:
         "_connections",
         "_is_connecting",
         "_is_stopping",
+        "_is_watched",
+        "_knocked",
+        "_knocks",
         "_listener",
         "_mechanisms",
         "_refused",
@@ -51,6 +58,12 @@ class ListeningSocket:
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
+        self._is_watched = False
+        """True while the loop looks for clients that wait to be accepted."""
+        self._knocked = asyncio.Event()
+        """Set while there may be one."""
+        self._knocks = 0
+        """How often the loop has told so since the last look."""
         self.tls: ListenerTls | None = None
         """None for a listener without TLS, and before it is prepared."""
         self._refused: dict[socket.socket, Timer] = {}
@@ -130,7 +143,7 @@ class ListeningSocket:
         if self._socket is not None:
             self._socket.close()
 
-    async def _admit(self, client: socket.socket, host: str) -> bool:
+    async def _admit(self, client: socket.socket, host: str, *, is_protected: bool) -> bool:
         """Return whether to serve a connection, by rates (KIP-612) and number; wait for the
         broker's rate.
 
@@ -140,7 +153,6 @@ class ListeningSocket:
         connections, clock = self._connections, self._connections.services.clock
         rates = connections.services.quotas.connection_rates
         limit = connections.services.config.max_connection_creation_rate
-        is_protected = connections.is_protected(self._listener)
         wait_ms = 0 if is_protected else rates.broker_delay_ms(limit, clock.now_ms())
         if wait_ms:
             try:
@@ -175,19 +187,33 @@ class ListeningSocket:
         del self._refused[client]
         client.close()
 
-    async def _readable(self, bound: socket.socket) -> None:
-        """Return when a client waits to be accepted.
+    async def _readable(self) -> None:
+        """Return when a client waits to be accepted, or may wait.
 
         Not the loop's `sock_accept`: one that is cancelled just when it has let somebody in loses
         the connection.
         """
-        loop = self._connections.loop
-        knocked = asyncio.Event()
-        loop.add_reader(bound, knocked.set)
-        try:
-            await knocked.wait()
-        finally:
-            loop.remove_reader(bound)
+        assert self._socket is not None
+        if not self._is_watched:
+            self._connections.loop.add_reader(self._socket, self._knock)
+            self._is_watched = True
+        await self._knocked.wait()
+        self._knocked.clear()
+        self._knocks = 0
+
+    def _knock(self) -> None:
+        """Have a client accepted. The loop calls this in every turn while one waits; where
+        accepting is held up, that ends.
+        """
+        self._knocked.set()
+        self._knocks += 1
+        if self._knocks == KNOCKS_MAX:
+            self._stop_watching()
+
+    def _stop_watching(self) -> None:
+        if self._is_watched and self._socket is not None:
+            self._is_watched = False
+            self._connections.loop.remove_reader(self._socket)
 
     def _new_connection(self, host: str, port: int) -> ClientTransport | TlsTransport:
         """Return the protocol of a socket that was accepted."""
@@ -199,35 +225,39 @@ class ListeningSocket:
         return TlsTransport(self._connections, self.tls, client)
 
     async def _accept(self) -> None:
+        try:
+            while not self._is_stopping:
+                await self._readable()
+                await self._accept_next()
+        finally:
+            self._stop_watching()
+
+    async def _accept_next(self) -> None:
+        """Let a client in, if there is one, as soon as there is room for it."""
         assert self._socket is not None
         connections, loop = self._connections, self._connections.loop
-        while not self._is_stopping:
-            if not connections.is_protected(self._listener):
-                await connections.wait_for_room()
-            try:
-                client, address = self._socket.accept()
-            except BlockingIOError:
-                # Only now: a queue at the door is let in without a turn of the loop for each.
-                await self._readable(self._socket)
-                continue
-            except OSError as error:
-                # No file handle left, or the peer went away: better when somebody has left.
-                logger.warning("cannot accept a connection: %s", error)
-                await connections.wait_for_departure(ACCEPT_RETRY_S)
-                continue
-            client.setblocking(False)
-            host, port = address[0], address[1]
-            if not await self._admit(client, host):
-                continue
-            connection = self._new_connection(host, port)
-            self._is_connecting = True
-            try:
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._set_buffer(client, "socket.send.buffer.bytes", socket.SO_SNDBUF)
-                await loop.connect_accepted_socket(lambda c=connection: c, client)  # type: ignore[misc]
-            except OSError as error:
-                logger.warning(
-                    "connection of %s lost while accepting: %s", connection.address, error
-                )
-                client.close()
-            self._is_connecting = False
+        is_protected = connections.is_protected(self._listener)
+        if not is_protected:
+            await connections.wait_for_room()
+        try:
+            client, address = self._socket.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            # No file handle left, or the peer went away: better when somebody has left.
+            logger.warning("cannot accept a connection: %s", error)
+            await connections.wait_for_departure(ACCEPT_RETRY_S)
+            return
+        host, port = address[0], address[1]
+        if not await self._admit(client, host, is_protected=is_protected):
+            return
+        connection = self._new_connection(host, port)
+        self._is_connecting = True
+        try:
+            self._set_buffer(client, "socket.send.buffer.bytes", socket.SO_SNDBUF)
+            # The loop has it not block, and send small answers at once (TCP_NODELAY).
+            await loop.connect_accepted_socket(lambda: connection, client)
+        except OSError as error:
+            logger.warning("connection of %s lost while accepting: %s", connection.address, error)
+            client.close()
+        self._is_connecting = False

@@ -130,6 +130,9 @@ class SaslGate:
         while self._authenticator is not None:
             if not self._take_frame(self._authenticator):
                 return False
+            received = connection.received
+            if received.start == received.filled:
+                return False
         return not connection.is_ending
 
     def _watch_session(self, ends_s: float) -> None:

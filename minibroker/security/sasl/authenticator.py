@@ -23,7 +23,7 @@ failed login; Kafka closes some of them at once.
 from __future__ import annotations
 
 from enum import IntEnum, auto
-from functools import partial
+from functools import lru_cache, partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -207,12 +207,14 @@ class Authenticator:
     def _take_handshake(self, header: Header, frame: memoryview) -> Step:
         _check_version(header, SaslHandshakeRequest.VERSIONS)
         request = SaslHandshakeRequest.read(Reader(frame, header.position), header.version)
-        response = SaslHandshakeResponse(mechanisms=list(self._surroundings.mechanisms))
+        mechanisms = tuple(self._surroundings.mechanisms)
         self._has_headers = header.version > 0
-        if request.mechanism not in self._surroundings.mechanisms:
-            response.error_code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+        if request.mechanism not in mechanisms:
+            error_code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
             # As in Kafka, the answer belongs to a new connection only.
-            answer = _frame(header, response) if self._before is None else None
+            answer = None
+            if self._before is None:
+                answer = _framed(header, _handshake_body(mechanisms, header.version, error_code))
             return self._fail("the mechanism is not enabled", answer)
         self._mechanism = request.mechanism
         if self._before is not None and self._before.mechanism != request.mechanism:
@@ -220,7 +222,8 @@ class Authenticator:
         else:
             self._exchange = self._surroundings.begin(request.mechanism)
             self.phase = Phase.TOKENS
-        return Step(StepOutcome.GO_ON, _frame(header, response))
+        body = _handshake_body(mechanisms, header.version)
+        return Step(StepOutcome.GO_ON, _framed(header, body))
 
     def _take_authenticate(self, frame: memoryview, now_ms: int) -> Step:
         header = Header(*parse_request_header(frame))
@@ -334,9 +337,25 @@ def _name(api_key: int) -> str:
     return APIS[api_key].name
 
 
-def _frame(header: Header, response: SaslHandshakeResponse | SaslAuthenticateResponse) -> bytes:
+@lru_cache(maxsize=16)
+def _handshake_body(mechanisms: tuple[str, ...], version: int, error_code: int = 0) -> bytes:
+    """Return the answer to a handshake, the same for every client of a listener."""
+    response = SaslHandshakeResponse(error_code=error_code, mechanisms=list(mechanisms))
+    return _body(response, version)
+
+
+def _frame(header: Header, response: SaslAuthenticateResponse) -> bytes:
     """Return the whole frame of an answer."""
+    return _framed(header, _body(response, header.version))
+
+
+def _body(response: SaslHandshakeResponse | SaslAuthenticateResponse, version: int) -> bytes:
     writer = Writer()
-    writer.append(response_header(header.api_key, header.version, header.correlation_id))
-    response.write(writer, header.version)
-    return b"".join(writer.frame_parts())
+    response.write(writer, version)
+    return writer.to_bytes()
+
+
+def _framed(header: Header, body: bytes) -> bytes:
+    """Return a body with the frame's size and the header of the answer in front."""
+    before = response_header(header.api_key, header.version, header.correlation_id)
+    return _SIZE.pack(len(before) + len(body)) + before + body

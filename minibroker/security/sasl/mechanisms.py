@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.config.settings import LISTENER_PREFIX
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 SERVED: Final = (PLAIN, *CODES, OAUTHBEARER, GSSAPI)
 """The mechanisms that a listener may enable."""
 _NONCE_BYTES: Final = 16
+KNOWN_MAX: Final = 1_000
+"""Users whose credentials are kept as read; all are forgotten beyond this."""
 
 
 class Mechanisms:
@@ -91,17 +94,8 @@ class Mechanisms:
                 users = _plain_users(config, listener)
                 self._makers[name] = lambda users=users: PlainExchange(users)  # type: ignore[misc]
             else:
-                self._makers[name] = lambda name=name: ScramExchange(  # type: ignore[misc]
-                    name,
-                    lambda user, is_token: (
-                        _login(name, user, config_of_user)
-                        if not is_token
-                        else None
-                        if login_of_token is None
-                        else login_of_token(name, user)
-                    ),
-                    nonce,
-                )
+                find = ScramLogins(name, config_of_user, login_of_token).find
+                self._makers[name] = partial(ScramExchange, name, find, nonce)
 
     async def start(self, timers: Timers, clock: Clock) -> None:
         """Read the keys: of signed tokens, until `close`, and of Kerberos. Raises ConfigError."""
@@ -181,12 +175,43 @@ def _session_ms(config: BrokerConfig, listener: Listener, mechanism: str) -> int
         ) from None
 
 
-def _login(
-    mechanism: str,
-    user: str,
-    config_of_user: Callable[[str], Mapping[str, str]],
-) -> Login | None:
-    """Return the login of a user with a SCRAM credential, None if there is none."""
-    stored = config_of_user(user).get(mechanism)
-    credential = None if stored is None else credential_of(stored)
-    return None if credential is None else Login(user, credential)
+class ScramLogins:
+    """The users, and the delegation tokens, that may log in by one mechanism of SCRAM. The loop
+    owns it.
+    """
+
+    __slots__ = ("_config_of_user", "_known", "_login_of_token", "_mechanism")
+
+    def __init__(
+        self,
+        mechanism: str,
+        config_of_user: Callable[[str], Mapping[str, str]],
+        login_of_token: Callable[[str, str], Login | None] | None,
+    ) -> None:
+        """Take what `Mechanisms` takes."""
+        self._mechanism = mechanism
+        self._config_of_user = config_of_user
+        self._login_of_token = login_of_token
+        self._known: dict[str, tuple[str, Login | None]] = {}
+        """User → the stored text that was read last, and its login. A text is read once."""
+
+    def find(self, name: str, is_token: bool) -> Login | None:
+        """Return the login of a user with a credential, or of a token; None if there is none."""
+        if is_token:
+            return (
+                None
+                if self._login_of_token is None
+                else self._login_of_token(self._mechanism, name)
+            )
+        stored = self._config_of_user(name).get(self._mechanism)
+        if stored is None:
+            self._known.pop(name, None)
+            return None
+        known = self._known.get(name)
+        if known is None or known[0] != stored:
+            credential = credential_of(stored)
+            known = stored, None if credential is None else Login(name, credential)
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
+            self._known[name] = known
+        return known[1]

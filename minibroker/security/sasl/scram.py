@@ -19,6 +19,7 @@ import base64
 import hashlib
 import hmac
 import re
+from binascii import a2b_base64
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.errors import ProtocolError
@@ -141,16 +142,17 @@ class ScramExchange:
         # librdkafka before 2.6.1 writes its own nonce twice; Kafka 4 no longer takes that.
         if not last["nonce"].endswith(nonce):
             raise CredentialsError("the nonce of the last SCRAM message is another one")
-        if base64.b64decode(last["channel"]) != first["header"].encode():
+        if a2b_base64(last["channel"]) != first["header"].encode():
             raise CredentialsError("the channel binding is not that of the first SCRAM message")
         signed = f"{first['bare']},{self._server_first},{last['unsigned']}".encode()
         credential = self._login.credential
         signature = hmac.digest(credential.stored_key, signed, self._hash)
-        proof = base64.b64decode(last["proof"])
+        proof = a2b_base64(last["proof"])
         if len(proof) != len(signature):
             # Kafka answers nothing, too: its hash of it fails.
             raise ProtocolError(f"a SCRAM proof of {len(proof)} bytes, expected {len(signature)}")
-        client_key = bytes(a ^ b for a, b in zip(signature, proof, strict=True))
+        both = int.from_bytes(signature, "big") ^ int.from_bytes(proof, "big")
+        client_key = both.to_bytes(len(proof), "big")
         stored_key = hashlib.new(self._hash, client_key).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key):
             raise CredentialsError("the proof is wrong")

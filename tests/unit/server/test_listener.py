@@ -11,7 +11,7 @@ import pytest
 
 from minibroker.errors import StorageError
 from minibroker.protocol.messages.metadata import MetadataRequest
-from minibroker.server.listener import ListeningSocket
+from minibroker.server.listener import KNOCKS_MAX, ListeningSocket
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -92,6 +92,20 @@ async def test_kernel_buffers_are_set_only_when_asked_for(
             ("socket.receive.buffer.bytes", changes),
             ("socket.send.buffer.bytes", changes),
         ]
+
+
+async def test_a_client_at_the_door_of_a_full_broker_keeps_the_loop_idle(serve: Serve) -> None:
+    """The loop looks for clients only while one can be let in."""
+    running = await serve(**{"max.connections": "1"})
+    (listening,) = running.server._sockets
+    first = await running.connect()
+    await first.call(MetadataRequest(topics=[]), 9)
+    async with await running.connect() as second:
+        await eventually(lambda: not listening._is_watched)
+        assert listening._knocks == KNOCKS_MAX
+        await first.close()
+        await second.call(MetadataRequest(topics=[]), 9)
+    await eventually(lambda: listening._is_watched and not listening._knocks)
 
 
 async def test_accepting_goes_on_after_the_system_had_no_handle_left(

@@ -8,9 +8,15 @@ import pytest
 
 from minibroker.config.broker import BrokerConfig
 from minibroker.errors import ConfigError
+from minibroker.security.sasl import mechanisms as module
 from minibroker.security.sasl.exchange import CredentialsError
-from minibroker.security.sasl.mechanisms import Mechanisms, nonce
-from minibroker.security.sasl.scram_credentials import credential, salted_password
+from minibroker.security.sasl.mechanisms import KNOWN_MAX, Mechanisms, ScramLogins, nonce
+from minibroker.security.sasl.scram_credentials import (
+    ScramCredential,
+    credential,
+    credential_of,
+    salted_password,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,3 +112,42 @@ def test_settings_that_let_nobody_in_are_refused(settings: dict[str, str], reaso
 
 def test_no_two_nonces_are_equal() -> None:
     assert len({nonce() for _ in range(100)}) == 100
+
+
+def test_a_stored_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def reading(stored: str) -> ScramCredential | None:
+        read.append(stored)
+        return credential_of(stored)
+
+    monkeypatch.setattr(module, "credential_of", reading)
+    users = {"bob": {"SCRAM-SHA-256": STORED}, "eve": {"SCRAM-SHA-256": "?"}}
+    logins = ScramLogins("SCRAM-SHA-256", lambda user: users.get(user, {}), None)
+    for _ in range(3):
+        login = logins.find("bob", is_token=False)
+        assert login is not None
+        assert login.credential == credential_of(STORED)
+        assert logins.find("eve", is_token=False) is None
+    assert read == [STORED, "?"]
+
+
+def test_a_changed_credential_counts_at_once_and_a_removed_one_is_forgotten() -> None:
+    users = {"bob": {"SCRAM-SHA-256": STORED}}
+    logins = ScramLogins("SCRAM-SHA-256", lambda user: users.get(user, {}), None)
+    assert logins.find("bob", is_token=False) is not None
+    other = credential(1, b"other", salted_password(1, "new", b"other", 4096), 4096)
+    users["bob"]["SCRAM-SHA-256"] = other
+    login = logins.find("bob", is_token=False)
+    assert login is not None
+    assert login.credential == credential_of(other)
+    users.clear()
+    assert logins.find("bob", is_token=False) is None
+    assert logins._known == {}
+
+
+def test_no_more_users_are_kept_than_allowed() -> None:
+    logins = ScramLogins("SCRAM-SHA-256", lambda _: {"SCRAM-SHA-256": STORED}, None)
+    for number in range(KNOWN_MAX + 1):
+        assert logins.find(f"user-{number}", is_token=False) is not None
+    assert len(logins._known) == 1
