@@ -3,7 +3,8 @@
     spark.read.format("minibroker-log").option("subscribe", "payments").load("/var/lib/kafka")
 
 Reads what minibroker and Apache Kafka write, all formats and codecs, into the columns of `schemas`.
-One task per segment; the driver only plans (`segments_layout`).
+Tasks are of about equal size: many small segments, or a part of a large one. The driver lists names
+and sizes (`segments_layout`), the rest is found in the tasks (`segments_parts`).
 
 | option             | default          | meaning                                                  |
 |--------------------|------------------|----------------------------------------------------------|
@@ -19,7 +20,9 @@ Records below the log start offset and control batches are left out. A tail that
 no error: records up to it are read, the rest is logged as a warning, and `minibroker-batches` has
 a row for it. On a cluster every worker must see the directory under the same path, and have the
 packages crc32c, lz4 and cramjam. A broker may be running: what it had written when the read was
-planned is read, replicated to others or not (uncommitted: when a task opens a file).
+planned is read, replicated to others or not. If it compacts or truncates a segment of which several
+tasks read a part, the read fails and says so. A batch with a wrong CRC inside such a segment is an
+error as in older segments, since the parts behind it are read.
 
 Differs from the connector: committed records by default, since nobody wants those of a transaction
 that was aborted; a timestamp that Spark cannot hold (after the year 294246) is null, not an error.
@@ -43,10 +46,10 @@ from minibroker.pipeline.segments_columns import Chunk, Columns, LegacyChunk
 from minibroker.pipeline.segments_file import SegmentDefect, SegmentFile, StoredBatch
 from minibroker.pipeline.segments_layout import (
     PartitionFiles,
-    SegmentTask,
     find_partitions,
     plan_tasks,
 )
+from minibroker.pipeline.segments_parts import SegmentPart, parts_of
 from minibroker.pipeline.segments_transactions import AbortedBatches
 
 if TYPE_CHECKING:
@@ -172,74 +175,73 @@ class SegmentReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Return one partition of Spark's for each segment. Raises PipelineError."""
-        options = self._options
-        tasks = plan_tasks(
-            options.find_partitions(),
-            tell_aborted=options.committed_only,
-            leave_out_open=options.committed_only,
-        )
-        return [InputPartition(task) for task in tasks]
+        """Return one partition of Spark's for each task. Raises PipelineError."""
+        return [InputPartition(task) for task in plan_tasks(self._options.find_partitions())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield Arrow batches of one segment's records, in the order of offsets.
+        """Yield Arrow batches of a task's records, each partition in the order of offsets.
 
         Raises PipelineError.
         """
-        if partition.value is None:
-            return iter(())  # Spark's answer to a plan without tasks
-        return read_records(
-            partition.value,
-            include_headers=self._options.include_headers,
-            fail_on_data_loss=self._options.fail_on_data_loss,
-        )
+        committed_only = self._options.committed_only
+        # Spark's answer to a plan without tasks is a partition with None.
+        for part in parts_of(
+            partition.value or (), tell_aborted=committed_only, leave_out_open=committed_only
+        ):
+            yield from read_records(
+                part,
+                include_headers=self._options.include_headers,
+                fail_on_data_loss=self._options.fail_on_data_loss,
+            )
 
 
 def read_records(
-    task: SegmentTask, *, include_headers: bool, fail_on_data_loss: bool = True
+    part: SegmentPart, *, include_headers: bool, fail_on_data_loss: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of one segment as Arrow batches of `schemas.RECORD`.
+    """Yield the records of a part of a segment as Arrow batches of `schemas.RECORD`.
 
-    Raises PipelineError for a segment that cannot be read to its end; a torn tail is no reason.
+    Raises PipelineError for a part that cannot be read to its end; a torn tail is no reason.
     """
+    task = part.task
     schema = arrow_schema(include_headers=include_headers)
-    file = SegmentFile(task.path)
+    file = SegmentFile(part.task.path, begin=part.begin, end=part.end)
     chunk: Chunk | LegacyChunk = Chunk()
     try:
-        for batch in _data_batches(file, task):
+        for batch in _data_batches(file, part):
             wanted = Chunk if batch.header.magic == 2 else LegacyChunk
             is_full = chunk.size_bytes >= CHUNK_BYTES or chunk.count >= CHUNK_RECORDS
             if chunk.count and (is_full or not isinstance(chunk, wanted)):
                 columns = chunk.take_columns(include_headers=include_headers)
-                yield _record_batch(columns, task, schema)
+                yield _record_batch(columns, part, schema)
             if not isinstance(chunk, wanted):
                 chunk = wanted()
             chunk.add(batch)
         if chunk.count:
             columns = chunk.take_columns(include_headers=include_headers)
-            yield _record_batch(columns, task, schema)
+            yield _record_batch(columns, part, schema)
     except CorruptionError as error:
         raise PipelineError(f"{task.path}: {error}; dump-log shows what stands there") from error
     except OSError as error:
         raise PipelineError(f"{task.path} cannot be read: {error.strerror}") from error
     if file.defect is not None:
-        _tell_defect(task, file.defect, fail_on_data_loss=fail_on_data_loss)
+        _tell_defect(part, file.defect, fail_on_data_loss=fail_on_data_loss)
 
 
-def _data_batches(file: SegmentFile, task: SegmentTask) -> Iterator[StoredBatch]:
+def _data_batches(file: SegmentFile, part: SegmentPart) -> Iterator[StoredBatch]:
     """Yield the batches with wanted records; the first and the last batch may have others, too."""
-    aborted = AbortedBatches(task.aborted)
+    aborted = AbortedBatches(part.aborted)
     for batch in file.batches():
         header = batch.header
-        if task.end_offset is not None and header.base_offset >= task.end_offset:
+        if part.end_offset is not None and header.base_offset >= part.end_offset:
             return
-        if header.last_offset < task.start_offset or header.is_control or header.count == 0:
+        if header.last_offset < part.task.start_offset or header.is_control or header.count == 0:
             continue
         if not aborted.has(header):
             yield batch
 
 
-def _record_batch(columns: Columns, task: SegmentTask, schema: pa.Schema) -> pa.RecordBatch:
+def _record_batch(columns: Columns, part: SegmentPart, schema: pa.Schema) -> pa.RecordBatch:
+    task = part.task
     count = len(columns["offset"])
     columns["topic"] = pa.repeat(pa.scalar(task.topic), count)
     columns["partition"] = pa.repeat(pa.scalar(task.partition, pa.int32()), count)
@@ -248,24 +250,25 @@ def _record_batch(columns: Columns, task: SegmentTask, schema: pa.Schema) -> pa.
     )
     offsets = columns["offset"]
     is_wanted = pc.greater_equal(offsets, task.start_offset)
-    if task.end_offset is not None:
-        is_wanted = pc.and_(is_wanted, pc.less(offsets, task.end_offset))
+    if part.end_offset is not None:
+        is_wanted = pc.and_(is_wanted, pc.less(offsets, part.end_offset))
     return whole if pc.all(is_wanted).as_py() else whole.filter(is_wanted)
 
 
-def _tell_defect(task: SegmentTask, defect: SegmentDefect, *, fail_on_data_loss: bool) -> None:
+def _tell_defect(part: SegmentPart, defect: SegmentDefect, *, fail_on_data_loss: bool) -> None:
     """Log a defect at the end of a log.
 
     Raises PipelineError for one inside it, which would hide a loss.
     """
     found = (
-        f"{task.path}: {defect.size_bytes} bytes from position {defect.position} on are no batches "
+        f"{part.task.path}: {part.lost_bytes(defect)} bytes from position {defect.position} on are "
+        "no batches "
         f"({defect.reason})"
     )
-    if task.is_newest or not fail_on_data_loss:
+    if part.is_tail(defect) or not fail_on_data_loss:
         logger.warning("%s; they are left out", found)
         return
     raise PipelineError(
-        f"{found}, and later segments follow; check-log tells more, and with failOnDataLoss set to "
+        f"{found}, and later batches follow; check-log tells more, and with failOnDataLoss set to "
         "false the rest is read"
     )

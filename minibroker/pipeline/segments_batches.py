@@ -44,7 +44,8 @@ from minibroker.pipeline.schemas import NO_TIMESTAMP_TYPE
 from minibroker.pipeline.segments import SegmentOptions, read_boolean
 from minibroker.pipeline.segments_columns import UNFOLDED_BYTES_MAX
 from minibroker.pipeline.segments_file import SegmentFile, StoredBatch
-from minibroker.pipeline.segments_layout import SegmentTask, plan_tasks
+from minibroker.pipeline.segments_layout import plan_tasks
+from minibroker.pipeline.segments_parts import SegmentPart, parts_of
 from minibroker.pipeline.segments_transactions import AbortedBatches
 from minibroker.records.batch import HEADER_BYTES
 from minibroker.records.compression import CODEC_NAMES, NONE, decompress
@@ -110,20 +111,17 @@ class SegmentBatchReader(DataSourceReader):
         self._unfold = unfold
 
     def partitions(self) -> list[InputPartition]:
-        """Return one partition of Spark's for each segment. Raises PipelineError."""
-        partitions = self._options.find_partitions()
-        tasks = plan_tasks(partitions, tell_aborted=True, leave_out_open=False)
-        return [InputPartition(task) for task in tasks]
+        """Return one partition of Spark's for each task. Raises PipelineError."""
+        return [InputPartition(task) for task in plan_tasks(self._options.find_partitions())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield Arrow batches of rows. Raises PipelineError."""
-        if partition.value is None:
-            return iter(())
-        return read_batches(partition.value, unfold=self._unfold)
+        for part in parts_of(partition.value or (), tell_aborted=True, leave_out_open=False):
+            yield from read_batches(part, unfold=self._unfold)
 
 
-def read_batches(task: SegmentTask, *, unfold: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of one segment from the log start offset on, and its defect, if any.
+def read_batches(part: SegmentPart, *, unfold: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a part of a segment from the log start offset on, and its defect.
 
     Raises PipelineError for a file that cannot be read, or a batch that does not unfold.
     """
@@ -132,27 +130,30 @@ def read_batches(task: SegmentTask, *, unfold: bool) -> Iterator[pa.RecordBatch]
     schema = to_arrow_schema(BATCH, timezone="UTC")
     rows: list[dict[str, Any]] = []
     try:
-        for row in _rows(task, unfold=unfold):
+        for row in _rows(part, unfold=unfold):
             rows.append(row)
             if len(rows) == ROWS_AT_ONCE:
                 yield pa.RecordBatch.from_pylist(rows, schema)
                 rows = []
     except CorruptionError as error:
-        raise PipelineError(f"{task.path}: {error}; dump-log shows what stands there") from error
+        raise PipelineError(
+            f"{part.task.path}: {error}; dump-log shows what stands there"
+        ) from error
     except OSError as error:
-        raise PipelineError(f"{task.path} cannot be read: {error.strerror}") from error
+        raise PipelineError(f"{part.task.path} cannot be read: {error.strerror}") from error
     if rows:
         yield pa.RecordBatch.from_pylist(rows, schema)
 
 
-def _rows(task: SegmentTask, *, unfold: bool) -> Iterator[dict[str, Any]]:
+def _rows(part: SegmentPart, *, unfold: bool) -> Iterator[dict[str, Any]]:
+    task = part.task
     place = {
         "topic": task.topic,
         "partition": task.partition,
         "segment": task.path.rpartition("/")[2],
     }
-    aborted = AbortedBatches(task.aborted)
-    file = SegmentFile(task.path)
+    aborted = AbortedBatches(part.aborted)
+    file = SegmentFile(task.path, begin=part.begin, end=part.end)
     for batch in file.batches():
         header = batch.header
         if header.last_offset < task.start_offset:
@@ -165,8 +166,12 @@ def _rows(task: SegmentTask, *, unfold: bool) -> Iterator[dict[str, Any]]:
             row |= _legacy_row(batch, unfold=unfold)
         yield row
     if file.defect is not None:
-        position, size_bytes, reason = file.defect
-        yield {**place, "position": position, "sizeBytes": size_bytes, "defect": reason}
+        yield {
+            **place,
+            "position": file.defect.position,
+            "sizeBytes": part.lost_bytes(file.defect),
+            "defect": file.defect.reason,
+        }
 
 
 def _header_row(batch: StoredBatch) -> dict[str, Any]:

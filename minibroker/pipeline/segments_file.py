@@ -1,4 +1,4 @@
-"""One `.log` file, read batch by batch in bounded memory, and the end of its sound part.
+"""One `.log` file or a part of it, read batch by batch in bounded memory, up to a defect.
 
 First station of raw segments: `segments` (records) and `segments_batches` (headers) read their
 files through here, and `segments_transactions` the newest one. The file is neither changed nor
@@ -21,7 +21,7 @@ from minibroker.records.batch import BatchHeader, batch_size_at, read_header
 from minibroker.storage.files import REAL_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 WINDOW_BYTES: Final = 2 << 20
 """Bytes of one read; a larger batch needs a larger window."""
@@ -47,23 +47,39 @@ class SegmentDefect(NamedTuple):
 class SegmentFile:
     """One walk through one file; `defect` is set when `batches` has ended."""
 
-    def __init__(self, path: str, window_bytes: int = WINDOW_BYTES) -> None:
+    def __init__(
+        self,
+        path: str,
+        window_bytes: int = WINDOW_BYTES,
+        *,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> None:
+        """Args:
+        path: of the `.log`.
+        window_bytes: of one read.
+        begin: byte where the walk begins; a batch begins there.
+        end: byte where it ends, None for the end of the file as it is then.
+        """
         self.path = path
+        self._begin = begin
+        self._end = end
         self.defect: SegmentDefect | None = None
         self.size_bytes = 0
-        """Size of the file when the walk began."""
+        """Byte where the walk ends: `end`, or less in a file that is shorter."""
         self._window_bytes = window_bytes
         self._last_offset = -1
 
-    def batches(self) -> Iterator[StoredBatch]:
-        """Yield every sound batch from the start; its content is valid until the next batch.
+    def batches(self) -> Generator[StoredBatch, None, None]:
+        """Yield every sound batch from `begin` on; its content is valid until the next batch.
 
         Raises OSError.
         """
         handle = REAL_FILES.open_to_read(self.path)
         try:
-            self.size_bytes = REAL_FILES.size_of(handle)
-            position, wanted = 0, self._window_bytes
+            size_bytes = REAL_FILES.size_of(handle)
+            self.size_bytes = size_bytes if self._end is None else min(self._end, size_bytes)
+            position, wanted = self._begin, self._window_bytes
             while position < self.size_bytes and self.defect is None:
                 room = self.size_bytes - position
                 window = REAL_FILES.pread(handle, min(wanted, room), position)

@@ -1,9 +1,9 @@
 """The committed part of a partition's data, found from its files alone.
 
-Used by `segments_layout` for planning; a broker has this in memory. Aborted transactions are in the
-`.txnindex` files, open ones in the newest producer snapshot. Later changes are in the batches
-behind that snapshot. So the newest segment is read, as in a broker's recovery, and no other
-segment.
+Used by `segments_committed` in the tasks; a broker has this in memory. Aborted transactions are in
+the `.txnindex` files, open ones in the newest producer snapshot. Later changes are in the batches
+behind that snapshot. So the headers of the newest segment are read, as in a broker's recovery, and
+no other segment.
 
 Source: Kafka ProducerStateManager, TransactionIndex, AbortedTxn; KIP-98.
 """
@@ -17,10 +17,11 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.errors import CorruptionError
-from minibroker.pipeline.segments_file import SegmentFile
 from minibroker.records.control import read_marker
 from minibroker.storage import names
+from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
+from minibroker.storage.header_walk import walk_headers
 from minibroker.storage.producer_state import parse_snapshot
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MARKER_BYTES_MAX: Final = 4 << 10
+"""Bytes of a marker that are read; Kafka's have less than a hundred."""
 _TXN_ENTRY: Final = Struct(">hqqqq")
 """version, producer id, first offset, last offset (of the marker), last stable offset."""
 
@@ -43,15 +46,13 @@ class Aborted(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """Transactions of one partition.
-
-    `last_stable_offset`: start of the first open transaction, None without one. `log_end_offset`:
-    the offset behind the last sound batch; later appends of a broker are not known here.
-    """
+    """Transactions of one partition, as far as a reader of some segments has to know them."""
 
     aborted: tuple[Aborted, ...]
     last_stable_offset: int | None
-    log_end_offset: int
+    """Start of the first open transaction; None if what is read is before it."""
+    sound_bytes: int | None
+    """Byte of the newest segment where its chain of batches ends; None if it was not walked."""
 
 
 class AbortedBatches:
@@ -76,25 +77,58 @@ class AbortedBatches:
         return place >= 0 and header.base_offset <= ranges[place][1]
 
 
-def read_transactions(directory: str, segments: Sequence[tuple[int, str]]) -> Transactions:
-    """Return the transactions of a partition, whose segments are (base offset, path of the `.log`).
+class Newest(NamedTuple):
+    """The newest segment of a partition when a read was planned, and its size then."""
+
+    base_offset: int
+    path: str
+    size_bytes: int
+
+
+def read_transactions(
+    directory: str,
+    segments: Sequence[tuple[int, str]],
+    newest: Newest,
+    *,
+    since: int,
+    before: int | None,
+) -> Transactions:
+    """Return the transactions that a reader of some of a partition's segments has to know.
+
+    Segments behind the newest producer snapshot are walked, by their headers. For records before it
+    that is needed only where a transaction was open at the snapshot.
+
+    Args:
+        directory: of the partition.
+        segments: (base offset, path of the `.log`), ascending, up to the newest.
+        newest: the last of them, which may be longer by now.
+        since: base offset of the first segment that is read.
+        before: base offset of the first segment behind those that are read, None: the newest is
+            read, too.
 
     Raises CorruptionError for a file that is no transaction index, OSError.
     """
     aborted: dict[Aborted, None] = {}
-    for _, path in segments:
-        stem = path.removesuffix(names.SWAP).removesuffix(names.LOG) + names.TXN_INDEX
-        for index in (stem, stem + names.SWAP):
-            aborted |= dict.fromkeys(read_txn_index(index))
-    snapshot_offset, opened = _newest_snapshot(directory, segments[-1][0])
-    end = segments[-1][0]
+    for base_offset, path in segments:
+        if base_offset >= since:
+            stem = path.removesuffix(names.SWAP).removesuffix(names.LOG) + names.TXN_INDEX
+            for index in (stem, stem + names.SWAP):
+                aborted |= dict.fromkeys(read_txn_index(index))
+    snapshot_offset, opened = _newest_snapshot(directory, newest.base_offset)
+    if (
+        before is not None
+        and before <= snapshot_offset
+        and min(opened.values(), default=before) >= before
+    ):
+        return Transactions(tuple(aborted), None, None)
+    sound = newest.size_bytes
     next_offsets: list[int | None] = [base_offset for base_offset, _ in segments[1:]]
     for (_, path), next_offset in zip(segments, [*next_offsets, None], strict=True):
         if next_offset is None or next_offset > snapshot_offset:
-            ended, last_offset = _walk(path, snapshot_offset, opened)
+            size = newest.size_bytes if next_offset is None else REAL_FILES.size_at(path)
+            ended, sound = _walk(path, size, snapshot_offset, opened)
             aborted |= dict.fromkeys(ended)
-            end = max(end, last_offset + 1)
-    return Transactions(tuple(aborted), min(opened.values(), default=None), end)
+    return Transactions(tuple(aborted), min(opened.values(), default=None), sound)
 
 
 def read_txn_index(path: str) -> list[Aborted]:
@@ -143,30 +177,48 @@ def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict
     return 0, {}
 
 
-def _walk(path: str, start: int, opened: dict[int, int]) -> tuple[list[Aborted], int]:
-    """Return the transactions aborted in the file from offset `start` on, and its last offset.
+def _walk(
+    path: str, size_bytes: int, start: int, opened: dict[int, int]
+) -> tuple[list[Aborted], int]:
+    """Return the transactions aborted in a segment from offset `start` on, and the byte where the
+    chain of its batches ends.
 
-    Updates `opened` to the state at that offset.
+    Updates `opened` to the state there. `size_bytes`: bytes of the segment that count.
     """
-    aborted = []
-    last_offset = -1
-    for batch in SegmentFile(path).batches():
-        header = batch.header
-        last_offset = header.last_offset
-        if header.base_offset < start or not header.is_transactional or header.magic < 2:
-            continue
-        if not header.is_control:
-            opened.setdefault(header.producer_id, header.base_offset)
-            continue
-        try:
-            marker = read_marker(batch.content, 0, header)
-        except CorruptionError as error:
-            logger.warning("%s: marker at position %d: %s", path, batch.position, error)
-            continue
-        first = opened.pop(header.producer_id, None) if marker is not None else None
-        if marker is not None and first is not None and not marker.is_commit:
-            aborted.append(Aborted(header.producer_id, first, header.base_offset))
-    return aborted, last_offset
+    aborted: list[Aborted] = []
+    end = 0
+    disk = Disk()
+    try:
+        for position, header in walk_headers(disk, path, 0, size_bytes):
+            end = position + header.size_bytes
+            if header.base_offset < start or not header.is_transactional or header.magic < 2:
+                continue
+            if not header.is_control:
+                opened.setdefault(header.producer_id, header.base_offset)
+                continue
+            content = disk.pread(path, min(header.size_bytes, MARKER_BYTES_MAX), position)
+            aborted += _ended(f"{path} at {position}", content, header, opened)
+    except CorruptionError as error:
+        # The reader of this place says more: it looks at whole batches.
+        logger.debug("%s: no batch behind byte %d: %s", path, end, error)
+    finally:
+        disk.close()
+    return aborted, end
+
+
+def _ended(
+    where: str, content: bytes | bytearray, header: BatchHeader, opened: dict[int, int]
+) -> list[Aborted]:
+    """Take the transaction that a marker ends out of `opened`; return it if it was aborted."""
+    try:
+        marker = read_marker(content, 0, header)
+    except CorruptionError as error:
+        logger.warning("%s: marker: %s", where, error)
+        return []
+    first = opened.pop(header.producer_id, None) if marker is not None else None
+    if marker is None or first is None or marker.is_commit:
+        return []
+    return [Aborted(header.producer_id, first, header.base_offset)]
 
 
 def overlapping(

@@ -9,7 +9,8 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments import SegmentOptions, SegmentReader, SegmentSource, read_records
-from minibroker.pipeline.segments_layout import SegmentTask
+from minibroker.pipeline.segments_layout import find_partitions, plan_tasks
+from minibroker.pipeline.segments_parts import SegmentPart, parts_of
 from minibroker.storage import names
 from minibroker.tools.log_file import LogFile
 from minibroker.tools.log_records import control_of, records_of
@@ -139,7 +140,7 @@ def test_a_defect_inside_a_log_is_an_error_unless_told_otherwise(
 ) -> None:
     torn(tmp_path)
     torn(tmp_path, 20)
-    with pytest.raises(PipelineError, match=r"later segments follow.*failOnDataLoss"):
+    with pytest.raises(PipelineError, match=r"later batches follow.*failOnDataLoss"):
         read(tmp_path)
     assert len(read(tmp_path, failOnDataLoss="false")) == 2
     assert caplog.text.count("are no batches") == 2
@@ -155,10 +156,18 @@ def test_a_sound_batch_with_wrong_records_is_an_error(tmp_path: Path) -> None:
         read(tmp_path)
 
 
+def whole_part(directory: Path) -> SegmentPart:
+    [task] = plan_tasks(find_partitions([str(directory)]))
+    [part] = parts_of(task, tell_aborted=False, leave_out_open=False)
+    return part
+
+
 def test_a_file_that_vanished_is_named(tmp_path: Path) -> None:
-    task = SegmentTask(str(tmp_path / "gone.log"), "a", 0, 0, 0, None, True, ())
-    with pytest.raises(PipelineError, match=r"gone\.log cannot be read: No such file"):
-        list(read_records(task, include_headers=False))
+    log = torn(tmp_path)
+    part = whole_part(tmp_path)
+    log.unlink()
+    with pytest.raises(PipelineError, match=r"0\.log cannot be read: No such file"):
+        list(read_records(part, include_headers=False))
 
 
 def test_large_chunks_are_cut_at_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,8 +175,8 @@ def test_large_chunks_are_cut_at_batches(tmp_path: Path, monkeypatch: pytest.Mon
     log = tmp_path / "a-0" / names.segment_file(0, names.LOG)
     log.parent.mkdir()
     log.write_bytes(b"".join(batch(b"v", base_offset=offset) for offset in range(5)))
-    task = SegmentTask(str(log), "a", 0, 0, 0, None, True, ())
-    assert [rows.num_rows for rows in read_records(task, include_headers=False)] == [2, 2, 1]
+    part = whole_part(tmp_path)
+    assert [rows.num_rows for rows in read_records(part, include_headers=False)] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -205,15 +214,14 @@ def test_topics_are_chosen_by_name_or_pattern(tmp_path: Path) -> None:
         topics(subscribe="one,zero,four")
 
 
-def test_records_appended_after_planning_are_not_taken_for_committed(tmp_path: Path) -> None:
-    """A running broker: whether a transaction is open behind the planned end nobody looked at."""
+def test_records_appended_after_planning_are_not_read(tmp_path: Path) -> None:
     log = tmp_path / "a-0" / names.segment_file(0, names.LOG)
     log.parent.mkdir()
     log.write_bytes(batch(b"before"))
-    for isolation, expected in (("read_committed", 1), ("read_uncommitted", 2)):
+    for isolation in ("read_committed", "read_uncommitted"):
         log.write_bytes(batch(b"before"))
         options = {"path": str(tmp_path), "isolation.level": isolation}
         reader = SegmentReader(SegmentOptions.parse(options))
         [task] = reader.partitions()
         log.write_bytes(batch(b"before") + batch(b"open", attributes=0x10, base_offset=1))
-        assert sum(rows.num_rows for rows in reader.read(task)) == expected
+        assert sum(rows.num_rows for rows in reader.read(task)) == 1

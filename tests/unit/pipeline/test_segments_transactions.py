@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +10,8 @@ from minibroker.errors import CorruptionError
 from minibroker.pipeline.segments_transactions import (
     Aborted,
     AbortedBatches,
+    Newest,
+    Transactions,
     overlapping,
     read_transactions,
     read_txn_index,
@@ -21,9 +23,6 @@ from minibroker.records.record import Record
 from minibroker.storage import names
 from minibroker.storage.producer_state import ProducerState
 from minibroker.storage.txn_index import AbortedTransaction, encode_entry
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def data(producer_id: int, offset: int) -> bytearray:
@@ -62,13 +61,21 @@ def snapshot(directory: Path, offset: int, *batches: bytearray) -> Path:
     return path
 
 
+def read(
+    directory: Path, *segments: tuple[int, str], since: int = 0, before: int | None = None
+) -> Transactions:
+    base_offset, path = segments[-1]
+    newest = Newest(base_offset, path, Path(path).stat().st_size)
+    return read_transactions(str(directory), segments, newest, since=since, before=before)
+
+
 def test_everything_is_found_by_walking_where_nothing_else_is(tmp_path: Path) -> None:
     first = segment(tmp_path, 0, data(1, 0), data(2, 1), marker(1, 2, is_commit=False))
     newest = segment(tmp_path, 3, data(1, 3), marker(1, 4, is_commit=True), data(1, 5))
-    found = read_transactions(str(tmp_path), [first, newest])
+    found = read(tmp_path, first, newest)
     assert found.aborted == (Aborted(1, 0, 2),)
     assert found.last_stable_offset == 1
-    assert found.log_end_offset == 6
+    assert found.sound_bytes == Path(newest[1]).stat().st_size
 
 
 def test_the_snapshot_says_what_was_open_before_it(tmp_path: Path) -> None:
@@ -76,7 +83,7 @@ def test_the_snapshot_says_what_was_open_before_it(tmp_path: Path) -> None:
     newest = segment(tmp_path, 2, marker(2, 2, is_commit=False), data(3, 3))
     snapshot(tmp_path, 2, data(1, 0), data(2, 1))
     (tmp_path / names.segment_file(0, names.LOG)).write_bytes(b"not looked at")
-    found = read_transactions(str(tmp_path), [first, newest])
+    found = read(tmp_path, first, newest)
     assert found.aborted == (Aborted(2, 1, 2),)
     assert found.last_stable_offset == 0
 
@@ -89,8 +96,8 @@ def test_a_damaged_snapshot_and_one_beyond_the_newest_segment_are_passed_by(
     snapshot(tmp_path, 9, data(7, 5))
     damaged = snapshot(tmp_path, 1, data(7, 0))
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    found = read_transactions(str(tmp_path), [first, newest])
-    assert found == ((), None, 2)
+    found = read(tmp_path, first, newest)
+    assert found == ((), None, Path(newest[1]).stat().st_size)
     assert "is ignored" in caplog.text
 
 
@@ -100,7 +107,7 @@ def test_the_index_tells_of_segments_that_are_not_walked(tmp_path: Path) -> None
     snapshot(tmp_path, 9)
     index = tmp_path / names.segment_file(0, names.TXN_INDEX)
     index.write_bytes(encode_entry(AbortedTransaction(4, 2, 6, 7)) + b"\x00" * 5)
-    found = read_transactions(str(tmp_path), [first, newest])
+    found = read(tmp_path, first, newest)
     assert found.aborted == (Aborted(4, 2, 6),)
     index.write_bytes(b"\x00\x01" + encode_entry(AbortedTransaction(4, 2, 6, 7))[2:])
     with pytest.raises(CorruptionError, match="version 1"):
@@ -122,3 +129,28 @@ def test_a_segment_is_told_of_the_transactions_that_touch_it() -> None:
     all_of_them = (Aborted(1, 0, 4), Aborted(2, 3, 10), Aborted(3, 12, 13))
     assert overlapping(all_of_them, 5, 12) == (Aborted(2, 3, 10),)
     assert overlapping(all_of_them, 5, None) == (Aborted(2, 3, 10), Aborted(3, 12, 13))
+
+
+def test_a_segment_before_the_snapshot_needs_no_walk(tmp_path: Path) -> None:
+    first = segment(tmp_path, 0, data(1, 0), marker(1, 1, is_commit=True))
+    newest = segment(tmp_path, 2, data(1, 2))
+    snapshot(tmp_path, 2)
+    assert read(tmp_path, first, newest, before=2) == ((), None, None)
+    assert read(tmp_path, first, newest, since=2).last_stable_offset == 2
+
+
+def test_a_transaction_open_at_the_snapshot_is_followed(tmp_path: Path) -> None:
+    first = segment(tmp_path, 0, data(1, 0))
+    newest = segment(tmp_path, 1, marker(1, 1, is_commit=False), data(2, 2))
+    snapshot(tmp_path, 1, data(1, 0))
+    found = read(tmp_path, first, newest, before=1)
+    assert found.aborted == (Aborted(1, 0, 1),)
+    assert found.last_stable_offset == 2
+
+
+def test_appends_after_the_plan_are_not_walked(tmp_path: Path) -> None:
+    newest = segment(tmp_path, 0, data(1, 0))
+    planned = Newest(0, newest[1], Path(newest[1]).stat().st_size)
+    segment(tmp_path, 0, data(1, 0), marker(1, 1, is_commit=True), data(1, 2))
+    found = read_transactions(str(tmp_path), [newest], planned, since=0, before=None)
+    assert found == ((), 0, planned.size_bytes)
