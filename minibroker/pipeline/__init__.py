@@ -1,6 +1,6 @@
 """Topics out into files and back with PySpark: `minibroker pipeline …`, and the same from Python.
 
-    from minibroker.pipeline import archive, replay, rollup, inspect
+    from minibroker.pipeline import archive, replay, rollup, inspect, compare
 
 Stands apart from the broker: it talks to one over Kafka's protocol like any client, so it works
 against any Kafka. Needs the extra `minibroker[pipeline]` and Java 17 or newer. The functions are
@@ -13,14 +13,15 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.api import archive, inspect, replay, rollup
+    from minibroker.pipeline.api import archive, compare, inspect, replay, rollup
     from minibroker.pipeline.errors import PipelineError
 
-__all__ = ["PipelineError", "archive", "inspect", "replay", "rollup"]
+__all__ = ["PipelineError", "archive", "compare", "inspect", "replay", "rollup"]
 
 _HOMES: Final = {
     "PipelineError": "minibroker.pipeline.errors",
     "archive": "minibroker.pipeline.api",
+    "compare": "minibroker.pipeline.api",
     "inspect": "minibroker.pipeline.api",
     "replay": "minibroker.pipeline.api",
     "rollup": "minibroker.pipeline.api",

@@ -1,4 +1,4 @@
-"""The verbs as functions: `from minibroker.pipeline import archive, replay, rollup, inspect`.
+"""The verbs as functions: `from minibroker.pipeline import archive, replay, compare` and so on.
 
 Each takes the options of its verb as keywords, with the same values and the same refusals. Its
 signature and the texts of its arguments come from the declaration in `verbs`: see `help(archive)`.
@@ -13,6 +13,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from minibroker.pipeline import launch
+from minibroker.pipeline.jobs import compare as comparing
 from minibroker.pipeline.jobs import inspect as inspecting
 from minibroker.pipeline.verbs.declaration import InPython, built, option_of, options_of, plan_of
 from minibroker.pipeline.verbs.help_text import argument_lines
@@ -23,6 +24,7 @@ from minibroker.pipeline.verbs.table import VERBS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minibroker.pipeline.compare_facts import Comparison
     from minibroker.pipeline.outcome import Outcome
     from minibroker.pipeline.report_facts import Inspection
     from minibroker.pipeline.verbs.declaration import PlanField, Verb
@@ -67,7 +69,7 @@ def _declared(function: Function) -> Function:
         signatures.Parameter(
             name,
             signatures.Parameter.POSITIONAL_OR_KEYWORD
-            if field.name == verb.first
+            if field.name in verb.first
             else signatures.Parameter.KEYWORD_ONLY,
             default=signatures.Parameter.empty
             if field.is_needed
@@ -122,6 +124,15 @@ def inspect(*first: Any, **options: Any) -> Inspection:
         return inspecting.run(session, call.plan)
 
 
+@_declared
+def compare(*first: Any, **options: Any) -> Comparison:
+    """Compare two topics, or a topic and its archive, record by record."""
+    call = _called("compare", first, options)
+    comparing.check(call.plan)
+    with launch.started(call.engine, **call.more) as session:
+        return comparing.run(session, call.plan)
+
+
 def _run(name: str, first: tuple[Any, ...], options: Mapping[str, Any]) -> Outcome:
     call = _called(name, first, options)
     return launch.run(call.plan, call.engine, **call.more)
@@ -139,9 +150,11 @@ def _called(name: str, first: tuple[Any, ...], options: Mapping[str, Any]) -> Or
     for word in options:
         if word not in keywords and word not in more:
             raise TypeError(f"{name}() has no argument {word!r}{near(word, [*keywords, *more])}")
-    if len(first) > 1 or (first and verb.first in options):
-        raise TypeError(f"{name}() takes one argument without its name, {verb.first}")
-    way = InPython({**({verb.first: first[0]} if first else {}), **options})
+    named = dict(zip(verb.first, first, strict=False))
+    if len(first) > len(verb.first) or named.keys() & options.keys():
+        most = "one argument" if len(verb.first) == 1 else f"{len(verb.first)} arguments"
+        raise TypeError(f"{name}() takes {most} without a name: {', '.join(verb.first)}")
+    way = InPython({**named, **options})
     engine = Engine() if verb.engine is None else built(verb.engine, way)
     return Order(
         plan_of(verb, way), engine, {word: options[word] for word in more if word in options}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from xml.etree import ElementTree
 
 from minibroker.errors import ConfigError
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.verbs.table import StreamPlan
+
+Plan = TypeVar("Plan")
+"""A NamedTuple of a verb's options."""
 
 SETTING: Final = "fs.defaultFS"
 HERE: Final = "file:///"
@@ -70,7 +72,7 @@ def default_of_session(spark: SparkSession) -> str:
     return str(jsc.hadoopConfiguration().get(SETTING, HERE))
 
 
-def placed(plan: StreamPlan, default: str) -> StreamPlan:
+def placed(plan: Plan, default: str) -> Plan:
     """Return the plan with directories that need no default any more.
 
     Raises PipelineError: a relative path, and the default is not this machine.
@@ -83,7 +85,9 @@ def placed(plan: StreamPlan, default: str) -> StreamPlan:
         kind = field.declared.kind
         if isinstance(kind, Directory) and kind.is_placed(value):
             found[field.name] = _placed(value, default)
-    return plan._replace(**found)
+    whole: Any = plan
+    replaced: Plan = whole._replace(**found)
+    return replaced
 
 
 def is_here(default: str) -> bool:

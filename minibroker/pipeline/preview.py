@@ -14,6 +14,7 @@ from minibroker.pipeline.plan import TABLE_FORMATS, join
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.tables import open_archive
 from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.compare import ComparePlan
 from minibroker.pipeline.verbs.declaration import given_lines
 from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.pipeline.verbs.maintain import MaintainPlan
@@ -172,6 +173,21 @@ def _inspect(plan: InspectPlan) -> Lines:
     return [*lines, ("report", plan.report or "none: a table here")]
 
 
+def _compare(plan: ComparePlan) -> Lines:
+    from minibroker.pipeline.jobs import compare  # noqa: PLC0415
+
+    compare.check(plan)
+    a, b = plan.sides
+    ignored = ", ".join(plan.rules.ignored)
+    return [
+        ("A", a.where),
+        ("B", b.where),
+        ("ignores", ignored or "nothing"),
+        ("offsets", "have to be the same" if plan.same_offsets else "are shown, not compared"),
+        ("report", plan.report or "none: a table here"),
+    ]
+
+
 def _topics(kafka: Kafka, names: Iterable[str]) -> str:
     partitions = preflight.ask(kafka).partitions
     return ", ".join(f"{name} ({partitions[name]} partitions)" for name in names)
@@ -210,6 +226,7 @@ _LINES: Final[Mapping[type[Any], Callable[[Any], Lines]]] = {
     ReplayPlan: _replay,
     RollupPlan: _rollup,
     InspectPlan: _inspect,
+    ComparePlan: _compare,
     MaintainPlan: _maintain,
 }
 """Plan → what is known about it before it runs; the options follow from the declaration."""

@@ -67,17 +67,26 @@ def page(inspection: Inspection) -> str:
     names = [topic.topic for topic in inspection.topics]
     title = f"Topics of {inspection.subject}" if len(names) != 1 else f"Topic {names[0]}"
     parts = [
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width,initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><header>",
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="soft">{_origin(inspection)} {_second(inspection.made_ms)} UTC. '
+        head_of(title),
+        f'<p class="soft">{_origin(inspection)} {second(inspection.made_ms)} UTC. '
         "All times are UTC, sizes are those of keys and values.</p></header><main>",
     ]
     if not names:
         parts.append("<p>There are no topics.</p>")
     parts += [_topic(topic, with_heading=len(names) > 1) for topic in inspection.topics]
     return "\n".join([*parts, "</main></body></html>\n"])
+
+
+def head_of(title: str) -> str:
+    """Return the begin of a page, into its header and behind its title."""
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><header>",
+            f"<h1>{escape(title)}</h1>",
+        ]
+    )
 
 
 def _origin(inspection: Inspection) -> str:
@@ -124,7 +133,8 @@ def _figures(topic: TopicFacts) -> str:
     return f'<dl class="facts">{inside}</dl>'
 
 
-def _figure(caption: str, drawing: str) -> str:
+def figure(caption: str, drawing: str) -> str:
+    """Return a drawing with its caption."""
     return f"<figure><figcaption>{escape(caption)}</figcaption>{drawing}</figure>"
 
 
@@ -152,7 +162,7 @@ def _partitions_plot(topic: TopicFacts) -> str:
         show=_short,
         line=(fair, f"fair share {_short(fair)}") if count > 1 else None,
     )
-    return _figure("Records in each partition", drawing)
+    return figure("Records in each partition", drawing)
 
 
 def _rate_plot(topic: TopicFacts) -> str:
@@ -183,7 +193,7 @@ def _rate_plot(topic: TopicFacts) -> str:
         description=f"Records per second from {moment(first)} to {moment(last + width)}",
         show=_short,
     )
-    return _figure(f"Records per second, in steps of {duration(width)}", drawing)
+    return figure(f"Records per second, in steps of {duration(width)}", drawing)
 
 
 def _sizes_plot(topic: TopicFacts) -> str:
@@ -202,7 +212,7 @@ def _sizes_plot(topic: TopicFacts) -> str:
         if place % every == 0
     ]
     drawing = columns(values, ticks, description="Records by size of key and value", show=_short)
-    return _figure("Records by size, each step twice as large", drawing)
+    return figure("Records by size, each step twice as large", drawing)
 
 
 def _between(power: int) -> str:
@@ -224,7 +234,7 @@ def _keys_plot(topic: TopicFacts) -> str:
         ],
         description="Records with each of the most frequent keys",
     )
-    return _figure("Most frequent keys", drawing)
+    return figure("Most frequent keys", drawing)
 
 
 def _lag_plot(topic: TopicFacts) -> str:
@@ -237,7 +247,7 @@ def _lag_plot(topic: TopicFacts) -> str:
         ],
         description="How many offsets each group is behind the end",
     )
-    return _figure("Lag of groups", drawing)
+    return figure("Lag of groups", drawing)
 
 
 def _cut(text: str) -> str:
@@ -267,16 +277,16 @@ def _partitions_table(topic: TopicFacts) -> str:
             number(partition.without_key),
             number(partition.tombstones),
             number(partition.out_of_order),
-            _second(partition.first_ms),
-            _second(partition.last_ms),
+            second(partition.first_ms),
+            second(partition.last_ms),
         ]
         for partition in topic.partitions
     ]
-    return _table("Partitions", head, rows)
+    return html_table("Partitions", head, rows)
 
 
-def _second(ms: int | None) -> str:
-    """Return a moment without milliseconds, which would make a table too wide."""
+def second(ms: int | None) -> str:
+    """Return a moment without milliseconds, which would make a table too wide; a dash for none."""
     return "–" if ms is None else moment(ms // 1000 * 1000)
 
 
@@ -294,7 +304,7 @@ def _codecs_table(topic: TopicFacts) -> str:
         for codec in topic.codecs
     ]
     head = ["Codec", "Format", "Batches", "Records", "Stored", "Unfolded", "Ratio"]
-    return _table("Storage", head, rows)
+    return html_table("Storage", head, rows)
 
 
 def _groups_table(topic: TopicFacts) -> str:
@@ -302,7 +312,7 @@ def _groups_table(topic: TopicFacts) -> str:
         [group.group, group.state, number(group.lag), number(group.without_offset)]
         for group in topic.groups
     ]
-    return _table("Groups", ["Group", "State", "Lag", "Partitions never read"], rows)
+    return html_table("Groups", ["Group", "State", "Lag", "Partitions never read"], rows)
 
 
 def _producers_table(topic: TopicFacts) -> str:
@@ -324,10 +334,11 @@ def _producers_table(topic: TopicFacts) -> str:
     caption = "Idempotent producers"
     if len(worst) > _PRODUCERS_SHOWN:
         caption += f" ({_PRODUCERS_SHOWN} of {number(len(worst))})"
-    return _table(caption, [*head, "Aborted batches"], rows)
+    return html_table(caption, [*head, "Aborted batches"], rows)
 
 
-def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with its caption, and nothing for no rows."""
     if not rows:
         return ""
     titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)

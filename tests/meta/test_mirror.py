@@ -30,6 +30,7 @@ TESTED_ELSEWHERE = {
         for name in (
             "api",
             "bad_records",
+            "compare_sides",
             "jobs/archive",
             "jobs/replay",
             "jobs/rollup",
@@ -42,6 +43,7 @@ TESTED_ELSEWHERE = {
             "table_sink",
             "table_writer",
             "transforms/archived",
+            "transforms/compared",
             "transforms/json_values",
             "transforms/replayed",
             "transforms/windows",
@@ -53,8 +55,10 @@ TESTED_ELSEWHERE = {
     },
     **{
         f"minibroker/pipeline/commands/{name}.py": "test_command_line, there and in tests/pipeline"
-        for name in ("exits", "inspect", "maintain", "stream")
+        for name in ("compare", "exits", "inspect", "maintain", "one_answer", "stream")
     },
+    "minibroker/pipeline/compare_rules.py": "test_compare: made of words",
+    "minibroker/pipeline/compare_words.py": "test_compare_text: what a person reads",
     "minibroker/pipeline/delta_table.py": "test_iceberg_table: the same tests for both",
     "minibroker/pipeline/source_topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/sources.py": "tests/pipeline/test_source_rows.py: beside the connector",

@@ -139,7 +139,7 @@ there DIR/_spark_metadata lists the files that count.
     ),
     check=check,
     engine=Engine,
-    first="topics",
+    first=("topics",),
     job="minibroker.pipeline.jobs.archive",
     done=lambda plan, rows: f"{rows:,} records archived to {plan.to}",
 )

@@ -41,6 +41,7 @@ class Option(NamedTuple):
     """One option of a verb, on the command line and in Python."""
 
     flag: str
+    """Its flag, or a name without dashes for a value that has its place on the command line."""
     kind: Kind
     help: str
     """Its effect, in lower case and without a full stop; the default is added in brackets."""
@@ -54,6 +55,11 @@ class Option(NamedTuple):
     """The default in the help; empty: that of the field."""
     example: str = ""
     """A value for the sentence that says that the option is missing."""
+
+    @property
+    def is_flag(self) -> bool:
+        """Return whether a flag stands before the value; else the value has a place: `A`."""
+        return self.flag.startswith("-")
 
 
 class Part(NamedTuple):
@@ -94,8 +100,8 @@ class Verb(NamedTuple):
     """Raises JobUsageError if the options of a plan do not go together."""
     engine: type[Any] | None = None
     """The options of the Spark that runs it, None: it needs none."""
-    first: str = ""
-    """The field that may stand first in a call in Python, without its name."""
+    first: Sequence[str] = ()
+    """The fields that may stand first in a call in Python, without their names."""
     job: str = ""
     """The module of its job, for one that reports batches: `check(plan)`, `run(spark, plan, …)`."""
     done: Callable[[Any, int], str] | None = None
@@ -124,7 +130,8 @@ class InWords(NamedTuple):
 
     def example_of(self, field: PlanField) -> str:
         """Return an example of the field."""
-        return f"{self.name_of(field)} {_quoted(option_of(field).example)}"
+        example = _quoted(option_of(field).example)
+        return f"{self.name_of(field)} {example}" if option_of(field).is_flag else example
 
 
 class InPython(NamedTuple):
@@ -241,7 +248,8 @@ def given_lines(plan: Any) -> list[str]:
         elif field.is_needed or value != field.default:
             kind = field.declared.kind
             shown = "" if kind.is_switch else f" {_quoted(kind.show(value))}"
-            lines.append(field.declared.flag + shown)
+            if field.declared.is_flag:
+                lines.append(field.declared.flag + shown)
     return lines
 
 

@@ -54,5 +54,5 @@ of order, lag of groups, compression ratio, duplicates and gaps of producers.
     ),
     check=check,
     engine=Engine,
-    first="topics",
+    first=("topics",),
 )

@@ -60,12 +60,18 @@ def parse(verb: Verb, words: Sequence[str]) -> Arguments:
         PipelineError: the file of `--kafka-config` cannot be read.
     """
     try:
-        found, rest = parser_of(verb).parse_known_args(list(words))
+        found, rest = parser_of(verb).parse_known_intermixed_args(list(words))
     except argparse.ArgumentError as error:
         raise _usage_error(verb, error) from None
     if rest:
         raise unknown_word(rest[0], [option_of(field).flag for field in _fields_of(verb)])
-    way = InWords({flag: given for flag, given in vars(found).items() if given is not None})
+    way = InWords(
+        {
+            name: [given] if isinstance(given, str) else given
+            for name, given in vars(found).items()
+            if given is not None
+        }
+    )
     plan = plan_of(verb, way)
     engine = Engine() if verb.engine is None else built(verb.engine, way)
     return Arguments(verb, plan, engine, built(CommandOptions, way).dry_run)
@@ -128,6 +134,9 @@ def _add(group: argparse._ArgumentGroup, field: PlanField) -> None:
         group.add_argument(
             option.flag, dest=option.flag, action="append_const", const="", help=text
         )
+    elif not option.is_flag:
+        # It may be missing for argparse: the sentence about that is ours.
+        group.add_argument(option.flag, nargs="?", help=text)
     else:
         metavar = option.metavar or option.kind.metavar
         group.add_argument(

@@ -122,7 +122,7 @@ where the last one ended, also after a kill; when all is written it writes nothi
         "replay --from archive --to-topic orders --keep-timestamps --keep-partitions",
     ),
     engine=Engine,
-    first="archive",
+    first=("archive",),
     job="minibroker.pipeline.jobs.replay",
     done=lambda plan, rows: f"{rows:,} records written to topic {plan.to_topic}",
 )

@@ -210,7 +210,7 @@ In a topic each window and group is a JSON object; its key has the window's begi
     ),
     check=check,
     engine=Engine,
-    first="topic",
+    first=("topic",),
     job="minibroker.pipeline.jobs.rollup",
     done=lambda plan, rows: f"{rows:,} records rolled up to {plan.to}",
 )

@@ -88,38 +88,43 @@ TABLE: Final = Option(
 )
 
 
+BOOTSTRAP: Final = Option(
+    "--bootstrap",
+    Kind("HOST:PORT[,...]", addresses),
+    "the broker",
+    CONNECTION,
+    default=DEFAULT_BOOTSTRAP,
+)
+KAFKA: Final = Option(
+    "--kafka", PAIRS, "a setting of the Kafka client, such as security.protocol=SSL", CONNECTION
+)
+KAFKA_CONFIG: Final = Option(
+    "--kafka-config",
+    Kind("FILE"),
+    "settings of the Kafka client in a properties file, as Kafka's own tools take it "
+    "(client.properties): passwords stay out of the list of processes",
+    CONNECTION,
+)
+
+
+class ConnectionOptions(NamedTuple):
+    """A cluster that is read with minibroker's own source, or written, as the user gives it."""
+
+    bootstrap: Annotated[str | None, BOOTSTRAP] = None
+    kafka: Annotated[Mapping[str, str], KAFKA] = {}
+    kafka_config: Annotated[str | None, KAFKA_CONFIG] = None
+
+    def cluster(self) -> Kafka:
+        """Return the cluster. Raises PipelineError if the file of settings cannot be read."""
+        return kafka_of(self.bootstrap, SOURCES[0], self.kafka_config, self.kafka)
+
+
 class ClientOptions(NamedTuple):
     """The cluster that holds the topics, as the user gives it."""
 
-    bootstrap: Annotated[
-        str | None,
-        Option(
-            "--bootstrap",
-            Kind("HOST:PORT[,...]", addresses),
-            "the broker",
-            CONNECTION,
-            default=DEFAULT_BOOTSTRAP,
-        ),
-    ] = None
-    kafka: Annotated[
-        Mapping[str, str],
-        Option(
-            "--kafka",
-            PAIRS,
-            "a setting of the Kafka client, such as security.protocol=SSL",
-            CONNECTION,
-        ),
-    ] = {}
-    kafka_config: Annotated[
-        str | None,
-        Option(
-            "--kafka-config",
-            Kind("FILE"),
-            "settings of the Kafka client in a properties file, as Kafka's own tools take it "
-            "(client.properties): passwords stay out of the list of processes",
-            CONNECTION,
-        ),
-    ] = None
+    bootstrap: Annotated[str | None, BOOTSTRAP] = None
+    kafka: Annotated[Mapping[str, str], KAFKA] = {}
+    kafka_config: Annotated[str | None, KAFKA_CONFIG] = None
     source: Annotated[
         str,
         Option(
@@ -138,6 +143,8 @@ class ClientOptions(NamedTuple):
 
 CLUSTER: Final = Part(ClientOptions, ClientOptions.cluster)
 """The field `kafka` of a plan."""
+OWN_SOURCE: Final = Part(ConnectionOptions, ConnectionOptions.cluster)
+"""The same of a verb that cannot read with Spark's connector."""
 
 
 class Engine(NamedTuple):

@@ -1,0 +1,188 @@
+"""The two sides of `compare` in Spark: what there is to read, digests of it, rows of it.
+
+A topic is read range by range in tasks that keep the records (`compare_source`). The ends of its
+ranges are fixed once: records that come meanwhile do not count. An archive is read by Spark's own
+readers.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+
+from minibroker.pipeline import (
+    archived_files,
+    compare_source,
+    options,
+    preflight,
+    source_batch,
+    sources,
+)
+from minibroker.pipeline.compare_source import ROW, CompareSource, Task
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.transforms.archived import from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.compare_digests import RunDigest
+    from minibroker.pipeline.compare_rules import CompareRules
+    from minibroker.pipeline.compare_source import Wanted
+    from minibroker.pipeline.offsets import OffsetRange
+    from minibroker.pipeline.verbs.compare_side import Side
+
+_COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition", "offset")
+
+
+class OpenSide(NamedTuple):
+    """A side whose records are known by their place."""
+
+    number: int
+    """0: A, 1: B."""
+    partitions: int
+    """How many the topic has; 0 for an archive, which knows only those with records."""
+    client: Mapping[str, str]
+    """Options of the source; empty for an archive."""
+    ranges: Sequence[OffsetRange] = ()
+    archived: DataFrame | None = None
+    """Records of the topic in an archive."""
+
+
+def opened(
+    spark: SparkSession, side: Side, number: int, rules: CompareRules, other_topic: str | None
+) -> OpenSide:
+    """Return a side with its ranges or its records.
+
+    Args:
+        spark: of the job.
+        side: of the plan.
+        number: 0 for A, 1 for B.
+        rules: what counts: headers that do not are not read.
+        other_topic: the topic of the other side, which an archive of several is searched for.
+
+    Raises:
+        PipelineError: no broker, topic or archive; several topics in the archive.
+    """
+    if side.archive is not None:
+        return OpenSide(number, 0, {}, archived=_archived(spark, side, other_topic))
+    topic = side.topic
+    if topic is None:
+        raise AssertionError("a side is a topic or an archive")
+    given = side.kafka.options() | {
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "includeHeaders": str(rules.headers).lower(),
+    }
+    given = sources.in_parallel(spark, given)
+    ranges = source_batch.plan(options.parse(given, streaming=False))
+    there = preflight.ask(side.kafka)
+    preflight.check_topic_exists(there, topic)
+    return OpenSide(number, there.partitions[topic], given, ranges)
+
+
+def _archived(spark: SparkSession, side: Side, other_topic: str | None) -> DataFrame:
+    directory = str(side.archive)
+    files = files_of(directory, spark)
+    if files is None:
+        raise AssertionError("with a session every path has files")
+    file_format = archived_files.format_of(files, directory)
+    rows = archived_files.all_rows(spark, directory, file_format)
+    if file_format == "csv":
+        rows = from_text(rows)
+    topics = [row.topic for row in rows.select("topic").distinct().sort("topic").collect()]
+    wanted = side.topic or (other_topic if other_topic in topics else None)
+    if wanted is None and len(topics) > 1:
+        raise PipelineError(
+            f"the archive {directory} has topics {', '.join(topics)}: name one as "
+            f"{directory}#{topics[0]}"
+        )
+    if wanted is not None and wanted not in topics:
+        raise PipelineError(
+            f"the archive {directory} has no records of topic {wanted!r}; it has "
+            f"{', '.join(topics) or 'none'}"
+        )
+    return rows if wanted is None else rows.where(f.col("topic") == wanted)
+
+
+def digests(spark: SparkSession, sides: Sequence[OpenSide], task: Task) -> list[RunDigest]:
+    """Return the digests of all records of the sides; topics are read in one job, in parallel."""
+    spark.dataSource.register(CompareSource)
+    found = []
+    topics = [side for side in sides if side.archived is None and side.ranges]
+    if topics:
+        rows = _reader(spark, topics, task, compare_source.DIGESTS).load().collect()
+        found += [compare_source.run_of(row) for row in rows]
+    for side in sides:
+        if side.archived is not None:
+            found += _digests_of_archive(side.archived, side.number, task)
+    return found
+
+
+def _digests_of_archive(rows: DataFrame, number: int, task: Task) -> list[RunDigest]:
+    chosen = rows.select("topic", *_COLUMNS)
+    with tempfile.TemporaryDirectory(prefix="minibroker-compare-") as directory:
+        result = Path(directory, "digests.json")
+        writer = chosen.write.format(compare_source.FORMAT).options(
+            work=compare_source.DIGESTS,
+            task=task.to_json(),
+            side=str(number),
+            result=str(result),
+        )
+        writer.mode("append").save()
+        return compare_source.digests_in(result)
+
+
+def rows(spark: SparkSession, sides: Sequence[OpenSide], task: Task, wanted: Wanted) -> DataFrame:
+    """Return the `ROW`s of both sides in the buckets `wanted`."""
+    frames: list[DataFrame] = []
+    everywhere = compare_source.EVERYWHERE in wanted
+    topics = [
+        side._replace(
+            ranges=[span for span in side.ranges if everywhere or span.partition in wanted]
+        )
+        for side in sides
+    ]
+    topics = [side for side in topics if side.ranges]
+    if topics:
+        reader = _reader(spark, topics, task, compare_source.ROWS)
+        frames.append(reader.option("wanted", json.dumps(wanted)).load())
+    for side in sides:
+        if side.archived is not None:
+            of_archive = side.archived
+            if not everywhere:
+                of_archive = of_archive.where(f.col("partition").isin(*wanted))
+            frames.append(_rows_of_archive(of_archive, side.number, task, wanted))
+    together = frames[0]
+    for frame in frames[1:]:
+        together = together.unionByName(frame)
+    return together
+
+
+def _rows_of_archive(archived: DataFrame, side: int, task: Task, wanted: Wanted) -> DataFrame:
+    def hashed(records: pa.Array) -> pa.Array:
+        batch = pa.RecordBatch.from_struct_array(records)
+        return compare_source.marked_rows(batch, side, task, wanted)
+
+    udf: Any = f.arrow_udf(hashed, ROW)  # type: ignore[call-overload]
+    marked: DataFrame = archived.select(udf(f.struct(*_COLUMNS)).alias("row"))
+    return marked.where(f.col("row").isNotNull()).select("row.*")
+
+
+def _reader(spark: SparkSession, topics: Sequence[OpenSide], task: Task, work: str) -> Any:
+    """Return the reader of the ranges of topics: large ones first, so that no core waits."""
+    ranges = [(side.number, *span) for side in topics for span in side.ranges]
+    ranges.sort(key=lambda span: span[4] - span[3], reverse=True)
+    return spark.read.format(compare_source.FORMAT).options(
+        work=work,
+        task=task.to_json(),
+        ranges=json.dumps(ranges),
+        clients=json.dumps({str(side.number): dict(side.client) for side in topics}),
+    )
