@@ -12,18 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.golden.both_kafkas import listeners, of_both
+from tests.support.mixed_logins import DIALOGUES, LISTENERS, SETTINGS, play
+from tests.support.mixed_logins import PROTOCOLS as SECURED
 from tests.support.processes import free_port
-from tests.support.sasl_dialogues import (
-    AGAIN,
-    DIALOGUES,
-    JWKS_URL,
-    SASL,
-    SETTINGS,
-    SIGNED,
-    TOKENS,
-    add_scram_users,
-    play,
-)
+from tests.support.sasl_dialogues import JWKS_URL, add_scram_users
 from tests.support.signed_tokens import write_jwks
 
 if TYPE_CHECKING:
@@ -33,8 +25,8 @@ RECORDED = Path(__file__).with_name("sasl.json")
 PLAINTEXT = "PLAINTEXT"
 PROTOCOLS = {
     "listener.security.protocol.map": (
-        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,AGAIN:SASL_PLAINTEXT,"
-        "TOKENS:SASL_PLAINTEXT,SIGNED:SASL_PLAINTEXT"
+        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+        + ",".join(f"{name}:{protocol}" for name, protocol in SECURED.items())
     ),
 }
 ALLOWED_URLS = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls="
@@ -43,8 +35,7 @@ ALLOWED_URLS = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls="
 
 def record(kafka: KafkaPeer) -> dict[str, Any]:
     """Return every dialogue with one Kafka."""
-    names = (SASL, AGAIN, TOKENS, SIGNED)
-    ports = {PLAINTEXT: kafka.port, **{name: free_port() for name in names}}
+    ports = {PLAINTEXT: kafka.port, **{name: free_port() for name in LISTENERS}}
     kafka.directory.mkdir(parents=True, exist_ok=True)
     url = write_jwks(kafka.directory).replace("file:///", "file:/")
     kafka.options = [ALLOWED_URLS + url]

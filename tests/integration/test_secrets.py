@@ -27,22 +27,10 @@ from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.errors import ConfigError, MinibrokerError
 from minibroker.testing import Broker
 from tests.support.certificates import STORES, broker_certificate
+from tests.support.mixed_logins import DIALOGUES, LISTENERS, PROTOCOLS, SETTINGS, play
 from tests.support.peers import write_properties
 from tests.support.processes import ManagedProcess, free_port
-from tests.support.sasl_dialogues import (
-    AGAIN,
-    ALICE,
-    BOB,
-    DIALOGUES,
-    JWKS_URL,
-    SASL,
-    SETTINGS,
-    SIGNED,
-    TOKENS,
-    Talk,
-    add_scram_users,
-    play,
-)
+from tests.support.sasl_dialogues import ALICE, BOB, JWKS_URL, SASL, Talk, add_scram_users
 from tests.support.signed_tokens import write_jwks
 from tests.support.wire import WireClient
 
@@ -53,7 +41,6 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 START_SECONDS = 240.0
 PLAINTEXT, TLS = "PLAINTEXT", "TLS"
-SECURED = (SASL, AGAIN, TOKENS, SIGNED)
 KEY_PASSWORD, TOKEN_KEY = "opens-the-key", "signs-the-tokens"
 CONTROL_TOKEN, CAROL = "for-operators-only", "carol-secret"
 MISTYPED, ALTERED = "mistyped-secret", "altered-secret"
@@ -72,7 +59,7 @@ class Secured:
     """A broker in a process of its own, with the most talkative log."""
 
     def __init__(self, directory: Path) -> None:
-        self.ports = {name: free_port() for name in (PLAINTEXT, TLS, *SECURED)}
+        self.ports = {name: free_port() for name in (PLAINTEXT, TLS, *LISTENERS)}
         self.control = f"http://{HOST}:{free_port()}"
         key = encrypted_key()
         self.secrets = {
@@ -81,7 +68,7 @@ class Secured:
         }
         """Text that nobody may see."""
         self.log = directory / "log"
-        protocols = {TLS: "SSL", PLAINTEXT: PLAINTEXT} | dict.fromkeys(SECURED, "SASL_PLAINTEXT")
+        protocols = {TLS: "SSL", PLAINTEXT: PLAINTEXT} | PROTOCOLS
         chain = b"".join(pem.bytes() for pem in broker_certificate().cert_chain_pems).decode()
         config = directory / "server.properties"
         write_properties(
@@ -96,10 +83,10 @@ class Secured:
                 "log.dirs": str(directory / "data"),
                 "minibroker.users": f'carol="{CAROL}"',
                 "delegation.token.secret.key": TOKEN_KEY,
-                "ssl.keystore.type": "PEM",
-                "ssl.keystore.key": key.replace("\n", "\\n"),
-                "ssl.keystore.certificate.chain": chain.replace("\n", "\\n"),
-                "ssl.key.password": KEY_PASSWORD,
+                "listener.name.tls.ssl.keystore.type": "PEM",
+                "listener.name.tls.ssl.keystore.key": key.replace("\n", "\\n"),
+                "listener.name.tls.ssl.keystore.certificate.chain": chain.replace("\n", "\\n"),
+                "listener.name.tls.ssl.key.password": KEY_PASSWORD,
             },
         )
         address = self.control.removeprefix("http://")

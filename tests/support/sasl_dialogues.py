@@ -11,6 +11,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 import struct
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -101,6 +102,12 @@ class Talk:
         """End the connection."""
         self._client.close()
 
+    def encrypt(self) -> None:
+        """Begin TLS, with whatever certificate. Raises OSError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self._client.socket = context.wrap_socket(self._client.socket)
+
     def ask(self, api: str, version: int, /, **fields: Any) -> dict[str, Any]:
         """Send a request; note the answer, or that the broker closed, and return it."""
         answer = self.quietly(api, version, **fields)
@@ -156,7 +163,7 @@ class Talk:
 
     def plain(self, user: tuple[str, str] = ALICE, version: int = 1) -> None:
         """Prove an identity by PLAIN; note the answer."""
-        self.ask("sasl_authenticate", version, auth_bytes=_plain(*user))
+        self.ask("sasl_authenticate", version, auth_bytes=plain_token(*user))
 
     def scram(
         self,
@@ -198,7 +205,8 @@ class Talk:
         self.seen.append("served" if answer.get("brokers") else CLOSED)
 
 
-def _plain(user: str, password: str, authorization: str = "") -> bytes:
+def plain_token(user: str, password: str, authorization: str = "") -> bytes:
+    """Return the token of PLAIN."""
     return f"{authorization}\0{user}\0{password}".encode()
 
 
@@ -362,7 +370,7 @@ def a_group_request_after_the_handshake(talk: Talk) -> None:
 @dialogue
 def a_raw_token_after_handshake_1(talk: Talk) -> None:
     talk.handshake()
-    talk.send(_plain(*ALICE))
+    talk.send(plain_token(*ALICE))
 
 
 @dialogue
@@ -397,14 +405,14 @@ def plain_in_version_2(talk: Talk) -> None:
 @dialogue
 def plain_with_raw_tokens(talk: Talk) -> None:
     talk.handshake(version=0)
-    talk.send(_plain(*ALICE))
+    talk.send(plain_token(*ALICE))
     talk.metadata()
 
 
 @dialogue
 def a_wrong_password_with_raw_tokens(talk: Talk) -> None:
     talk.handshake(version=0)
-    talk.send(_plain("alice", "no"))
+    talk.send(plain_token("alice", "no"))
 
 
 @dialogue
@@ -466,14 +474,14 @@ def no_token(talk: Talk) -> None:
 @dialogue
 def the_own_authorization_id(talk: Talk) -> None:
     talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=_plain(*ALICE, authorization="alice"))
+    talk.ask("sasl_authenticate", 1, auth_bytes=plain_token(*ALICE, authorization="alice"))
     talk.metadata()
 
 
 @dialogue
 def another_authorization_id(talk: Talk) -> None:
     talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=_plain(*ALICE, authorization="bob"))
+    talk.ask("sasl_authenticate", 1, auth_bytes=plain_token(*ALICE, authorization="bob"))
     talk.end()
 
 

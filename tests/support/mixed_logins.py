@@ -1,0 +1,289 @@
+"""Dialogues of a client that mixes what does not belong together, besides `sasl_dialogues`.
+
+Both versions of the handshake, a mechanism that the listener lacks, messages of an earlier login,
+the binding to a channel that is none, versions of TLS that nobody should speak.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.support.certificates import STORES
+from tests.support.sasl_dialogues import (
+    AGAIN,
+    ALICE,
+    DIALOGUES,
+    SASL,
+    SIGNED,
+    TOKENS,
+    Talk,
+    dialogue,
+    plain_token,
+    play,
+)
+from tests.support.sasl_dialogues import SETTINGS as COMMON
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["DIALOGUES", "ENCRYPTED", "LISTENERS", "PROTOCOLS", "SCRAMS", "SETTINGS", "play"]
+
+SCRAMS, ENCRYPTED = "SCRAMS", "ENCRYPTED"
+LISTENERS: Final = (SASL, AGAIN, TOKENS, SIGNED, SCRAMS, ENCRYPTED)
+PROTOCOLS: Final = dict.fromkeys(LISTENERS, "SASL_PLAINTEXT") | {ENCRYPTED: "SASL_SSL"}
+_STORE: Final = "listener.name.encrypted.ssl.keystore"
+_SCRAM_KEYS: Final = [key for key in COMMON if key.startswith("listener.name.sasl.scram")]
+SETTINGS: Final = {
+    **COMMON,
+    "listener.name.scrams.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    **{
+        key.replace(".sasl.", f".{name}.", 1): COMMON[key]
+        for name in ("scrams", "encrypted")
+        for key in _SCRAM_KEYS
+    },
+    "listener.name.encrypted.plain.sasl.jaas.config": COMMON[
+        "listener.name.sasl.plain.sasl.jaas.config"
+    ],
+    f"{_STORE}.type": "JKS",
+    f"{_STORE}.location": str(STORES / "keys.jks"),
+    f"{_STORE}.password": "store-secret",
+    "listener.name.encrypted.ssl.key.password": "key-secret",
+}
+"""Settings of the broker besides its listeners, for all dialogues."""
+
+
+# A mechanism that the listener lacks.
+
+
+def scrams(function: Any) -> Any:
+    """Add a dialogue with the listener that has SCRAM only."""
+    return dialogue(function, SCRAMS)
+
+
+@scrams
+def a_handshake_of_plain_where_scram_is_asked_for(talk: Talk) -> None:
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.plain()
+    talk.end()
+
+
+@scrams
+def a_handshake_of_plain_in_version_0_where_scram_is_asked_for(talk: Talk) -> None:
+    talk.ask("sasl_handshake", 0, mechanism="PLAIN")
+    talk.send(plain_token(*ALICE))
+
+
+@scrams
+def another_mechanism_after_an_unknown_one(talk: Talk) -> None:
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.ask("sasl_handshake", 1, mechanism="SCRAM-SHA-256")
+    talk.scram()
+
+
+@scrams
+def a_plain_token_for_scram(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.plain()
+    talk.end()
+
+
+@scrams
+def a_raw_plain_token_for_scram(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-512", version=0)
+    talk.send(plain_token(*ALICE))
+
+
+@dialogue
+def a_scram_message_for_plain(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_authenticate", 1, auth_bytes=b"n,,n=alice,r=clientnonce")
+    talk.end()
+
+
+# Both versions of the handshake.
+
+
+@dialogue
+def handshake_0_then_handshake_1(talk: Talk) -> None:
+    talk.handshake(version=0)
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.end()
+
+
+@dialogue
+def handshake_0_twice(talk: Talk) -> None:
+    talk.handshake(version=0)
+    talk.ask("sasl_handshake", 0, mechanism="PLAIN")
+    talk.end()
+
+
+@dialogue
+def handshake_1_then_handshake_0(talk: Talk) -> None:
+    talk.handshake()
+    talk.ask("sasl_handshake", 0, mechanism="PLAIN")
+    talk.send(plain_token(*ALICE))
+
+
+@dialogue
+def authenticate_after_handshake_0(talk: Talk) -> None:
+    talk.handshake(version=0)
+    talk.plain()
+    talk.end()
+
+
+@dialogue
+def raw_scram_messages_after_handshake_1(talk: Talk) -> None:
+    talk.handshake("SCRAM-SHA-256")
+    talk.send(b"n,,n=alice,r=clientnonce")
+
+
+@dialogue
+def a_raw_token_after_the_login(talk: Talk) -> None:
+    talk.handshake()
+    talk.plain()
+    talk.send(plain_token(*ALICE))
+
+
+@dialogue
+def a_request_after_raw_tokens(talk: Talk) -> None:
+    talk.handshake(version=0)
+    talk.send(plain_token(*ALICE))
+    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
+    talk.metadata()
+
+
+# Messages of an earlier login, and the binding to a channel.
+
+
+def _begin(talk: Talk, is_tls: bool) -> None:
+    if is_tls:
+        talk.encrypt()
+    talk.handshake("SCRAM-SHA-256")
+
+
+def _replay(is_tls: bool, part: str) -> Callable[[Talk], None]:
+    """Return a dialogue that repeats the last message of an earlier login, or its proof."""
+
+    def run(talk: Talk) -> None:
+        first = Talk(*talk.peer)
+        said: list[str] = []
+        _begin(first, is_tls)
+        first.scram(change={"signed": lambda text: said.append(text) or text})  # type: ignore[func-returns-value]
+        first.close()
+        talk.seen.append(first.seen)
+        _begin(talk, is_tls)
+        proof = said[0].rpartition(",p=")[2]
+        talk.scram(
+            change={
+                "signed": lambda text: (
+                    said[0] if part == "message" else text.rpartition(",p=")[0] + f",p={proof}"
+                )
+            }
+        )
+        talk.metadata()
+
+    return run
+
+
+def _bound(is_tls: bool, changes: dict[str, Callable[[str], str]]) -> Callable[[Talk], None]:
+    """Return a dialogue of SCRAM with other messages."""
+
+    def run(talk: Talk) -> None:
+        _begin(talk, is_tls)
+        talk.scram(change=changes)
+        talk.metadata()
+
+    return run
+
+
+def _header(gs2: str) -> Callable[[str], str]:
+    return lambda text: gs2 + text.removeprefix("n,,")
+
+
+def _binding(encoded: str) -> Callable[[str], str]:
+    return lambda text: text.replace("c=biws", f"c={encoded}")
+
+
+_BINDINGS: Final[dict[str, dict[str, Callable[[str], str]]]] = {
+    "scram binds to tls-unique": {"first": _header("p=tls-unique,,")},
+    "scram binds to tls-exporter": {"first": _header("p=tls-exporter,,")},
+    "scram could bind": {"first": _header("y,,")},
+    "scram could bind and says so again": {"first": _header("y,,"), "last": _binding("eSws")},
+    "scram says at the end that it could bind": {"last": _binding("eSws")},
+    "scram binds at the end": {"last": _binding("cD10bHMtdW5pcXVlLCxBQUFB")},
+    "scram has an empty binding": {"last": _binding("")},
+    "scram has a binding that is no base64": {"last": _binding("!")},
+}
+for _listener in (SASL, AGAIN, SCRAMS, ENCRYPTED):
+    for _part in ("message", "proof"):
+        DIALOGUES[f"scram repeats the {_part} of an earlier login, {_listener}"] = (
+            _listener,
+            _replay(_listener == ENCRYPTED, _part),
+        )
+    for _name, _changes in _BINDINGS.items():
+        DIALOGUES[f"{_name}, {_listener}"] = (
+            _listener,
+            _bound(_listener == ENCRYPTED, _changes),
+        )
+
+
+# TLS.
+
+
+def encrypted(function: Any) -> Any:
+    """Add a dialogue with the listener that has TLS."""
+    return dialogue(function, ENCRYPTED)
+
+
+def _hello(version: int) -> bytes:
+    """Return the first message of a client that knows no newer version (0x0301 is TLS 1.0)."""
+    suites = struct.pack(">HHHHHH", 10, 0xC013, 0xC014, 0xC009, 0x002F, 0x0035)
+    curves = struct.pack(">HHHH", 10, 4, 2, 23) + struct.pack(">HHBB", 11, 2, 1, 0)
+    body = struct.pack(">H", version) + os.urandom(32) + b"\0" + suites + b"\1\0"
+    body += struct.pack(">H", len(curves)) + curves
+    message = b"\1" + len(body).to_bytes(3, "big") + body
+    return struct.pack(">BHH", 22, min(version, 0x0301), len(message)) + message
+
+
+def _greet(version: int) -> Callable[[Talk], None]:
+    """Return a dialogue that notes the alert which a hello gets."""
+
+    def run(talk: Talk) -> None:
+        with socket.create_connection(talk.peer, timeout=180) as raw:
+            raw.sendall(_hello(version))
+            answer = bytearray()
+            while len(answer) < 7 and (data := raw.recv(7 - len(answer))):
+                answer += data
+            kind = answer[0] if answer else 0
+            talk.seen.append({"record": kind, "alert": list(answer[5:7])})
+
+    return run
+
+
+for _name, _version in (("SSL 3", 0x0300), ("TLS 1.0", 0x0301), ("TLS 1.1", 0x0302)):
+    DIALOGUES[f"a hello of {_name}"] = (ENCRYPTED, _greet(_version))
+
+
+@encrypted
+def a_login_behind_tls(talk: Talk) -> None:
+    talk.encrypt()
+    talk.handshake()
+    talk.plain()
+    talk.metadata()
+
+
+@encrypted
+def a_request_in_the_clear_where_tls_is_asked_for(talk: Talk) -> None:
+    talk.ask("api_versions", 0)
+
+
+@dialogue
+def a_hello_of_tls_where_none_is_asked_for(talk: Talk) -> None:
+    try:
+        talk.encrypt()
+    except (ssl.SSLError, OSError):
+        talk.seen.append("no TLS")
