@@ -16,7 +16,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from minibroker.pipeline.files import FileSystem
 
@@ -51,15 +51,34 @@ def read_job(files: FileSystem, directory: str) -> Mapping[str, str]:
 
 
 def write_job(files: FileSystem, directory: str, job: Mapping[str, str]) -> None:
-    """Write the identity of the job into `directory`, unless it is there already."""
-    path = join(directory, JOB_DIRECTORY, _JOB_FILE)
-    if files.read(path) is None:
-        files.write(path, json.dumps(dict(job), indent=2) + "\n")
+    """Write the identity of the job into `directory`; what is there already stays.
+
+    An earlier version may have written less of it: the rest is added.
+    """
+    found = read_job(files, directory)
+    if not set(job) <= set(found):
+        path = join(directory, JOB_DIRECTORY, _JOB_FILE)
+        files.write(path, json.dumps({**job, **found}, indent=2) + "\n")
 
 
-def check_job(directory: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """Raise PipelineError if another job, or this job with other arguments, wrote `directory`."""
+def check_job(
+    directory: str,
+    found: Mapping[str, str],
+    wanted: Mapping[str, str],
+    *,
+    newer: Container[str] = (),
+) -> None:
+    """Raise PipelineError if another job, or this job with other arguments, wrote `directory`.
+
+    Args:
+        directory: for the message.
+        found: the identity there; empty: no job wrote it yet.
+        wanted: the identity of this run.
+        newer: names that earlier versions did not write; where they are missing, nothing is known.
+    """
     for key, value in wanted.items():
+        if key in newer and key not in found:
+            continue
         if found and found.get(key) != value:
             raise PipelineError(
                 f"{directory} belongs to a job with {key} {found.get(key, 'unknown')!r} and this "

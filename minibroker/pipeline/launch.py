@@ -18,6 +18,7 @@ from minibroker.pipeline import places
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import start_sentence
 from minibroker.pipeline.plan import is_on_this_machine
+from minibroker.pipeline.progress import operation_notes
 from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
@@ -95,7 +96,11 @@ def run(
             places.check_shared(own, plan.shared_paths)
         if tell is not None:
             tell("first batch")
-        return job.run(own, plan, progress=progress, note=note, stop=stop)
+        outcome = job.run(own, plan, progress=progress, note=note, stop=stop)
+    if note is not None:
+        for found in operation_notes(outcome):
+            note(found)
+    return outcome
 
 
 def job_of(plan: StreamPlan) -> Job:

@@ -14,6 +14,12 @@ class Outcome(NamedTuple):
     was_stopped: bool = False
     """True if the job was asked to stop before all was done."""
     bad_records: int = 0
+    unmaskable_rows: int = 0
+    """Records that were left out since they could not be masked."""
+    found_places: int = 0
+    """Bits of the rules and selected fields that a record had, see `masking`."""
+    missed: tuple[str, ...] = ()
+    """Rules of `mask` and fields of `select` that no record had: perhaps a wrong name."""
     late_rows: int = 0
     final_windows: int = 0
     """Windows of a rollup (one for each group) that this run has written for good."""

@@ -8,10 +8,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.pipeline import archived_files, job_directory, places, preflight, quantities
+from minibroker.pipeline import (
+    archived_files,
+    job_directory,
+    places,
+    preflight,
+    quantities,
+    row_operations,
+)
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.plan import TABLE_FORMATS, join
 from minibroker.pipeline.quantities import duration
+from minibroker.pipeline.row_operations import NONE
 from minibroker.pipeline.tables import open_archive
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.compare import ComparePlan
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.replay_target import ReplayTarget
+    from minibroker.pipeline.row_operations import RowOperations
     from minibroker.pipeline.verbs.shared import Engine
 
 _SEEN_LATER: Final = "is seen when Spark runs"
@@ -46,6 +55,18 @@ def preview(plan: Any, engine: Engine) -> list[str]:
         settings = "".join(f" {key}={value}" for key, value in sorted(engine.conf.items()))
         lines.append(("Spark", f"{engine.master}{settings}"))
     return [*_aligned(lines), "nothing was done: --dry-run"]
+
+
+def _operations(operations: RowOperations, directory: str | None) -> Lines:
+    """Return the operations of a plan, with the moments of the first run if there was one.
+
+    Args:
+        operations: of the plan.
+        directory: with the identity of the job, None for a job without one.
+    """
+    files = None if directory is None else files_of(directory, None)
+    job = {} if files is None or directory is None else job_directory.read_job(files, directory)
+    return row_operations.told(row_operations.settled(operations, job))
 
 
 def _aligned(lines: Lines) -> list[str]:
@@ -78,8 +99,9 @@ def _archive(plan: ArchivePlan) -> Lines:
         ("archive", _topics(plan.kafka, topics)),
         ("from", _from(plan.kafka)),
         ("to", _archived_as(plan)),
-        ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint)}, {ending}"),
+        ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
         ("batches", f"of {plan.batch_rows:,} records at most{_pace(plan)}"),
+        *_operations(plan.operations, plan.to),
     ]
 
 
@@ -121,6 +143,7 @@ def _replay(plan: ReplayPlan) -> Lines:
         ("writes", f"{speed}, with {time}, {place}"),
         ("progress", f"{plan.checkpoint}: {progress}"),
         ("batches", f"of {plan.batch_rows:,} records at most"),
+        *_operations(plan.operations, plan.checkpoint),
     ]
 
 
@@ -153,7 +176,8 @@ def _rollup(plan: RollupPlan) -> Lines:
         ("to", f"topic {plan.to_topic}" if plan.to_topic else f"{plan.to}, {plan.format} files"),
         ("open", _open_windows(plan)),
         ("progress", plan.checkpoint),
-        ("reads", _ahead(plan.kafka, [plan.topic], plan.checkpoint)),
+        ("reads", _ahead(plan.kafka, [plan.topic], plan.checkpoint, plan.operations)),
+        *_operations(plan.operations, plan.to if plan.to_topic is None else plan.checkpoint),
     ]
 
 
@@ -170,6 +194,7 @@ def _inspect(plan: InspectPlan) -> Lines:
         lines = [("inspect", _topics(plan.kafka, plan.topics)), ("from", _from(plan.kafka))]
     else:
         lines = [("inspect", f"{plan.log_dir}, {', '.join(plan.topics) or 'all topics'}")]
+    lines += _operations(plan.operations, None)
     return [*lines, ("report", plan.report or "none: a table here")]
 
 
@@ -199,7 +224,9 @@ def _from(kafka: Kafka) -> str:
     return f"{kafka.bootstrap} through {way}{settings}"
 
 
-def _ahead(kafka: Kafka, topics: list[str], checkpoint: str) -> str:
+def _ahead(
+    kafka: Kafka, topics: list[str], checkpoint: str, operations: RowOperations = NONE
+) -> str:
     """Return how many offsets lie between the checkpoint and the ends of the topics."""
     there = preflight.ask(kafka)
     files = files_of(checkpoint, None)
@@ -218,6 +245,8 @@ def _ahead(kafka: Kafka, topics: list[str], checkpoint: str) -> str:
     if files is None:
         return f"up to {count:,} offsets: how far the last run came {_SEEN_LATER}"
     where = "from the beginning" if reached is None else "from where the last run ended"
+    if operations.since is not None or operations.until is not None:
+        return f"up to {count:,} offsets, {where}: only those of the time below"
     return f"{count:,} offsets, {where}"
 
 

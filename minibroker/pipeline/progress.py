@@ -176,6 +176,28 @@ def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
     return "; ".join(told)
 
 
+def operation_notes(outcome: Outcome) -> list[Note]:
+    """Return what there is to know about masks and selected fields, mostly nothing."""
+    notes = []
+    if outcome.missed:
+        names = ", ".join(outcome.missed)
+        notes.append(
+            Note(
+                f"no record had the place of {names}: nothing was done there; check the name",
+                {"not_found": list(outcome.missed)},
+            )
+        )
+    if outcome.unmaskable_rows:
+        count = outcome.unmaskable_rows
+        notes.append(
+            Note(
+                f"{count:,} records could not be masked and were left out",
+                {"unmaskable_records": count},
+            )
+        )
+    return notes
+
+
 def windows_note(plan: StreamPlan, outcome: Outcome) -> Note | None:
     """Return a note about the windows of a rollup that does not follow, None if there is none."""
     if not isinstance(plan, RollupPlan) or plan.follow:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark import TaskContext
 from pyspark.sql import Observation
-from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSourceArrowWriter
 
 from minibroker.pipeline import archived_files, sink
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.sink_marker import Position
 from minibroker.pipeline.sink_options import parse_options
-from minibroker.pipeline.transforms import replayed
+from minibroker.pipeline.transforms import operated, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,20 +40,29 @@ _BATCH: Final = "replay.batch"
 class ReplayBatchWriter:
     """The function that Spark calls with each batch of ranges, in the driver."""
 
-    def __init__(self, plan: ReplayPlan, file_format: str, index: ReplayIndex, name: str) -> None:
+    def __init__(
+        self,
+        plan: ReplayPlan,
+        file_format: str,
+        index: ReplayIndex,
+        name: str,
+        secret: bytes = b"",
+    ) -> None:
         """Args:
         plan: what the job is to do.
         file_format: of the archive's files.
         index: of the archive.
         name: of this replay, the same after a restart: the sink's markers are under it.
+        secret: of the hashes of masks.
         """
         self._plan = plan
         self._format = file_format
         self._index = index
         self._name = name
         self._run = str(uuid.uuid4())
-        self.rows: dict[int, int] = {}
-        """Number of a batch → its records, until the caller removes the entry."""
+        self._secret = secret
+        self.metrics: dict[int, Mapping[str, int]] = {}
+        """Number of a batch → its metrics of `row_operations`, until the caller removes them."""
 
     def write(self, batch: DataFrame, number: int) -> None:
         """Write the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
@@ -66,11 +74,13 @@ class ReplayBatchWriter:
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
         rows = archived_files.rows_of(spark, self._plan.archive, self._format, paths)
         counted = Observation()
+        operations = self._plan.operations
+        sorted_rows = replayed.within(operated.chosen(rows, operations), ranges)
         chosen = replayed.to_write(
-            replayed.within(rows, ranges),
+            operated.changed(sorted_rows, operations, self._secret, counted),
             keep_timestamps=self._plan.keep_timestamps,
             keep_partitions=self._plan.keep_partitions,
-        ).observe(counted, f.count(f.lit(1)).alias("rows"))
+        )
         options = {
             **self._plan.kafka.writer_options(),
             "topic": self._plan.to_topic,
@@ -80,7 +90,7 @@ class ReplayBatchWriter:
             _BATCH: str(number),
         }
         chosen.write.format(FORMAT).options(**options).mode("append").save()
-        self.rows[number] = counted.get["rows"]
+        self.metrics[number] = counted.get
 
 
 class TaskWriter(DataSourceArrowWriter):

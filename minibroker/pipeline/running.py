@@ -15,6 +15,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.progress import Batch
+from minibroker.pipeline.row_operations import FOUND, METRIC, ROWS, UNMASKABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ class Watch:
         *,
         beside: Sequence[StreamingQuery] = (),
         rows_of: Callable[[Mapping[str, Any]], int] | None = None,
+        metrics_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
         is_done: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> None:
         """Follow `query`.
@@ -47,6 +49,8 @@ class Watch:
             beside: other queries that must end, too.
             rows_of: returns the rows of a batch from its progress; the default is the rows of the
                 source.
+            metrics_of: returns the metrics of `row_operations` from a batch's progress; the default
+                are those that the query itself has observed. Their rows win over `rows_of`.
             is_done: returns whether a batch was the last one, for a query that does not end by
                 itself.
         """
@@ -54,6 +58,7 @@ class Watch:
         self._beside = tuple(beside)
         self._progress = progress
         self._rows_of = rows_of or _input_rows
+        self._metrics_of = metrics_of or _of_operations
         self._is_done = is_done or _never
         self._last_number = -1
         self._began_ms: int | None = None
@@ -115,13 +120,16 @@ class Watch:
         took_ms = found["durationMs"]["triggerExecution"]
         if self._began_ms is None:
             self._began_ms = began_ms
-        before, rows = self.outcome, self._rows_of(found)
+        metrics, read = self._metrics_of(found), self._rows_of(found)
+        before, rows = self.outcome, int(metrics.get(ROWS, read))
         states = found.get("stateOperators") or ()
         self.outcome = before._replace(
             rows=before.rows + rows,
             batches=before.batches + 1,
             seconds=(began_ms + took_ms - self._began_ms) / 1000,
             bad_records=before.bad_records + _observed(found, "bad_records"),
+            unmaskable_rows=before.unmaskable_rows + int(metrics.get(UNMASKABLE) or 0),
+            found_places=before.found_places | int(metrics.get(FOUND) or 0),
             late_rows=before.late_rows
             + sum(state["numRowsDroppedByWatermark"] for state in states),
             final_windows=before.final_windows + sum(state["numRowsRemoved"] for state in states),
@@ -192,7 +200,14 @@ def _never(progress: Mapping[str, Any]) -> bool:
 
 
 def _has_observed(progress: Mapping[str, Any]) -> bool:
-    return bool(progress.get("observedMetrics"))
+    metrics = (progress.get("observedMetrics") or {}).values()
+    return any("bad_records" in found for found in metrics)
+
+
+def _of_operations(progress: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the rows of `transforms.operated` have counted, empty without operations."""
+    metrics: Mapping[str, Any] = (progress.get("observedMetrics") or {}).get(METRIC) or {}
+    return metrics
 
 
 def _observed(progress: Mapping[str, Any], name: str) -> int:

@@ -26,6 +26,7 @@ from pyspark.sql.streaming.datasource import (
 from minibroker.pipeline import offsets, options
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
+from minibroker.pipeline.options import Bound
 from minibroker.pipeline.reader import read_ranges
 from minibroker.pipeline.source_batch import RangePartition, tasks_of
 from minibroker.pipeline.source_sizes import RecordSizes
@@ -159,8 +160,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             missing_allowed=not self._options.fail_on_data_loss, patient=True
         )
         self._check_recreated()
-        self._known = self._topics.latest(partitions, known=known)
-        return dict(self._known)
+        ends = self._topics.latest(partitions, known=known)
+        if self._options.stop_ms is not None:
+            bound = Bound(timestamp_ms=self._options.stop_ms)
+            stops = self._topics.at(bound, partitions, side="ending", where_none=LATEST)
+            ends = {partition: min(end, stops[partition]) for partition, end in ends.items()}
+        self._known = ends
+        return dict(ends)
 
     def _check_recreated(self) -> None:
         """Raise PipelineError if a topic was made anew: its first records would be skipped."""

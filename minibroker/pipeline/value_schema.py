@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import PySparkException
-from pyspark.sql.types import StructType
-
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import analysis_sentence
-from minibroker.pipeline.transforms.json_values import clashes
+from minibroker.pipeline.schema_text import read_text, schema_text
+from minibroker.pipeline.transforms.json_values import clashes, parsed_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
     from minibroker.pipeline.verbs.rollup import RollupPlan
 
 EXAMPLES_MAX: Final = 10_000
-
-_DDL: Final = "DDL such as 'id BIGINT, amount DOUBLE', or Spark's schema as JSON"
 
 
 def check(plan: RollupPlan) -> None:
@@ -37,7 +32,7 @@ def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
         lines = [json.dumps(example) for example in examples(plan.example)]
         schema = spark.read.json(spark.sparkContext.parallelize(lines, 1)).schema
     else:
-        schema = _parse(schema_text(plan.schema or ""), plan.schema or "")
+        schema = parsed_schema(schema_text(plan.schema or ""), plan.schema or "")
     if not schema.names:
         raise PipelineError(f"{plan.example or plan.schema} has no fields: give at least one")
     if taken := clashes(schema):
@@ -54,7 +49,7 @@ def examples(path: str) -> list[object]:
     Raises:
         PipelineError: no such file, or no JSON objects.
     """
-    text = _read(path, "--example")
+    text = read_text(path, "--example")
     try:
         whole = json.loads(text)
         found = whole if isinstance(whole, list) else [whole]
@@ -66,30 +61,6 @@ def examples(path: str) -> list[object]:
     return found[:EXAMPLES_MAX]
 
 
-def schema_text(given: str) -> str:
-    """Return the content of a schema file, or `given` itself if that is a schema.
-
-    Raises PipelineError.
-    """
-    if given.lstrip().startswith("{") or " " in given.strip():
-        return given.strip()
-    return _read(given, "--schema").strip()
-
-
-def _parse(text: str, where: str) -> StructType:
-    try:
-        if text.startswith("{"):
-            return StructType.fromJson(json.loads(text))
-        found = StructType.fromDDL(text)
-    except (PySparkException, ValueError, KeyError, TypeError) as error:
-        raise PipelineError(
-            f"{where} is no schema ({analysis_sentence(error)}): expected {_DDL}"
-        ) from error
-    if not isinstance(found, StructType):
-        raise PipelineError(f"{where} is a {found.simpleString()}, no schema: expected {_DDL}")
-    return found
-
-
 def _line(path: str, number: int, line: str) -> object:
     if not line.strip():
         return None
@@ -97,11 +68,3 @@ def _line(path: str, number: int, line: str) -> object:
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise PipelineError(f"{path} line {number} is no JSON: {error}") from error
-
-
-def _read(path: str, flag: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise PipelineError(f"{flag} {path} cannot be read: {reason}") from error

@@ -29,6 +29,7 @@ from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.server.interceptor import LoginStage
+from minibroker.server.outgoing import Outgoing
 from minibroker.server.tls_failures import explain_failure
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ logger = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT_MS: Final = 30_000
 HANDSHAKE_BYTES_MAX: Final = 256 * 1024
 """Bytes of the client: its certificates may have 100 KiB (OpenSSL)."""
+PIECE_BYTES: Final = 64 * 1024
+"""Plain bytes that are encrypted at once: four records of TLS. They stay in the processor's cache
+until the socket has them. Memory for more than this would come from the kernel, new every time.
+"""
 READ_AHEAD_BYTES: Final = 16 * 1024
 """Bytes that are decrypted while the client's transport wants none: one record of TLS."""
 
@@ -350,8 +355,12 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._flush()
 
     def writelines(self, buffers: Iterable[Buffer]) -> None:
-        """Encrypt and send; joined, because each write makes a record of its own."""
-        self.write(b"".join(buffers))
+        """Encrypt and send in pieces, joined where small: each write makes a record of its own."""
+        outgoing = Outgoing()
+        outgoing.add(buffers)
+        while outgoing.size_bytes:
+            piece = outgoing.take(PIECE_BYTES)
+            self.write(piece[0] if len(piece) == 1 else b"".join(piece))
 
     def is_closing(self) -> bool:
         """Return whether nothing is sent any more."""

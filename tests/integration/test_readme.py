@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(600)
 
 ROOT = readme.ROOT
-PIPELINE = ("Pipeline", "In Python", "In jobs of your own")
+PIPELINE = (
+    "Pipeline",
+    "Production traffic in a test broker",
+    "In Python",
+    "In jobs of your own",
+)
 TESTS_IN_PYTHON = (
     "In a test",
     "A secured broker",

@@ -45,6 +45,7 @@ TESTED_ELSEWHERE = {
             "transforms/archived",
             "transforms/compared",
             "transforms/json_values",
+            "transforms/operated",
             "transforms/replayed",
             "transforms/windows",
         )

@@ -11,6 +11,7 @@ import io
 import json
 import re
 import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,9 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 NOON_MS = 1_795_262_400_000
 RECORDS = 40
 BROKER = "127.0.0.1:9092"
+TEST_BROKER = "127.0.0.1:9093"
+STORY = "Production traffic in a test broker"
+DAY_MS = 86_400_000
 SECTIONS = ("Pipeline", "In Python", "In jobs of your own")
 SECTION = [block for block in readme.blocks() if block.section in SECTIONS]
 
@@ -138,6 +142,47 @@ def test_its_commands_leave_the_promised_files(
     assert "<svg" in (tmp_path / "orders.html").read_text()
     left = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
     assert left == {"archive", "orders-table", "revenue", "orders.html"}
+
+
+def test_production_traffic_comes_masked_into_a_test_broker(
+    spark: SparkSession, orders: str, tmp_path: Path
+) -> None:
+    """Half of the customers, all of their newer records, nothing secret; two brokers."""
+    story = [block for block in readme.blocks() if block.section == STORY]
+    archive, replay = readme.commands(story)
+    now_ms = int(time.time() * 1000)
+    topics.create(orders, "payments", 2, {"retention.ms": "-1"})
+    client = topics.producer(orders)
+    for number in range(2 * RECORDS):
+        customer = f"customer{number % RECORDS}"
+        value = {"id": number, "customer": {"email": f"{customer}@example.com"}, "card": "4111" * 4}
+        client.produce(
+            "payments",
+            json.dumps(value).encode(),
+            customer.encode(),
+            timestamp=now_ms - (60 * DAY_MS if number < 10 else DAY_MS),
+            headers=[("user", customer.encode())],
+        )
+    assert client.flush(topics.SECONDS) == 0
+    typed(archive, orders)
+    with Broker(config=ONE_NODE) as of_the_test:
+        command = replay.replace(f"--bootstrap {TEST_BROKER}", "")
+        assert command != replay
+        created, batch = map(json.loads, typed(command, of_the_test.bootstrap).splitlines())
+        assert created["created_topic"] == "payments"
+        found = [
+            record
+            for part in records(of_the_test.bootstrap, "payments").values()
+            for record in part
+        ]
+    assert batch["rows"] == len(found)
+    values = [json.loads(record.value or b"") for record in found]
+    assert {value["card"] for value in values} == {"*" * 12 + "4111"}
+    addresses = {value["customer"]["email"] for value in values}
+    assert 8 < len(addresses) == len({record.key for record in found}) < 32
+    assert not any(record.headers for record in found)
+    assert not any(b"customer" in (record.key or b"") for record in found)
+    assert min(value["id"] for value in values) >= 10
 
 
 def test_its_examples_run(

@@ -26,7 +26,9 @@ from minibroker.pipeline.file_archive import FileArchive
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.settled_operations import begin_operations, check_operations
 from minibroker.pipeline.table_writer import (
     FileBatchWriter,
     ParquetBatchWriter,
@@ -37,6 +39,7 @@ from minibroker.pipeline.tables import check as check_table
 from minibroker.pipeline.tables import open_table
 from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms.archived import to_archive, to_text
+from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.archive import ArchivePlan
 
 if TYPE_CHECKING:
@@ -69,6 +72,7 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
     if files is not None:
         found = job_directory.read_job(files, plan.to)
         job_directory.check_job(plan.to, found, job_of(plan))
+        check_operations(plan.operations, plan.to, found, in_result=True)
         topic_identity.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
     return topics
 
@@ -93,24 +97,37 @@ def run(
         PipelineError: it cannot be done.
     """
     files = files_of(plan.to, spark)
+    if files is None:
+        raise AssertionError("with a session every path has files")
     topics = check(plan, spark)
     try:
         ids = preflight.topic_ids(plan.kafka, topics)
+        job = job_directory.read_job(files, plan.to)
+        settled = begin_operations(plan.operations, files, plan.to, job, in_result=True)
+        plan = plan._replace(operations=settled.operations)
         options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
-        if files is not None:
-            place = Place(files, plan.to, plan.checkpoint)
-            job_directory.write_job(files, plan.to, job_of(plan))
-            topic_identity.begin(plan, place, ids)
-            if plan.pattern is not None:
-                progress = topic_identity.noting(plan, place, ids, progress)
-        start = _start_of(spark, plan, options, files)
-        return run_started(lambda: start(progress), stop)
+        place = Place(files, plan.to, plan.checkpoint)
+        job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity})
+        topic_identity.begin(plan, place, ids)
+        if plan.pattern is not None:
+            progress = topic_identity.noting(plan, place, ids, progress)
+
+        def records() -> DataFrame:
+            read = sources.stream_topics(spark, options, source=plan.kafka.source)
+            return to_archive(operated(read, settled.operations, settled.secret))
+
+        start = _start_of(spark, plan, options, files, records)
+        return settled.told(run_started(lambda: start(progress), stop))
     except Exception as error:
         raise explained(error) from error
 
 
 def _start_of(
-    spark: SparkSession, plan: ArchivePlan, options: Mapping[str, str], files: FileSystem | None
+    spark: SparkSession,
+    plan: ArchivePlan,
+    options: Mapping[str, str],
+    files: FileSystem,
+    records: Callable[[], DataFrame],
 ) -> Callable[[Progress | None], Watch]:
     """Return the function that starts the query.
 
@@ -119,12 +136,11 @@ def _start_of(
         plan: of the archive.
         options: of the source.
         files: of the archive's directory.
+        records: returns the records to write, as a stream.
     """
-    if files is None:
-        raise AssertionError("with a session every path has files")
     archive = None if plan.is_table else FileArchive(files, plan.to)
     if archive is not None and archive.is_of_spark():
-        rows = _records(spark, plan, options)
+        rows = records()
         return lambda progress: Watch(_start_of_spark(plan, rows), progress)
     task = archive_task.options_of(options) if reads_in_tasks(spark, plan) else None
     writer: ArchiveBatchWriter
@@ -135,7 +151,7 @@ def _start_of(
     else:
         writer = FileBatchWriter(archive, files, plan)
     is_ranges = task is not None
-    batches = sources.stream_ranges(spark, options) if is_ranges else _records(spark, plan, options)
+    batches = sources.stream_ranges(spark, options) if is_ranges else records()
 
     def start(progress: Progress | None) -> Watch:
         stream = batches.writeStream.foreachBatch(writer.write)
@@ -154,16 +170,12 @@ def _start_of(
 def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:
     """Return whether the tasks that write the files read the records, too.
 
-    They write with PyArrow: Parquet, on paths of this machine.
+    They write with PyArrow: Parquet, on paths of this machine. Operations on rows are Spark's.
     """
-    if plan.kafka.source != "minibroker":
+    if plan.kafka.source != "minibroker" or plan.operations.is_used:
         return False
     is_parquet_here = plan.format == "parquet" and not is_remote(plan.to)
     return plan.is_table or (is_parquet_here and compression_of(spark) is not None)
-
-
-def _records(spark: SparkSession, plan: ArchivePlan, options: Mapping[str, str]) -> DataFrame:
-    return to_archive(sources.stream_topics(spark, options, source=plan.kafka.source))
 
 
 def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
@@ -192,4 +204,5 @@ def reader_options(plan: ArchivePlan) -> dict[str, str]:
         "includeHeaders": "true",
         "maxOffsetsPerTrigger": str(plan.batch_rows),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+        **source_options(plan.operations, streaming=True),
     }

@@ -11,13 +11,14 @@ when memory is short. Results are small: they are collected.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline import group_lag, preflight, sources
+from minibroker.pipeline import group_lag, mask_secret, preflight, sources
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.report import page
@@ -31,8 +32,10 @@ from minibroker.pipeline.report_facts import (
     Slice,
     TopicFacts,
 )
+from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.segments import SegmentOptions
 from minibroker.pipeline.transforms import inspected, inspected_batches
+from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.inspect import InspectPlan
 
 if TYPE_CHECKING:
@@ -134,16 +137,21 @@ def _all_partitions(plan: InspectPlan) -> dict[str, list[int]]:
 
 
 def _records(spark: SparkSession, plan: InspectPlan) -> DataFrame:
+    operations = plan.operations
+    secret = mask_secret.secret_of_job(operations, os.environ, None)
     if plan.log_dir is None:
         options = plan.kafka.options() | {
             "subscribe": ",".join(plan.topics),
             "startingOffsets": "earliest",
+            "includeHeaders": str(operations.is_used).lower(),
+            **source_options(operations, streaming=False),
         }
         options = sources.in_parallel(spark, options)
-        return sources.read_topics(spark, options, source=plan.kafka.source)
+        records = sources.read_topics(spark, options, source=plan.kafka.source)
+        return operated(records, operations, secret)
     isolation = plan.kafka.options()["kafka.isolation.level"]
     reader = spark.read.format("minibroker-log").options(**_of_files(plan))
-    return reader.option("isolation.level", isolation).load()
+    return operated(reader.option("isolation.level", isolation).load(), operations, secret)
 
 
 def _batches(spark: SparkSession, plan: InspectPlan) -> DataFrame:

@@ -36,7 +36,9 @@ from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex, kn
 from minibroker.pipeline.replay_source import ReplaySource
 from minibroker.pipeline.replay_target import ReplayTarget, archived_partitions, create
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.settled_operations import begin_operations, check_operations
 from minibroker.pipeline.transforms import replayed
+from minibroker.pipeline.transforms.operated import in_time
 from minibroker.pipeline.verbs.replay import ReplayPlan
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
         archived_files.format_of(files, plan.archive)
     if checkpoints is not None:
         _check_checkpoint(plan, checkpoints, is_there=there is not None)
+        found = job_directory.read_job(checkpoints, plan.checkpoint)
+        check_operations(plan.operations, plan.checkpoint, found, in_result=False)
     if there is not None:
         return ReplayTarget(there, is_there=True)
     known = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
@@ -96,6 +100,14 @@ def run(
     if files is None or checkpoints is None:
         raise AssertionError("with a session every path has files")
     target = check(plan, spark)
+    settled = begin_operations(
+        plan.operations,
+        checkpoints,
+        plan.checkpoint,
+        job_directory.read_job(checkpoints, plan.checkpoint),
+        in_result=False,
+    )
+    plan = plan._replace(operations=settled.operations)
     directory = Path(tempfile.mkdtemp(prefix="minibroker-replay-"))
     try:
         file_format = archived_files.format_of(files, plan.archive)
@@ -109,20 +121,25 @@ def run(
             if note is not None:
                 note(made)
         job_directory.write_job(
-            checkpoints, plan.checkpoint, {**job_of(plan), "name": f"replay-{uuid.uuid4()}"}
+            checkpoints,
+            plan.checkpoint,
+            {**job_of(plan), **settled.identity, "name": f"replay-{uuid.uuid4()}"},
         )
         name = job_directory.read_job(checkpoints, plan.checkpoint)["name"]
         index_file = directory / "index.json"
         index_file.write_text(index.to_json(), encoding="utf-8")
-        writer = replay_writer.ReplayBatchWriter(plan, file_format, index, name)
-        return run_started(
-            lambda: Watch(
-                _start(spark, plan, index_file, writer),
-                progress,
-                rows_of=lambda found: writer.rows.pop(found["batchId"], 0),
-                is_done=None if plan.speed is None else lambda found: _is_at_end(found, index),
-            ),
-            stop,
+        writer = replay_writer.ReplayBatchWriter(plan, file_format, index, name, settled.secret)
+        return settled.told(
+            run_started(
+                lambda: Watch(
+                    _start(spark, plan, index_file, writer),
+                    progress,
+                    rows_of=lambda found: 0,
+                    metrics_of=lambda found: writer.metrics.pop(found["batchId"], {}),
+                    is_done=None if plan.speed is None else lambda found: _is_at_end(found, index),
+                ),
+                stop,
+            )
         )
     except Exception as error:
         raise explained(error) from error
@@ -138,14 +155,18 @@ def build_index(spark: SparkSession, plan: ReplayPlan, file_format: str) -> Repl
     rows = archived_files.all_rows(spark, plan.archive, file_format)
     if plan.topics:
         rows = rows.where(rows["topic"].isin(*plan.topics))
+    rows = in_time(rows, plan.operations)
     found = [ArchivedFile(*row) for row in replayed.files_of(rows).collect()]
     topics = sorted({file.topic for file in found})
+    is_in_time = plan.operations.since is None and plan.operations.until is None
+    when = "" if is_in_time else " between --since and --until"
     missing = sorted(set(plan.topics) - set(topics))
     if missing or not topics:
         raise PipelineError(
-            f"the archive {plan.archive} has no records of topic {missing[0]!r}: check the name"
+            f"the archive {plan.archive} has no records of topic {missing[0]!r}{when}: check the "
+            "name"
             if missing
-            else f"the archive {plan.archive} has no records: archive some first"
+            else f"the archive {plan.archive} has no records{when}: archive some first"
         )
     if len(topics) > 1 and not plan.topics:
         raise PipelineError(

@@ -9,7 +9,7 @@ begins (`provisional_windows`). Bad records have a query of their own (`bad_reco
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
@@ -28,9 +28,12 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence, explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
+from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.settled_operations import begin_operations, check_operations
 from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms import json_values, windows
+from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.value_schema import check as check_schema
 from minibroker.pipeline.value_schema import schema_of
 from minibroker.pipeline.verbs.rollup import RollupPlan
@@ -41,12 +44,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
 
     from minibroker.pipeline.progress import Note, Progress
 
 
+_NEWER: Final = ("schema", "watermark", "isolation")
+"""Names in the identity that earlier versions did not write."""
+
+
 def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
-    """Check the brokers and the directories.
+    """Check the brokers and the directories; with a session also the schema of the first run.
 
     Raises:
         PipelineError: no broker, a missing topic, no schema, or a directory or checkpoint of
@@ -61,15 +69,24 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
     files = files_of(owner, spark)
     if files is not None:
         found = job_directory.read_job(files, owner)
-        job_directory.check_job(owner, found, job_of(plan))
+        schema = None if spark is None else schema_of(spark, plan)
+        job_directory.check_job(owner, found, job_of(plan, schema), newer=_NEWER)
+        in_result = plan.to_topic is None
+        check_operations(plan.operations, owner, found, in_result=in_result)
         place = Place(files, owner, plan.checkpoint)
         topic_identity.check(plan, place, there, [plan.topic])
     if plan.bad_records is not None:
         bad_records.check(plan, plan.bad_records, there, spark)
 
 
-def job_of(plan: RollupPlan) -> Mapping[str, str]:
-    """Return the settings that decide the windows: they stay the same with one checkpoint."""
+def job_of(plan: RollupPlan, schema: StructType | None = None) -> Mapping[str, str]:
+    """Return the settings that decide the windows: they stay the same with one checkpoint.
+
+    Args:
+        plan: of the rollup.
+        schema: of the values; None before there is a session to read it.
+    """
+    known = {} if schema is None else {"schema": schema.simpleString()}
     return {
         "job": "rollup",
         "topic": plan.topic,
@@ -78,6 +95,9 @@ def job_of(plan: RollupPlan) -> Mapping[str, str]:
         "time": plan.time or "record.timestamp",
         "by": "; ".join(plan.by),
         "aggregates": "; ".join(plan.aggregates),
+        "watermark": f"{plan.watermark_ms} ms",
+        "isolation": plan.kafka.options()["kafka.isolation.level"],
+        **known,
     }
 
 
@@ -95,15 +115,25 @@ def run(
         PipelineError: it cannot be done.
     """
     check(plan, spark)
+    owner = _owner(plan)
+    files = files_of(owner, spark)
+    if files is None:
+        raise AssertionError("with a session every path has files")
     try:
         ids = preflight.topic_ids(plan.kafka, [plan.topic])
-        rows = _rows(spark, plan, ids)
+        schema = schema_of(spark, plan)
+        settled = begin_operations(
+            plan.operations,
+            files,
+            owner,
+            job_directory.read_job(files, owner),
+            in_result=plan.to_topic is None,
+        )
+        plan = plan._replace(operations=settled.operations)
+        rows = _rows(spark, plan, ids, schema, settled.secret)
         result = _windows(plan, rows)
-        owner = _owner(plan)
-        files = files_of(owner, spark)
-        if files is not None:
-            job_directory.write_job(files, owner, job_of(plan))
-            topic_identity.begin(plan, Place(files, owner, plan.checkpoint), ids)
+        job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity})
+        topic_identity.begin(plan, Place(files, owner, plan.checkpoint), ids)
         if plan.bad_records is not None:
             bad_records.begin(spark, plan, plan.bad_records, ids)
 
@@ -124,9 +154,9 @@ def run(
             return Watch(query, progress, beside=[beside])
 
         if plan.to_topic is not None:
-            return run_started(start, stop)
+            return settled.told(run_started(start, stop))
         provisional_windows.remove(spark, plan)
-        outcome = run_started(start, stop)
+        outcome = settled.told(run_started(start, stop))
         if plan.follow or (outcome.batches and not outcome.open_windows):
             return outcome
         count = provisional_windows.write(spark, plan, result)
@@ -144,15 +174,26 @@ def reader_options(plan: RollupPlan) -> dict[str, str]:
         "includeHeaders": "true",
         "maxOffsetsPerTrigger": str(plan.batch_rows),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+        **source_options(plan.operations, streaming=True),
     }
 
 
-def _rows(spark: SparkSession, plan: RollupPlan, ids: Mapping[str, str]) -> DataFrame:
-    schema = schema_of(spark, plan)
+def _rows(
+    spark: SparkSession,
+    plan: RollupPlan,
+    ids: Mapping[str, str],
+    schema: StructType,
+    secret: bytes,
+) -> DataFrame:
+    """Return the rows of the topic as the rollup reads them: chosen, masked, parsed."""
     options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-    records = sources.stream_topics(
+    read = sources.stream_topics(
         spark, sources.in_parallel(spark, options), source=plan.kafka.source
     )
+    operations = plan.operations
+    if operations.value_schema is None:
+        operations = operations._replace(value_schema=schema.json())
+    records = operated(read, operations, secret)
     if plan.time is None:
         return json_values.parsed(records, schema)
     try:

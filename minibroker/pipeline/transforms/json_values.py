@@ -8,10 +8,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import analysis_sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,6 +25,7 @@ BAD: Final = "__bad"
 RECORD: Final = "record"
 TIME: Final = "__time"
 
+_DDL: Final = "DDL such as 'id BIGINT, amount DOUBLE', or Spark's schema as JSON"
 _CORRUPT: Final = "__corrupt"
 _PARSED: Final = "__parsed"
 _OWN: Final = (BAD, RECORD, TIME, _CORRUPT, _PARSED)
@@ -28,6 +34,29 @@ NO_VALUE: Final = "it has no value (a tombstone)"
 NO_TEXT: Final = "its value is not UTF-8"
 NO_JSON: Final = "its value is not JSON of this schema"
 NO_TIME: Final = "it has no time"
+
+
+def parsed_schema(text: str, where: str) -> StructType:
+    """Return the fields of a schema.
+
+    Args:
+        text: DDL, or Spark's schema as JSON.
+        where: what a person gave, for the message.
+
+    Raises:
+        PipelineError: it is none.
+    """
+    try:
+        if text.startswith("{"):
+            return StructType.fromJson(json.loads(text))
+        found = StructType.fromDDL(text)
+    except (PySparkException, ValueError, KeyError, TypeError) as error:
+        raise PipelineError(
+            f"{where} is no schema ({analysis_sentence(error)}): expected {_DDL}"
+        ) from error
+    if not isinstance(found, StructType):
+        raise PipelineError(f"{where} is a {found.simpleString()}, no schema: expected {_DDL}")
+    return found
 
 
 def clashes(schema: StructType) -> list[str]:

@@ -7,8 +7,11 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, Kafka, join
+from minibroker.pipeline.row_operations import NONE, RowOperations
+from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import DIRECTORY, TOPICS, Kind, choice
+from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import (
     BATCH_ROWS,
     CATALOG,
@@ -70,6 +73,7 @@ class ArchivePlan(NamedTuple):
     every_ms: Annotated[int | None, EVERY._replace(default="tables: 1m, files: none")] = None
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
+    operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 
     @property
     def checkpoint(self) -> str:
@@ -109,6 +113,7 @@ def check(plan: ArchivePlan, names: Names) -> None:
         raise JobUsageError(
             f"{names['table']} {plan.table!r}: expected NAMESPACE.NAME, such as logs.orders"
         )
+    row_options.check(plan.operations, names, follows=plan.follow)
 
 
 VERB: Final = Verb(

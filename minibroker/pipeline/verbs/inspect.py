@@ -7,8 +7,11 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.row_operations import NONE, RowOperations
+from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import TOPICS, Kind
+from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import CLUSTER, Engine
 
 
@@ -29,12 +32,14 @@ class InspectPlan(NamedTuple):
         str | None,
         Option("--report", Kind("FILE.html"), "write a page that opens without a network"),
     ] = None
+    operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 
 
 def check(plan: InspectPlan, names: Names) -> None:
     """Raise JobUsageError if options do not go together."""
     if not plan.topics and plan.log_dir is None:
         raise JobUsageError(f"what to inspect: give {names['topics']} or {names['log_dir']}")
+    row_options.check(plan.operations, names)
 
 
 VERB: Final = Verb(

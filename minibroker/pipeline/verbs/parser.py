@@ -6,6 +6,7 @@ Imported when a verb is parsed or explained: argparse costs 6 ms, which no other
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.verbs.declaration import PlanField, Verb
 
 PROGRAM: Final = "minibroker pipeline"
+_BELOW_ZERO: Final = re.compile(r"-\d")
 _COLUMNS: Final = 98
 _COLUMN_OF_HELP: Final = 27
 _PLAIN: Final[dict[str, Any]] = {"color": False} if sys.version_info >= (3, 14) else {}
@@ -60,7 +62,7 @@ def parse(verb: Verb, words: Sequence[str]) -> Arguments:
         PipelineError: the file of `--kafka-config` cannot be read.
     """
     try:
-        found, rest = parser_of(verb).parse_known_intermixed_args(list(words))
+        found, rest = parser_of(verb).parse_known_intermixed_args(_joined(words))
     except argparse.ArgumentError as error:
         raise _usage_error(verb, error) from None
     if rest:
@@ -75,6 +77,18 @@ def parse(verb: Verb, words: Sequence[str]) -> Arguments:
     plan = plan_of(verb, way)
     engine = Engine() if verb.engine is None else built(verb.engine, way)
     return Arguments(verb, plan, engine, built(CommandOptions, way).dry_run)
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Return the words with `--since -2h` as `--since=-2h`: argparse takes `-2h` for a flag."""
+    joined: list[str] = []
+    for word in words:
+        before = joined[-1] if joined else ""
+        if _BELOW_ZERO.match(word) and before.startswith("--") and "=" not in before:
+            joined[-1] = f"{before}={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def parser_of(verb: Verb) -> argparse.ArgumentParser:

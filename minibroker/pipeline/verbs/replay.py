@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
-from minibroker.pipeline.verbs.declaration import Option, Verb
+from minibroker.pipeline.row_operations import NONE, RowOperations
+from minibroker.pipeline.verbs import row_options
+from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (
     DIRECTORY,
     SWITCH,
@@ -15,6 +17,7 @@ from minibroker.pipeline.verbs.kinds import (
     Kind,
     speed_of,
 )
+from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import BATCH_ROWS, CHECKPOINT, CLUSTER, PACE, Engine
 
 REPLAY_BATCH_ROWS: Final = 500_000
@@ -83,6 +86,7 @@ class ReplayPlan(NamedTuple):
     checkpoint_directory: Annotated[
         str | None, CHECKPOINT._replace(default="FROM/_minibroker/replays/TOPIC")
     ] = None
+    operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 
     @property
     def checkpoint(self) -> str:
@@ -98,6 +102,11 @@ class ReplayPlan(NamedTuple):
     def shared_paths(self) -> list[str]:
         """Return the directories that the driver and the workers use."""
         return [self.archive]
+
+
+def check(plan: ReplayPlan, names: Names) -> None:
+    """Raise JobUsageError if options do not go together."""
+    row_options.check(plan.operations, names)
 
 
 VERB: Final = Verb(
@@ -121,6 +130,7 @@ where the last one ended, also after a kill; when all is written it writes nothi
         "replay --from archive --to-topic load-test --speed 10x",
         "replay --from archive --to-topic orders --keep-timestamps --keep-partitions",
     ),
+    check=check,
     engine=Engine,
     first=("archive",),
     job="minibroker.pipeline.jobs.replay",

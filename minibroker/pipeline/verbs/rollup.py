@@ -7,6 +7,8 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
+from minibroker.pipeline.row_operations import NONE, RowOperations
+from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (
     DIRECTORY,
@@ -18,6 +20,7 @@ from minibroker.pipeline.verbs.kinds import (
     TOPIC,
     is_path,
 )
+from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import (
     BATCH_ROWS,
     CHECKPOINT,
@@ -141,6 +144,7 @@ class RollupPlan(NamedTuple):
         ),
     ] = None
     every_ms: Annotated[int | None, EVERY] = None
+    operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 
     @property
     def trigger(self) -> str | None:
@@ -183,6 +187,7 @@ def check(plan: RollupPlan, names: Names) -> None:
             "a rollup to a topic keeps its open windows in a directory: say which with "
             f"{names['checkpoint_directory']}"
         )
+    row_options.check(plan.operations, names, follows=plan.follow)
 
 
 VERB: Final = Verb(

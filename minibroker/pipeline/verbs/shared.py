@@ -26,12 +26,13 @@ from minibroker.pipeline.verbs.kinds import (
     choice,
 )
 
+RECORDS: Final = "Records"
 PACE: Final = "Batches and files"
 REACTIONS: Final = "Reactions"
 CONNECTION: Final = "Connection"
 SPARK: Final = "Spark"
 RUN: Final = "This command"
-GROUPS: Final = (PACE, REACTIONS, CONNECTION, SPARK, RUN)
+GROUPS: Final = (RECORDS, PACE, REACTIONS, CONNECTION, SPARK, RUN)
 """Titles behind the verb's own one, in the order of the help page."""
 
 FILE_FORMATS: Final = ("parquet", "json", "csv")

@@ -42,6 +42,17 @@ def test_it_keeps_what_it_was_told_first(tmp_path: Path) -> None:
         job_directory.check_job(here, JOB, {"job": "archive", "format": "json"})
 
 
+def test_a_name_that_an_earlier_version_did_not_write_is_added(tmp_path: Path) -> None:
+    """It is not compared before that, and is from then on."""
+    here, known = str(tmp_path / "new"), {**JOB, "schema": "a INT"}
+    job_directory.write_job(FILES, here, JOB)
+    job_directory.check_job(here, JOB, known, newer=("schema",))
+    job_directory.write_job(FILES, here, {**known, "format": "other"})
+    assert job_directory.read_job(FILES, here) == known
+    with pytest.raises(PipelineError, match="with schema 'a INT' and this one has schema 'b INT'"):
+        job_directory.check_job(here, known, {"schema": "b INT"}, newer=("schema",))
+
+
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(PipelineError, match=r"\(letter.txt\): give a new or an empty directory"):

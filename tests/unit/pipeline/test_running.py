@@ -77,6 +77,26 @@ def test_every_batch_is_told_once_and_summed_up() -> None:
     assert query.stops == 1
 
 
+def test_counted_rows_win_over_those_of_the_source() -> None:
+    first, second = (
+        {"row_operations": {"written_rows": 3, "unmaskable_rows": 1, "found_places": bits}}
+        for bits in (0b01, 0b10)
+    )
+    query = Query(
+        told(0, 10, observedMetrics=first),
+        told(1, 10, observedMetrics=second),
+        told(2, 10, observedMetrics={"row_operations": {"written_rows": 0, "found_places": None}}),
+    )
+    batches: list[Any] = []
+    outcome = Watch(query, batches.append).run(threading.Event())
+    assert [(batch.rows, batch.bad_records) for batch in batches] == [
+        (3, None),
+        (3, None),
+        (0, None),
+    ]
+    assert (outcome.rows, outcome.unmaskable_rows, outcome.found_places) == (6, 2, 0b11)
+
+
 def test_it_ends_when_asked_and_the_batch_is_done() -> None:
     stop = threading.Event()
     stop.set()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Serve = Callable[..., Awaitable[InProcessBroker]]
 
 METADATA = MetadataRequest(topics=[])
+RECORD_OVERHEAD_BYTES = 5 + 1 + 16  # header, type and tag of a TLS 1.3 record with AES-GCM
 
 
 async def connect_plain(running: InProcessBroker) -> RawClient:
@@ -72,6 +73,50 @@ async def test_records_of_megabytes_are_written_and_read(serve: Serve) -> None:
         assert answer.responses[0].partition_responses[0].error_code == 0
         read = await client.call(fetch_from("large"), 11)
         assert value in bytes(read.responses[0].partitions[0].records)
+
+
+class WatchedSocket:
+    """A socket's transport that notes the sizes of what is written."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.sizes: list[int] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self.sizes.append(len(data))
+        self._transport.write(data)
+
+
+async def test_a_large_answer_leaves_in_pieces(serve: Serve) -> None:
+    """Check that the memory of a piece can be used again for the next one."""
+    running = await serve(**tls_settings())
+    await running.create_topic("large")
+    value = bytes(range(256)) * 3_000
+    async with await running.connect(tls=client_tls()) as client:
+        await client.call(produce_values("large", value), 9)
+        (connection,) = running.server.connections
+        transport = connection._transport  # type: ignore[attr-defined]
+        watched = transport._socket = WatchedSocket(transport._socket)
+        read = await client.call(fetch_from("large"), 11)
+    assert value in bytes(read.responses[0].partitions[0].records)
+    pieces = -(-len(value) // tls_transport.PIECE_BYTES)
+    assert len(watched.sizes) >= pieces
+    assert max(watched.sizes) <= tls_transport.PIECE_BYTES + 4 * RECORD_OVERHEAD_BYTES
+
+
+async def test_small_buffers_leave_in_one_record(serve: Serve) -> None:
+    running = await serve(**tls_settings())
+    async with await running.connect(tls=client_tls()) as client:
+        await client.call(METADATA, 9)
+        (connection,) = running.server.connections
+        transport = connection._transport  # type: ignore[attr-defined]
+        watched = transport._socket = WatchedSocket(transport._socket)
+        transport.writelines([b"some", memoryview(b" small "), b"buffers"])
+        assert await client.reader.readexactly(18) == b"some small buffers"
+    assert watched.sizes[0] == 18 + RECORD_OVERHEAD_BYTES
 
 
 async def test_a_client_has_the_principal_of_its_certificate(serve: Serve) -> None:

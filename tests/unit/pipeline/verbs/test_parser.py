@@ -40,6 +40,7 @@ def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
     titles = [line for line in page.splitlines() if line.endswith(":") and line[0].isupper()]
     assert titles == [
         "Topics and files:",
+        "Records:",
         "Batches and files:",
         "Reactions:",
         "Connection:",

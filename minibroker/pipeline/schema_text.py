@@ -1,0 +1,26 @@
+"""The fields of a value as a person gives them: the text of a schema, or a file with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from minibroker.pipeline.errors import PipelineError
+
+
+def schema_text(given: str, flag: str = "--schema") -> str:
+    """Return the content of a schema file, or `given` itself if that is a schema.
+
+    Raises PipelineError.
+    """
+    if given.lstrip().startswith("{") or " " in given.strip():
+        return given.strip()
+    return read_text(given, flag).strip()
+
+
+def read_text(path: str, flag: str) -> str:
+    """Return the text of a file that a flag names. Raises PipelineError."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise PipelineError(f"{flag} {path} cannot be read: {reason}") from error

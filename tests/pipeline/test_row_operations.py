@@ -1,0 +1,357 @@
+"""Operations on records in every job: what is read, what is left out, what is written masked."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as f
+
+from minibroker.pipeline import PipelineError, job_directory, schemas
+from minibroker.pipeline.archived_files import all_rows
+from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.jobs import archive, inspect, replay, rollup
+from minibroker.pipeline.mask_secret import VARIABLE
+from minibroker.pipeline.moments import moment_of
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.row_operations import RowOperations, missed, share_of
+from minibroker.pipeline.transforms.operated import operated
+from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.declaration import InPython, built
+from minibroker.pipeline.verbs.inspect import InspectPlan
+from minibroker.pipeline.verbs.replay import ReplayPlan
+from minibroker.pipeline.verbs.rollup import RollupPlan
+from minibroker.pipeline.verbs.row_options import RowOptions
+from tests.pipeline import topics
+from tests.pipeline.committed import records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+
+BEGIN_MS = 1_795_478_400_000  # 2026-11-24 00:00:00 UTC
+MINUTE_MS = 60_000
+RECORDS = 120
+PARTITIONS = 2
+SECRET = "a secret of sixteen bytes or more"
+LATE = {"40": 20, "41": 70}
+"""Records with an earlier timestamp than those before them: id → minutes after the begin."""
+RULES = "email=email, card.number=last4, key=hash, headers.user=drop, items.sku=mask"
+
+
+@pytest.fixture(autouse=True)
+def _no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def operations(**given: Any) -> RowOperations:
+    """Return operations as a call in Python gives them."""
+    found = built(RowOptions, InPython(given)).operations()
+    assert isinstance(found, RowOperations)
+    return found
+
+
+def minute_of(number: int) -> int:
+    return LATE.get(str(number), number)
+
+
+def produce(address: str, topic: str) -> None:
+    """Send orders, one a minute, of seven customers; each customer has a partition."""
+    topics.create(address, topic, PARTITIONS, {"retention.ms": "-1"})
+    client = topics.producer(address)
+    for number in range(RECORDS):
+        customer = number % 7
+        value = {
+            "id": number,
+            "email": f"Customer{customer}@example.com",
+            "country": ("at", "ch")[number % 2],
+            "amount": 2.50,
+            "card": {"number": f"41111111111{number:05d}"},
+            "items": [{"sku": "Ab-1"}, {"sku": None}],
+        }
+        client.produce(
+            topic,
+            json.dumps(value).encode(),
+            f"customer {customer}".encode(),
+            partition=customer % PARTITIONS,
+            timestamp=BEGIN_MS + minute_of(number) * MINUTE_MS,
+            headers=[("user", b"someone"), ("trace", b"1")],
+        )
+    assert client.flush(topics.SECONDS) == 0
+
+
+@pytest.fixture(scope="module")
+def production(minibroker_address: str) -> str:
+    """Return the name of a topic with orders, on the minibroker of this process."""
+    produce(minibroker_address, "production")
+    return "production"
+
+
+@pytest.fixture(scope="module")
+def archived(
+    spark: SparkSession,
+    minibroker_address: str,
+    production: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """Return the directory of its archive."""
+    here = tmp_path_factory.mktemp("row-operations") / "archive"
+    archive.run(spark, ArchivePlan(Kafka(minibroker_address), str(here), (production,)))
+    return here
+
+
+def ids_in(spark: SparkSession, directory: Path) -> list[int]:
+    """Return the ids of an archive's orders, sorted, with repetitions."""
+    rows = all_rows(spark, str(directory), "parquet").select("value").collect()
+    return sorted(json.loads(row.value)["id"] for row in rows)
+
+
+@pytest.mark.parametrize("address", ["minibroker_address", "kafka_address"], indirect=True)
+def test_a_range_of_time_is_archived_and_no_more_is_read(
+    spark: SparkSession, address: str, topic: str, tmp_path: Path
+) -> None:
+    """Order 40 is late and outside the range, 41 too early written; both are sorted out by time."""
+    produce(address, topic)
+    here = tmp_path / "archive"
+    now_ms = BEGIN_MS + 90 * MINUTE_MS
+    chosen = operations(since="2026-11-24T00:35")._replace(until=moment_of("now-15m", now_ms))
+    plan = ArchivePlan(Kafka(address), str(here), (topic,), operations=chosen)
+    outcome = archive.run(spark, plan)
+    wanted = [number for number in range(RECORDS) if 35 <= minute_of(number) < 75]
+    assert ids_in(spark, here) == wanted
+    assert outcome.rows == len(wanted)
+    reached = job_directory.progress_of(LocalFiles(), plan.checkpoint)
+    assert reached is not None
+    ends = {
+        partition: sum(number % 7 % PARTITIONS == partition for number in range(85))
+        for partition in range(PARTITIONS)
+    }
+    assert reached == {TopicPartition(topic, number): end for number, end in ends.items()}
+    # A day later the same words mean the moment of the first run: nothing is new.
+    later = chosen._replace(until=moment_of("now-15m", now_ms + 24 * 60 * MINUTE_MS))
+    assert archive.run(spark, plan._replace(operations=later)).rows == 0
+    with pytest.raises(PipelineError, match=r"belongs to a job with until 'now-15m .*has no until"):
+        archive.check(plan._replace(operations=chosen._replace(until=None)))
+    with pytest.raises(
+        PipelineError, match="with no where, and this one has where 'partition = 0'"
+    ):
+        archive.check(plan._replace(operations=chosen._replace(where="partition = 0")))
+
+
+def test_production_is_replayed_masked(
+    spark: SparkSession,
+    archived: Path,
+    minibroker_address: str,
+    topic: str,
+    tmp_path: Path,
+) -> None:
+    """Joins and partitions survive, nothing secret does, and the next run does the same."""
+    topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
+    given = operations(
+        since="2026-11-24T00:30",
+        where="value.country = 'at' AND headers['trace'] = '1'",
+        where_schema="country STRING",
+        mask=[RULES, "nme=hash"],
+        select=["id", "email,card,items.sku,nme"],
+    )
+    plan = ReplayPlan(
+        Kafka(minibroker_address),
+        str(archived),
+        topic,
+        keep_timestamps=True,
+        batch_rows=25,
+        checkpoint_directory=str(tmp_path / "checkpoint"),
+        operations=given,
+    )
+    outcome = replay.run(spark, plan)
+    wanted = [number for number in range(RECORDS) if minute_of(number) >= 30 and number % 2 == 0]
+    found = records(minibroker_address, topic)
+    values = [json.loads(record.value or b"") for part in found.values() for record in part]
+    assert sorted(value["id"] for value in values) == wanted
+    assert outcome.rows == len(wanted)
+    assert outcome.batches > 1
+    key_of: dict[str, set[bytes | None]] = {}
+    for part in found.values():
+        for record in part:
+            value = json.loads(record.value or b"")
+            assert record.headers == [("trace", b"1")]
+            assert list(value) == ["id", "email", "card", "items"]
+            assert value["items"] == [{"sku": "Xx-n"}, {"sku": None}]
+            assert value["card"] == {"number": f"************{value['id'] % 10_000:04d}"}
+            assert value["email"].endswith(".example")
+            assert b"ustomer" not in (record.key or b"") + (record.value or b"")
+            key_of.setdefault(value["email"], set()).add(record.key)
+    assert len(key_of) == 7
+    assert all(len(keys) == 1 for keys in key_of.values())
+    first, second = ({record.key for record in part} for part in found.values())
+    assert not first & second
+    assert missed(given, outcome.found_places) == ("nme=hash", "nme")
+    assert replay.run(spark, plan).rows == 0
+    kept = tmp_path / "checkpoint" / "_minibroker" / "mask-secret"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(PipelineError, match=r"job with mask 'email=email, .* has no mask"):
+        replay.check(plan._replace(operations=given._replace(rules=())))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, SECRET)
+        with pytest.raises(PipelineError, match="masked with another secret"):
+            replay.check(plan)
+
+
+def test_a_value_that_is_no_json_is_never_written_unmasked(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """It ends the job, and no record of its batch is there; or it is left out and counted."""
+    topics.create(minibroker_address, topic)
+    client = topics.producer(minibroker_address)
+    for value in (b'{"email": "a@b.at"}', b"email: secret@b.at", None, b'{"email": null}'):
+        client.produce(topic, value, b"key", partition=0)
+    assert client.flush(topics.SECONDS) == 0
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    given = operations(mask=["email=hash"], mask_secret_file=str(secret))
+    plan = ArchivePlan(
+        Kafka(minibroker_address), str(tmp_path / "fails"), (topic,), operations=given
+    )
+    with pytest.raises(
+        PipelineError,
+        match=f"record {topic}-0 offset 1 is not written: its value "
+        "cannot be masked: it is no JSON; give --on-unmaskable skip",
+    ) as failure:
+        archive.run(spark, plan)
+    assert "secret@" not in str(failure.value)
+    assert not list((tmp_path / "fails").rglob("*.parquet"))
+    skipping = plan._replace(
+        to=str(tmp_path / "skips"), operations=given._replace(unmaskable="skip")
+    )
+    outcome = archive.run(spark, skipping)
+    assert (outcome.rows, outcome.unmaskable_rows) == (3, 1)
+    rows = all_rows(spark, skipping.to, "parquet").orderBy("offset").collect()
+    assert [(row.offset, row.value) for row in rows] == [
+        (0, b'{"email":"%s"}' % expected(b"a@b.at")),
+        (2, None),
+        (3, b'{"email":null}'),
+    ]
+
+
+def expected(text: bytes) -> bytes:
+    """Return the hash of a text by the standard library."""
+    return hmac.new(SECRET.encode(), text, hashlib.sha256).hexdigest().encode()
+
+
+def test_an_archive_does_not_keep_the_secret_beside_the_data(
+    minibroker_address: str, production: str, tmp_path: Path
+) -> None:
+    plan = ArchivePlan(
+        Kafka(minibroker_address),
+        str(tmp_path),
+        (production,),
+        operations=operations(mask=["email=hash"]),
+    )
+    with pytest.raises(PipelineError, match="give --mask-secret-file FILE or the variable"):
+        archive.check(plan)
+
+
+def test_a_rollup_is_the_same_in_each_run_or_refused(
+    spark: SparkSession, minibroker_address: str, production: str, tmp_path: Path
+) -> None:
+    """Its schema and watermark are in its identity, which is refused before anything is written."""
+    here = tmp_path / "out"
+    plan = RollupPlan(
+        Kafka(minibroker_address),
+        production,
+        60 * MINUTE_MS,
+        ("sum(amount) AS revenue", "count(*) AS orders"),
+        str(here),
+        by=("country",),
+        schema="country STRING, amount DOUBLE",
+        operations=operations(
+            until="2026-11-24T00:30", mask=["country=fixed:xx"], sample="50%", sample_by="key"
+        ),
+    )
+    outcome = rollup.run(spark, plan)
+    rows = spark.read.parquet(str(here)).collect()
+    assert [row.country for row in rows] == ["xx"]
+    assert sum(row.orders for row in rows) == outcome.rows
+    assert 0 < outcome.rows < 30
+    before = {path.name: path.stat().st_mtime_ns for path in here.rglob("*")}
+    for changed, sentence in (
+        (
+            plan._replace(watermark_ms=1000),
+            "with watermark '600000 ms' and this one has .*'1000 ms'",
+        ),
+        (
+            plan._replace(schema="country STRING, amount FLOAT"),
+            "with schema 'struct<country:string,amount:double>' and this one has",
+        ),
+        (plan._replace(by=()), "with by 'country' and this one has by ''"),
+        (plan._replace(operations=RowOperations()), "with until .* and this one has no until"),
+    ):
+        with pytest.raises(PipelineError, match=sentence):
+            rollup.run(spark, changed)
+    assert before == {path.name: path.stat().st_mtime_ns for path in here.rglob("*")}
+
+
+def test_inspect_looks_at_the_chosen_records(
+    spark: SparkSession, minibroker_address: str, production: str
+) -> None:
+    plan = InspectPlan(
+        Kafka(minibroker_address),
+        (production,),
+        operations=operations(
+            since="2026-11-24T01:00", where="key = 'customer 3'", mask=["key=fixed:somebody"]
+        ),
+    )
+    (found,) = inspect.run(spark, plan).topics
+    wanted = [number for number in range(60, RECORDS) if number % 7 == 3]
+    assert sum(partition.records for partition in found.partitions) == len(wanted)
+    assert [key.text for key in found.frequent_keys] == ["somebody"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "sentence"),
+    [
+        ("contry = 'at'", "`contry` cannot be resolved.*the columns are key string, value string"),
+        ("value.country = 'at'", "value.FIELD needs the fields of a value, by --where-schema"),
+        ("partition + 1", "is not a boolean"),
+        ("rand() < 0.5", "has a random function, which is another value"),
+        ("timestamp < now()", r"has now\(\), which is another value"),
+        ("partition IN (SELECT 1)", "has a query within it"),
+    ],
+)
+def test_a_condition_that_cannot_be_used_is_explained(
+    spark: SparkSession, condition: str, sentence: str
+) -> None:
+    nothing = spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
+    with pytest.raises(PipelineError, match=sentence):
+        operated(nothing, RowOperations(where=condition), b"")
+
+
+def test_a_sample_is_the_same_each_time(spark: SparkSession) -> None:
+    """By record about the share; by key all records of a key; by both however rows are split."""
+    ids = spark.range(20_000, numPartitions=3)
+    rows = ids.select(
+        f.concat(f.lit("key "), f.col("id") % 500).cast("binary").alias("key"),
+        f.lit("t").alias("topic"),
+        (f.col("id") % 4).cast("int").alias("partition"),
+        f.col("id").alias("offset"),
+    )
+
+    def sampled(given: str, by: str, rows: DataFrame) -> set[tuple[bytes, int]]:
+        chosen = operated(rows, RowOperations(sample=share_of(given), sample_by=by), b"").toArrow()
+        return {(row["key"], row["offset"]) for row in chosen.to_pylist()}
+
+    by_record, by_key = (sampled("10%", by, rows) for by in ("record", "key"))
+    assert 1_800 < len(by_record) < 2_200
+    assert by_record == sampled("0.1", "record", rows.repartition(2))
+    assert by_record < sampled("20%", "record", rows)
+    keys = {key for key, _ in by_key}
+    assert 25 < len(keys) < 75
+    assert len(by_key) == 40 * len(keys)
+    assert len(sampled("100%", "key", rows)) == 20_000
