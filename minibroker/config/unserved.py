@@ -62,6 +62,16 @@ _SERVED: Final = TLS_STORE_KEYS | frozenset(
         "sasl.mechanism.inter.broker.protocol",
         "sasl.oauthbearer.allow.unverified.audience",
         "sasl.oauthbearer.allow.unverified.issuer",
+        "sasl.login.connect.timeout.ms",
+        "sasl.login.read.timeout.ms",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.login.retry.backoff.max.ms",
+        "sasl.login.retry.backoff.ms",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
         "sasl.oauthbearer.clock.skew.seconds",
         "sasl.oauthbearer.expected.audience",
         "sasl.oauthbearer.expected.issuer",
@@ -69,7 +79,9 @@ _SERVED: Final = TLS_STORE_KEYS | frozenset(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
         "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.jwt.retriever.class",
         "sasl.oauthbearer.jwt.validator.class",
+        "sasl.oauthbearer.scope",
         "sasl.oauthbearer.scope.claim.name",
         "sasl.oauthbearer.sub.claim.name",
         "sasl.oauthbearer.token.endpoint.url",
@@ -91,7 +103,7 @@ _SERVED_OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas
 _SERVED_OF_OAUTHBEARER: Final = _SERVED_OF_MECHANISM | {
     "sasl.login.callback.handler.class",
     "sasl.server.callback.handler.class",
-    *(key for key in _SERVED if key.startswith("sasl.oauthbearer.")),
+    *(key for key in _SERVED if key.startswith(("sasl.oauthbearer.", "sasl.login."))),
 }
 _SECURITY_REASON: Final = (
     "minibroker does not serve these settings of security yet, and clients that they keep out would"
@@ -115,7 +127,6 @@ _WRITTEN_AT_ONCE: Final = (
 )
 _LOADED_IN_PARTS: Final = "an internal topic is loaded in parts of 256 KiB, others go on in between"
 _TICKETS: Final = "libkrb5 takes a new ticket from the keytab when it needs one"
-_TOKENS: Final = "a token for other brokers is made, or read from its file, for each connection"
 WITHOUT_EFFECT: Final = {
     "cordoned.log.dirs": "new partitions go to every log directory",
     "group.coordinator.append.linger.ms": _WRITTEN_AT_ONCE,
@@ -127,14 +138,6 @@ WITHOUT_EFFECT: Final = {
     "sasl.kerberos.min.time.before.relogin": _TICKETS,
     "sasl.kerberos.ticket.renew.jitter": _TICKETS,
     "sasl.kerberos.ticket.renew.window.factor": _TICKETS,
-    "sasl.login.connect.timeout.ms": _TOKENS,
-    "sasl.login.read.timeout.ms": _TOKENS,
-    "sasl.login.refresh.buffer.seconds": _TOKENS,
-    "sasl.login.refresh.min.period.seconds": _TOKENS,
-    "sasl.login.refresh.window.factor": _TOKENS,
-    "sasl.login.refresh.window.jitter": _TOKENS,
-    "sasl.login.retry.backoff.max.ms": _TOKENS,
-    "sasl.login.retry.backoff.ms": _TOKENS,
     "sasl.mechanism.controller.protocol": "no connection goes to a controller of KRaft",
     "transaction.state.log.load.buffer.size": _LOADED_IN_PARTS,
 }

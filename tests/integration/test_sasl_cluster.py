@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from confluent_kafka import Producer
 
 from minibroker.errors import ConfigError
 from minibroker.testing import Cluster
+from tests.support.signed_tokens import AUDIENCE, write_jwks
+from tests.support.token_provider import CLIENT, TokenProvider
 from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LINE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SETTINGS = {
@@ -59,6 +66,33 @@ def test_followers_log_in_with_a_token() -> None:
     with Cluster(3, config=settings, topics=["t"]) as cluster:
         wait_until(lambda: cluster.in_sync("t") == [0, 1, 2], "all replicas are in sync")
         produce_to_all(cluster)
+
+
+def test_followers_log_in_with_a_token_of_a_provider(tmp_path: Path) -> None:
+    handlers = "org.apache.kafka.common.security.oauthbearer.OAuthBearer"
+    of_mechanism = "listener.name.sasl_plaintext.oauthbearer.sasl"
+    with TokenProvider() as provider:
+        settings = {
+            **SETTINGS,
+            "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
+            "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+            f"{of_mechanism}.jaas.config": (
+                f"{handlers}LoginModule required"
+                f' clientId="{CLIENT[0]}" clientSecret="{CLIENT[1]}" scope="kafka";'
+            ),
+            f"{of_mechanism}.login.callback.handler.class": f"{handlers}LoginCallbackHandler",
+            f"{of_mechanism}.server.callback.handler.class": f"{handlers}ValidatorCallbackHandler",
+            f"{of_mechanism}.oauthbearer.token.endpoint.url": provider.url,
+            f"{of_mechanism}.oauthbearer.jwks.endpoint.url": write_jwks(tmp_path),
+            f"{of_mechanism}.oauthbearer.expected.audience": AUDIENCE,
+        }
+        with Cluster(3, config=settings, topics=["t"]) as cluster:
+            wait_until(lambda: cluster.in_sync("t") == [0, 1, 2], "all replicas are in sync")
+            produce_to_all(cluster)
+        assert provider.given
+        assert {asked.body for asked in provider.asked} == {
+            "grant_type=client_credentials&scope=kafka"
+        }
 
 
 def test_followers_go_on_when_their_sessions_end() -> None:

@@ -1,10 +1,10 @@
 """The login of this broker at others by OAUTHBEARER: where its token comes from.
 
     no callback handler, or Kafka's unsecured one  the options `unsecuredLogin…` of the JAAS line
-    Kafka's OAuthBearerLoginCallbackHandler        a file, `sasl.oauthbearer.token.endpoint.url`
+    Kafka's OAuthBearerLoginCallbackHandler        `sasl.oauthbearer.token.endpoint.url`: a file, or
+                                                   an identity provider (`token_endpoint`)
 
 A token is made or read for each connection, so a file that something else renews is up to date.
-Tokens are not fetched by HTTP.
 
 Source: Kafka OAuthBearerSaslClient, OAuthBearerUnsecuredLoginCallbackHandler, FileTokenRetriever.
 """
@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from minibroker.errors import ConfigError, ProtocolError
 from minibroker.security.sasl.oauth import MECHANISM, MESSAGE_BYTES_MAX
+from minibroker.security.sasl.oauth_settings import check_allowed, provider_tls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,13 +29,20 @@ if TYPE_CHECKING:
     from minibroker.config.settings import ConfigValues
 
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
-_FILE_HANDLERS: Final = (
+_ENDPOINT_HANDLERS: Final = (
     f"{_PACKAGE}OAuthBearerLoginCallbackHandler",
     f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler",
 )
 _UNSECURED: Final = f"{_PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
 HANDLER_KEY: Final = "sasl.login.callback.handler.class"
 URL_KEY: Final = "sasl.oauthbearer.token.endpoint.url"
+RETRIEVER_KEY: Final = "sasl.oauthbearer.jwt.retriever.class"
+_RETRIEVERS: Final = {
+    f"{_PACKAGE}DefaultJwtRetriever": ("http", "https", "file"),
+    f"{_PACKAGE}ClientCredentialsJwtRetriever": ("http", "https"),
+    f"{_PACKAGE}FileJwtRetriever": ("file",),
+}
+"""Kafka's class → the URLs that it reads."""
 _OPTION: Final = "unsecuredLogin"
 _RESERVED: Final = ("exp", "iat")
 
@@ -85,21 +93,16 @@ def oauth_login(settings: ConfigValues, options: Mapping[str, str], clock: Clock
     line. Raises ConfigError.
     """
     handler = settings.text(HANDLER_KEY) or None
-    prefix = f"{_OPTION}Extension_"
+    is_unsecured = handler not in _ENDPOINT_HANDLERS
+    prefix = f"{_OPTION}Extension_" if is_unsecured else "extension_"
     extensions = {
         key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)
     }
-    if handler in _FILE_HANDLERS:
-        parts = urlsplit((settings.text(URL_KEY) or "").strip())
-        if parts.scheme.lower() != "file" or parts.netloc:
-            raise ConfigError(
-                f"{URL_KEY}={settings.text(URL_KEY) or ''}: this broker logs in at others with the"
-                " token of a file, expected file:/PATH; none is fetched by HTTP"
-            )
-        return OAuthLogin(partial(_read, Path(unquote(parts.path))), extensions)
+    if not is_unsecured:
+        return OAuthLogin(_retriever(settings, options, clock), extensions)
     if handler not in {None, _UNSECURED}:
         raise ConfigError(
-            f"{HANDLER_KEY}={handler}: no Java class is loaded, expected {_FILE_HANDLERS[0]} or"
+            f"{HANDLER_KEY}={handler}: no Java class is loaded, expected {_ENDPOINT_HANDLERS[0]} or"
             f" {_UNSECURED}"
         )
     claims = _claims_of(options)
@@ -107,6 +110,39 @@ def oauth_login(settings: ConfigValues, options: Mapping[str, str], clock: Clock
     if not lifetime.isdecimal() or len(lifetime) > 9:
         raise ConfigError(f"{_OPTION}LifetimeSeconds={lifetime}: expected a number of seconds")
     return OAuthLogin(partial(_unsecured, claims, int(lifetime), clock), extensions)
+
+
+def _retriever(
+    settings: ConfigValues, options: Mapping[str, str], clock: Clock
+) -> Callable[[], str]:
+    """Return what gives the token of a file or of a provider. Raises ConfigError."""
+    retriever = settings.text(RETRIEVER_KEY)
+    if retriever not in _RETRIEVERS:
+        raise ConfigError(
+            f"{RETRIEVER_KEY}={retriever}: no Java class is loaded, expected one of"
+            f" {', '.join(_RETRIEVERS)}"
+        )
+    url = (settings.text(URL_KEY) or "").strip()
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    is_file = scheme == "file" and not parts.netloc and bool(parts.path)
+    is_web = scheme in {"http", "https"} and bool(parts.hostname)
+    if scheme not in _RETRIEVERS[retriever] or not (is_file or is_web):
+        expected = " or ".join(
+            "file:/PATH" if name == "file" else f"{name}://HOST/…"
+            for name in _RETRIEVERS[retriever]
+        )
+        raise ConfigError(
+            f"{URL_KEY}={url}: this broker logs in at others with a token from there, expected"
+            f" {expected}"
+        )
+    check_allowed(settings, URL_KEY, url)
+    if is_file:
+        return partial(_read, Path(unquote(parts.path)))
+    from minibroker.security.sasl.token_endpoint import endpoint_of  # noqa: PLC0415  seldom set
+
+    tls = provider_tls(options) if scheme == "https" else None
+    return endpoint_of(url, settings, options, tls, clock).token
 
 
 def _read(path: Path) -> str:

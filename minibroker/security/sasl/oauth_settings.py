@@ -107,7 +107,7 @@ def _key_set(settings: ConfigValues, options: Mapping[str, str]) -> KeySet:
     )
     _check_parties(settings, "audience", is_checked=bool(rules.audiences))
     _check_parties(settings, "issuer", is_checked=rules.issuer is not None)
-    source = KeySource(url, _tls(options) if url.lower().startswith("https:") else None)
+    source = KeySource(url, provider_tls(options) if url.lower().startswith("https:") else None)
     backoff_ms = settings.integer(f"{_PREFIX}jwks.endpoint.retry.backoff.ms")
     backoff_max_ms = settings.integer(f"{_PREFIX}jwks.endpoint.retry.backoff.max.ms")
     refresh_ms = settings.integer(f"{_PREFIX}jwks.endpoint.refresh.ms")
@@ -132,10 +132,15 @@ def _url(settings: ConfigValues) -> str:
             f"{_URL_KEY}={url}: signed tokens need the JWKS of their issuer, expected"
             " file:/PATH, http://HOST/… or https://HOST/…"
         )
+    check_allowed(settings, _URL_KEY, url)
+    return url
+
+
+def check_allowed(settings: ConfigValues, key: str, url: str) -> None:
+    """Raise ConfigError for the URL of a setting if others are listed and this one is not."""
     allowed = settings.text(ALLOWED_URLS_KEY)
     if allowed is not None and url not in {word.strip() for word in allowed.split(",")}:
-        raise ConfigError(f"{_URL_KEY}={url} is not among {ALLOWED_URLS_KEY}={allowed}")
-    return url
+        raise ConfigError(f"{key}={url} is not among {ALLOWED_URLS_KEY}={allowed}")
 
 
 def _claim(settings: ConfigValues, name: str) -> str:
@@ -165,7 +170,7 @@ def _check_parties(settings: ConfigValues, party: str, *, is_checked: bool) -> N
         )
 
 
-def _tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
+def provider_tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
     """Return the TLS for the provider, by the options `ssl.*` of the JAAS line; None where there
     are none. Raises ConfigError.
     """

@@ -78,7 +78,22 @@ SERVED = {
     "ssl.truststore.type",
 }
 """Settings of security that act."""
-SERVED |= {"sasl.oauthbearer.token.endpoint.url", *WITHOUT_EFFECT}
+SERVED |= {
+    "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
+    "sasl.login.refresh.buffer.seconds",
+    "sasl.login.refresh.min.period.seconds",
+    "sasl.login.refresh.window.factor",
+    "sasl.login.refresh.window.jitter",
+    "sasl.login.retry.backoff.max.ms",
+    "sasl.login.retry.backoff.ms",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.token.endpoint.url",
+    *WITHOUT_EFFECT,
+}
 # Names with such a word, and why every value of theirs is accepted.
 HARMLESS = {
     "authorizer.class.name": "has effect, names of other classes are refused (test_authorizers)",
@@ -123,7 +138,7 @@ def test_the_list_has_the_keys_of_kafka() -> None:
         "principal.builder.class",
         "create.topic.policy.class.name",
         "client.quota.callback.class",
-        "sasl.oauthbearer.jwt.retriever.class",
+        "sasl.oauthbearer.assertion.file",
     } <= set(SECURITY_KEYS)
 
 
@@ -224,11 +239,11 @@ def test_settings_of_a_login_that_needs_no_renewal_are_named(
     prefix = "listener.name.internal.oauthbearer."
     values = {
         "sasl.kerberos.min.time.before.relogin": "1",
-        f"{prefix}sasl.login.refresh.window.factor": "0.5",
-        "sasl.login.retry.backoff.ms": "100",  # the default
+        f"{prefix}sasl.kerberos.kinit.cmd": "kinit",
+        "sasl.kerberos.ticket.renew.jitter": "0.05",  # the default
     }
     DynamicConfig(BrokerConfig()).set_cluster_default(values)
     assert caplog.messages == [
-        f"these settings have no effect: {prefix}sasl.login.refresh.window.factor,"
+        f"these settings have no effect: {prefix}sasl.kerberos.kinit.cmd,"
         " sasl.kerberos.min.time.before.relogin"
     ]

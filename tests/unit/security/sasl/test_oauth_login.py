@@ -9,7 +9,8 @@ import pytest
 from minibroker.config.settings import ConfigValues
 from minibroker.errors import ConfigError, ProtocolError
 from minibroker.security.sasl.oauth import OAuthExchange, TokenRules, check_unsecured
-from minibroker.security.sasl.oauth_login import HANDLER_KEY, URL_KEY, oauth_login
+from minibroker.security.sasl.oauth_login import HANDLER_KEY, RETRIEVER_KEY, URL_KEY, oauth_login
+from minibroker.security.sasl.oauth_settings import ALLOWED_URLS_KEY
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
@@ -68,9 +69,17 @@ def test_a_broker_that_does_not_believe_it_is_an_error() -> None:
         ({}, {**OPTIONS, "unsecuredLoginNumberClaim_x": "y"}, "NumberClaim_x of the JAAS line is"),
         ({}, {**OPTIONS, "unsecuredLoginLifetimeSeconds": "-1"}, "LifetimeSeconds=-1"),
         ({HANDLER_KEY: "a.Custom"}, OPTIONS, "no Java class is loaded"),
-        (FILE, {}, "expected file:/PATH"),
-        ({**FILE, URL_KEY: "https://issuer.example/token"}, {}, "none is fetched by HTTP"),
-        ({**FILE, URL_KEY: "file://host/token"}, {}, "expected file:/PATH"),
+        (FILE, {}, "or file:/PATH"),
+        ({**FILE, URL_KEY: "https://issuer.example/token"}, {}, "or clientId in the JAAS line"),
+        ({**FILE, URL_KEY: "ftp://issuer.example/token"}, {}, "or file:/PATH"),
+        (
+            {**FILE, URL_KEY: "http://a/", RETRIEVER_KEY: f"{PACKAGE}FileJwtRetriever"},
+            {},
+            "from there, expected file:/PATH",
+        ),
+        ({**FILE, URL_KEY: "http://a/", RETRIEVER_KEY: "a.Custom"}, {}, "no Java class is loaded"),
+        ({**FILE, URL_KEY: "http://a/", ALLOWED_URLS_KEY: "http://b/"}, OPTIONS, "is not among"),
+        ({**FILE, URL_KEY: "file://host/token"}, {}, "or file:/PATH"),
     ],
 )
 def test_a_login_without_a_token_is_refused(

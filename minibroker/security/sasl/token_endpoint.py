@@ -1,0 +1,308 @@
+"""`TokenEndpoint`: this broker's token for others, fetched from an identity provider by HTTP.
+
+    login at another broker ─► token ─ known, and not to be renewed yet ─► the same again
+                                 └ else POST to the provider, with client credentials
+
+A token is renewed by the first login after `sasl.login.refresh.window.factor` of its life. If that
+fails, the old one is shown until it ends, and `AGAIN_MS` later the next login tries again. Calls
+block, so they run beside the loop. One answer has `ANSWER_BYTES_MAX` bytes and bounded time.
+
+Source: Kafka ClientCredentialsJwtRetriever, HttpJwtRetriever, ClientSecretRequestFormatter,
+ClientJwtValidator, Retry, ExpiringCredentialRefreshingLogin.
+Differs from Kafka: no redirection is followed. Time-outs that are not set are `TIMEOUT_S`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import random
+import threading
+import time
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote_plus, urlsplit
+
+from minibroker.errors import ConfigError
+from minibroker.security.sasl.oauth import MESSAGE_BYTES_MAX, TokenError, claims_of, seconds_of
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+
+    from minibroker.clock import Clock
+    from minibroker.config.settings import ConfigValues
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 20.0
+ANSWER_BYTES_MAX: Final = 2 * MESSAGE_BYTES_MAX
+AGAIN_MS: Final = 10_000
+_CHUNK_BYTES: Final = 16 * 1024
+_ERROR_CHARACTERS: Final = 500
+_OAUTH: Final = "sasl.oauthbearer."
+_LOGIN: Final = "sasl.login."
+ID_KEY: Final = f"{_OAUTH}client.credentials.client.id"
+SECRET_KEY: Final = f"{_OAUTH}client.credentials.client.secret"
+SCOPE_KEY: Final = f"{_OAUTH}scope"
+_FINAL_STATUSES: Final = frozenset(
+    {400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 501, 505}
+)
+"""Another try would get the same answer."""
+
+
+class TokenFetchError(ConnectionError):
+    """The provider gave no token. The text names it, and no secret."""
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
+        """True where another try would get the same answer."""
+
+
+class TokenRequest(NamedTuple):
+    """A request for a token, and the time that its answer may take."""
+
+    url: str
+    authorization: str
+    """The header with the client's id and secret."""
+    body: bytes
+    tls: ssl.SSLContext | None
+    """For `https`, None: the system's CAs are trusted."""
+    connect_s: float
+    read_s: float
+
+    def __repr__(self) -> str:
+        """Return a text without the secret."""
+        return f"TokenRequest({self.url})"
+
+    def send(self) -> bytes:
+        """Return the answer. Blocks. Raises OSError."""
+        connection = self._connection()
+        try:
+            connection.connect()
+            connection.sock.settimeout(self.read_s)
+            parts = urlsplit(self.url)
+            connection.request(
+                "POST",
+                (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
+                self.body,
+                {
+                    "Accept": "application/json",
+                    "Authorization": self.authorization,
+                    "Cache-Control": "no-cache",
+                    "Content-Type": "application/x-www-form-urlencoded",
+                },
+            )
+            with connection.getresponse() as answer:
+                data = self._read(answer.read1)
+        except HTTPException as error:
+            raise TokenFetchError(f"{self.url}: {error!r}") from error
+        finally:
+            connection.close()
+        if answer.status not in {200, 201}:
+            raise TokenFetchError(
+                f"{self.url} answers with HTTP status {answer.status}: {_reason_of(data)}",
+                is_final=answer.status in _FINAL_STATUSES,
+            )
+        return data
+
+    def _connection(self) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        host = parts.hostname or ""
+        if parts.scheme.lower() == "https":
+            return HTTPSConnection(host, parts.port, timeout=self.connect_s, context=self.tls)
+        return HTTPConnection(host, parts.port, timeout=self.connect_s)
+
+    def _read(self, read: Callable[[int], bytes]) -> bytes:
+        """Raises TokenFetchError for an answer that is too long, in bytes or time."""
+        ends_s = time.monotonic() + self.read_s
+        data = bytearray()
+        while chunk := read(_CHUNK_BYTES):
+            data += chunk
+            if len(data) > ANSWER_BYTES_MAX:
+                raise TokenFetchError(f"{self.url} answers with over {ANSWER_BYTES_MAX} bytes")
+            if time.monotonic() > ends_s:
+                raise TokenFetchError(f"{self.url} did not answer within {self.read_s:g} s")
+        return bytes(data)
+
+
+class Refreshing(NamedTuple):
+    """When a token is renewed: the settings `sasl.login.refresh.*`."""
+
+    factor: float
+    jitter: float
+    min_period_ms: int
+    buffer_ms: int
+
+    def renew_at(self, start_ms: int, end_ms: int, now_ms: int) -> int:
+        """Return the wall clock at which a token is renewed whose life this is."""
+        part = self.factor + self.jitter * random.random()
+        if self.min_period_ms + self.buffer_ms > end_ms - now_ms:  # too short-lived for both
+            return now_ms + int((end_ms - now_ms) * part)
+        wanted = min(start_ms + int((end_ms - start_ms) * part), end_ms - self.buffer_ms)
+        return max(wanted, now_ms + self.min_period_ms)
+
+
+class TokenEndpoint:
+    """One provider, and its last token. Threads may call it."""
+
+    def __init__(
+        self,
+        request: TokenRequest,
+        refreshing: Refreshing,
+        clock: Clock,
+        *,
+        backoff_ms: int,
+        backoff_max_ms: int,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`pause`: waits for so many seconds."""
+        self._request = request
+        self._refreshing = refreshing
+        self._clock = clock
+        self._backoff_ms = backoff_ms
+        self._backoff_max_ms = backoff_max_ms
+        self._pause = pause
+        self._lock = threading.Lock()
+        """Held by the thread that fetches; it guards the next three."""
+        self._token = ""
+        self._ends_ms = 0
+        self._renew_at_ms = 0
+
+    def token(self) -> str:
+        """Return the token to show now. Blocks. Raises OSError where none can be had."""
+        with self._lock:
+            now_ms = self._clock.now_ms()
+            if now_ms >= self._renew_at_ms:
+                try:
+                    self._renew()
+                except OSError as error:
+                    if now_ms >= self._ends_ms:
+                        raise
+                    logger.warning("the token for other brokers stays: %s", error)
+                    self._renew_at_ms = now_ms + AGAIN_MS
+            return self._token
+
+    def _renew(self) -> None:
+        """Fetch a token. Raises OSError."""
+        token = _token_of(self._request.url, self._fetch())
+        now_ms = self._clock.now_ms()
+        try:
+            claims = claims_of(token)
+            start_s, end_s = seconds_of(claims, "iat"), seconds_of(claims, "exp")
+        except TokenError as error:
+            raise TokenFetchError(f"{self._request.url} gave no token: {error}") from None
+        if end_s is None or end_s * 1000 <= now_ms:
+            raise TokenFetchError(f"{self._request.url} gave a token that has no end, or is over")
+        self._token, self._ends_ms = token, int(end_s * 1000)
+        start_ms = now_ms if start_s is None else int(start_s * 1000)
+        self._renew_at_ms = self._refreshing.renew_at(start_ms, self._ends_ms, now_ms)
+
+    def _fetch(self) -> bytes:
+        """Return an answer; on an error try again, with pauses that double. Raises OSError."""
+        ends_ms, pause_ms = self._clock.now_ms() + self._backoff_max_ms, self._backoff_ms
+        while True:
+            try:
+                return self._request.send()
+            except OSError as error:
+                left_ms = ends_ms - self._clock.now_ms()
+                if getattr(error, "is_final", False) or pause_ms <= 0 or left_ms <= 0:
+                    raise
+                logger.warning("no token for other brokers yet: %s", error)
+            self._pause(min(pause_ms, left_ms) / 1000)
+            pause_ms *= 2
+
+
+def endpoint_of(
+    url: str,
+    settings: ConfigValues,
+    options: Mapping[str, str],
+    tls: ssl.SSLContext | None,
+    clock: Clock,
+) -> TokenEndpoint:
+    """Return the provider at this URL. `settings` stand over `options` of the JAAS line. Raises
+    ConfigError.
+    """
+    client_id = _given(settings, ID_KEY, options, "clientId")
+    secret = _given(settings, SECRET_KEY, options, "clientSecret")
+    if client_id is None or secret is None:
+        key, option = (ID_KEY, "clientId") if client_id is None else (SECRET_KEY, "clientSecret")
+        raise ConfigError(
+            f"sasl.oauthbearer.token.endpoint.url={url} needs {key}, or {option} in the JAAS line"
+        )
+    scope = _given(settings, SCOPE_KEY, options, "scope")
+    body = "grant_type=client_credentials" + (f"&scope={quote_plus(scope)}" if scope else "")
+    basic = base64.b64encode(f"{client_id}:{secret}".encode()).decode("ascii")
+    request = TokenRequest(
+        url,
+        f"Basic {basic}",
+        body.encode(),
+        tls,
+        _seconds(settings, "connect.timeout.ms"),
+        _seconds(settings, "read.timeout.ms"),
+    )
+    return TokenEndpoint(
+        request,
+        _refreshing(settings),
+        clock,
+        backoff_ms=settings.integer(f"{_LOGIN}retry.backoff.ms"),
+        backoff_max_ms=settings.integer(f"{_LOGIN}retry.backoff.max.ms"),
+    )
+
+
+def _refreshing(settings: ConfigValues) -> Refreshing:
+    """Raises ConfigError for a value that Kafka does not take."""
+    found = []
+    for name, lowest, highest in (
+        ("window.factor", 0.5, 1.0),
+        ("window.jitter", 0.0, 0.25),
+        ("min.period.seconds", 0, 900),
+        ("buffer.seconds", 0, 3600),
+    ):
+        key = f"{_LOGIN}refresh.{name}"
+        value = settings.number(key)
+        if not lowest <= value <= highest:
+            raise ConfigError(f"{key}={value:g}: expected {lowest:g} to {highest:g}")
+        found.append(value)
+    factor, jitter, period_s, buffer_s = found
+    return Refreshing(factor, jitter, int(period_s * 1000), int(buffer_s * 1000))
+
+
+def _given(settings: ConfigValues, key: str, options: Mapping[str, str], option: str) -> str | None:
+    """Return the setting, else the option of the JAAS line; None where both are blank."""
+    return (settings.text(key) or options.get(option) or "").strip() or None
+
+
+def _seconds(settings: ConfigValues, name: str) -> float:
+    """Return a time-out. 0 stands for none in Java, as a setting that is missing does."""
+    value = settings.get(f"{_LOGIN}{name}")
+    return value / 1000 if isinstance(value, int) and value > 0 else TIMEOUT_S
+
+
+def _token_of(url: str, data: bytes) -> str:
+    """Return the token of an answer. Raises TokenFetchError, without the answer: it is secret."""
+    found = _json_of(data)
+    token = found.get("access_token") if isinstance(found, dict) else None
+    if not isinstance(token, str) or not token.strip():
+        raise TokenFetchError(f"{url} answers without an access_token")
+    return token.strip()
+
+
+def _reason_of(data: bytes) -> str:
+    """Return what an error of the provider says (RFC 6749, 5.2)."""
+    found = _json_of(data)
+    if isinstance(found, dict):
+        for code, text in (("error", "error_description"), ("errorCode", "errorSummary")):
+            if code in found:
+                return f"{found[code]} - {found.get(text, '')}"[:_ERROR_CHARACTERS]
+    return data[:_ERROR_CHARACTERS].decode("utf-8", "replace")
+
+
+def _json_of(data: bytes) -> Any:
+    """Return a JSON value, None where there is none."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,241 @@
+"""This broker's token from an identity provider over HTTP: asked for, renewed, tried again."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.clock import SystemClock
+from minibroker.config.settings import ConfigValues
+from minibroker.errors import ConfigError
+from minibroker.security.sasl.oauth_login import HANDLER_KEY, URL_KEY, oauth_login
+from minibroker.security.sasl.token_endpoint import (
+    AGAIN_MS,
+    ANSWER_BYTES_MAX,
+    ID_KEY,
+    SCOPE_KEY,
+    SECRET_KEY,
+    Refreshing,
+    TokenEndpoint,
+    TokenFetchError,
+    TokenRequest,
+    endpoint_of,
+)
+from tests.support.certificates import authority_pem
+from tests.support.in_process import ManualClock
+from tests.support.signed_tokens import token
+from tests.support.token_provider import CLIENT, TokenProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+OPTIONS = {"clientId": CLIENT[0], "clientSecret": CLIENT[1], "extension_logicalCluster": "c1"}
+REFRESHING = Refreshing(0.8, 0.0, 60_000, 300_000)
+RETRY = {"sasl.login.retry.backoff.ms": "1", "sasl.login.retry.backoff.max.ms": "60000"}
+
+
+@pytest.fixture
+def provider() -> Iterator[TokenProvider]:
+    with TokenProvider() as running:
+        yield running
+
+
+def endpoint(url: str, settings: dict[str, str] | None = None, **more: Any) -> TokenEndpoint:
+    values = ConfigValues({**RETRY, **(settings or {})})
+    return endpoint_of(url, values, more.pop("options", OPTIONS), None, SystemClock(), **more)
+
+
+def test_the_request_is_the_one_of_kafka(provider: TokenProvider) -> None:
+    found = endpoint(provider.url, options={**OPTIONS, "scope": " read write "}).token()
+    assert [found] == provider.given
+    (asked,) = provider.asked
+    assert (asked.method, asked.path) == ("POST", "/token?tenant=1")
+    assert asked.client == ":".join(CLIENT)
+    assert asked.body == "grant_type=client_credentials&scope=read+write"
+    assert asked.headers["accept"] == "application/json"
+    assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
+
+
+def test_settings_stand_over_the_options_of_the_jaas_line(provider: TokenProvider) -> None:
+    settings = {ID_KEY: CLIENT[0], SECRET_KEY: CLIENT[1], SCOPE_KEY: "s"}
+    options = {"clientId": "x", "clientSecret": "y", "scope": "z"}
+    assert endpoint(provider.url, settings, options=options).token()
+    assert provider.asked[0].body.endswith("&scope=s")
+
+
+def test_a_login_shows_the_token_and_the_extensions(provider: TokenProvider) -> None:
+    settings = ConfigValues({HANDLER_KEY: HANDLER, URL_KEY: provider.url})
+    login = oauth_login(settings, OPTIONS, SystemClock())
+    first = login.begin("host").begin().decode()
+    assert first == (f"n,,\x01auth=Bearer {provider.given[0]}\x01logicalCluster=c1\x01\x01")
+    assert login.begin("host").begin().decode() == first
+    assert len(provider.asked) == 1
+
+
+def test_a_token_is_trusted_to_https_with_the_ca_of_the_jaas_line(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_text(authority_pem())
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(ca)}
+    with TokenProvider(is_tls=True) as provider:
+        settings = ConfigValues(
+            {
+                HANDLER_KEY: HANDLER,
+                URL_KEY: provider.url,
+                "sasl.login.retry.backoff.ms": "0",
+            }
+        )
+        login = oauth_login(settings, {**OPTIONS, **trust}, SystemClock())
+        assert provider.given == []
+        assert provider.url.startswith("https:")
+        login.begin("host").begin()
+        assert len(provider.given) == 1
+        with pytest.raises(OSError, match="certificate verify failed"):
+            oauth_login(settings, OPTIONS, SystemClock()).begin("host").begin()
+
+
+def test_an_error_that_may_pass_is_tried_again_with_longer_pauses(provider: TokenProvider) -> None:
+    pauses: list[float] = []
+    request = endpoint(provider.url)._request
+    fetching = TokenEndpoint(
+        request,
+        REFRESHING,
+        SystemClock(),
+        backoff_ms=100,
+        backoff_max_ms=10**9,
+        pause=pauses.append,
+    )
+    provider.statuses = [500, 503, 429]
+    assert fetching.token() == provider.given[0]
+    assert pauses == [0.1, 0.2, 0.4]
+
+
+def test_an_error_that_stays_is_not_tried_again(provider: TokenProvider) -> None:
+    wrong = endpoint(provider.url, options={"clientId": "x", "clientSecret": "not-this"})
+    with pytest.raises(TokenFetchError) as caught:
+        wrong.token()
+    assert str(caught.value) == (
+        f"{provider.url} answers with HTTP status 401: invalid_client - unknown"
+    )
+    assert len(provider.asked) == 1
+    assert "not-this" not in f"{wrong._request!r}"
+
+
+def test_tries_end_when_the_time_for_them_is_over(provider: TokenProvider) -> None:
+    clock = ManualClock()
+    tries = TokenEndpoint(
+        endpoint(provider.url)._request,
+        REFRESHING,
+        clock,
+        backoff_ms=1000,
+        backoff_max_ms=2500,
+        pause=lambda pause_s: clock.advance(round(pause_s * 1000)),
+    )
+    provider.statuses = [500] * 10
+    with pytest.raises(TokenFetchError, match="HTTP status 500"):
+        tries.token()
+    assert len(provider.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (b"", "answers without an access_token"),
+        (b"[" * 100_000, "answers without an access_token"),
+        (b'{"access_token": 5}', "answers without an access_token"),
+        (b'{"access_token": " "}', "answers without an access_token"),
+        (b'{"access_token": "a.b"}', "gave no token: a token has three parts"),
+        (b'{"access_token": "a.b.c"}', "gave no token"),
+        (b" " * (ANSWER_BYTES_MAX + 1), f"answers with over {ANSWER_BYTES_MAX} bytes"),
+        (json.dumps({"access_token": token({"exp": 1})}).encode(), "has no end, or is over"),
+        (json.dumps({"access_token": token({"exp": None})}).encode(), "has no end, or is over"),
+    ],
+)
+def test_an_answer_without_a_token_is_an_error(
+    answer: bytes, sentence: str, provider: TokenProvider
+) -> None:
+    provider.answer = answer
+    with pytest.raises(TokenFetchError, match=sentence):
+        endpoint(provider.url, {"sasl.login.retry.backoff.ms": "0"}).token()
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n\r\n{", b"nonsense\r\n\r\n"])
+def test_a_provider_that_does_not_go_on_is_left(sent: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken: list[socket.socket] = []
+
+        def accept() -> None:
+            client, _ = server.accept()
+            client.sendall(sent)
+            taken.append(client)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        settings = {"sasl.login.read.timeout.ms": "50", "sasl.login.retry.backoff.ms": "0"}
+        with pytest.raises(OSError, match=r"timed out|nonsense"):
+            endpoint(f"http://127.0.0.1:{server.getsockname()[1]}/", settings).token()
+        thread.join()
+        taken[0].close()
+
+
+def test_a_token_is_renewed_before_it_ends(provider: TokenProvider) -> None:
+    clock = ManualClock(SystemClock().now_ms())
+    fetching = TokenEndpoint(
+        endpoint(provider.url)._request, REFRESHING, clock, backoff_ms=0, backoff_max_ms=0
+    )
+    first = fetching.token()
+    clock.advance(2_800_000)
+    assert fetching.token() == first
+    clock.advance(100_000)  # 0.8 of the hour is over
+    provider.statuses = [500]
+    assert fetching.token() == first
+    assert fetching.token() == first
+    assert len(provider.asked) == 2
+    clock.advance(AGAIN_MS)
+    second = fetching.token()
+    assert [first, second] == provider.given
+    clock.advance(4_000_000)
+    provider.statuses = [500]
+    with pytest.raises(TokenFetchError):
+        fetching.token()
+
+
+@pytest.mark.parametrize(
+    ("refreshing", "life_s", "renewed_s"),
+    [
+        (REFRESHING, (0, 3600), 2880),
+        (Refreshing(1.0, 0.0, 60_000, 300_000), (0, 3600), 3300),
+        (Refreshing(0.5, 0.0, 2_000_000, 300_000), (0, 3600), 2000),
+        (REFRESHING, (0, 100), 80),  # too short for both
+        (REFRESHING, (-1000, 2600), 1880),
+    ],
+)
+def test_settings_say_when(refreshing: Refreshing, life_s: tuple[int, int], renewed_s: int) -> None:
+    start, end = (1000 * value for value in life_s)
+    assert refreshing.renew_at(start, end, 0) == 1000 * renewed_s
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "sentence"),
+    [
+        ({}, {}, f"needs {ID_KEY}, or clientId in the JAAS line"),
+        ({}, {"clientId": "x", "clientSecret": " "}, f"needs {SECRET_KEY}, or clientSecret"),
+        ({"sasl.login.refresh.window.factor": "0.4"}, OPTIONS, "factor=0.4: expected 0.5 to 1"),
+        ({"sasl.login.refresh.buffer.seconds": "3601"}, OPTIONS, "expected 0 to 3600"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(
+    settings: dict[str, str], options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        endpoint("http://127.0.0.1:1/", settings, options=options)
+
+
+def test_a_request_shows_no_secret() -> None:
+    request = TokenRequest("http://a/", "Basic c2VjcmV0", b"", None, 1, 1)
+    assert f"{request} {request!r}" == "TokenRequest(http://a/) TokenRequest(http://a/)"
