@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from minibroker import __version__
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
-from minibroker.protocol.api_keys import API_VERSIONS
+from minibroker.protocol.agreement import NEWEST, ApiVersionsAnswer, older_version
 from minibroker.protocol.header import response_header_version, write_request_header
-from minibroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from minibroker.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -207,12 +207,9 @@ class PeerConnection:
         request = ApiVersionsRequest(
             client_software_name="minibroker", client_software_version=__version__
         )
-        version = ApiVersionsRequest.VERSIONS[1]
-        found = await self.call(request, _ApiVersionsAnswer, version)
-        if found.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            known = {key.api_key: key.max_version for key in found.api_keys}
-            version = min(version, known.get(API_VERSIONS, 0))
-            found = await self.call(request, _ApiVersionsAnswer, version)
+        found = await self.call(request, ApiVersionsAnswer, NEWEST)
+        if (version := older_version(found)) is not None:
+            found = await self.call(request, ApiVersionsAnswer, version)
         if found.error_code:
             raise ProtocolError(f"{self}: ApiVersions is answered with error {found.error_code}")
         self._versions = {key.api_key: (key.min_version, key.max_version) for key in found.api_keys}
@@ -275,15 +272,3 @@ class PeerConnection:
             request.answer.set_result(message)
         if self._retires_at_s == 0.0:
             self.retire()
-
-
-class _ApiVersionsAnswer:
-    """Reads ApiVersions: an error about the version itself comes in the layout of version 0."""
-
-    @staticmethod
-    def read(reader: Reader, version: int) -> ApiVersionsResponse:
-        """Raises ProtocolError."""
-        start = reader.position
-        is_refused = reader.int16() == ErrorCode.UNSUPPORTED_VERSION
-        reader.position = start
-        return ApiVersionsResponse.read(reader, 0 if is_refused else version)

@@ -19,6 +19,7 @@ so that both refuse the same things with the same sentence. Names are case-insen
 | maxBytesPerSecond | ours: bytes that all tasks read in a second, about; needs maxPartitions |
 | includeHeaders, failOnDataLoss | false, true |
 | topicIds | streams: `{"a": "id"}`, the ids that the topics must have |
+| fetchWith | ours: auto (default), wire: our own client, which is faster; librdkafka |
 | emit | streams, ours: records (default), ranges: a row for each range of offsets, unread |
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
 | kafkaConsumer.pollTimeoutMs | 120000: a task fails when nothing comes for so long |
@@ -71,6 +72,7 @@ _KNOWN: Final = (
     "failOnDataLoss",
     "topicIds",
     "emit",
+    "fetchWith",
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -124,6 +126,8 @@ class SourceOptions(NamedTuple):
     """Topic → id that it must have."""
     emits_ranges: bool
     """True: a batch has the ranges of offsets, and not the records in them."""
+    fetch_with: str
+    """auto, wire or librdkafka: the client that reads."""
     group_id_prefix: str
     poll_timeout_ms: int
     offset_retries: int
@@ -198,6 +202,7 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         fail_on_data_loss=_one_of(found, "failOnDataLoss", ("true", "false")) == "true",
         topic_ids=_topic_ids(found),
         emits_ranges=emits_ranges(found),
+        fetch_with=_one_of(found, "fetchWith", ("auto", "wire", "librdkafka")),
         group_id_prefix=found.get("groupidprefix", "minibroker-source"),
         poll_timeout_ms=_number(found, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         offset_retries=_number(found, "fetchOffset.numRetries", 3, least=0),

@@ -12,15 +12,20 @@ librdkafka's partition EOF: its offset counts skipped records, `position()` does
 from __future__ import annotations
 
 import gc
+import logging
 import time
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from minibroker.pipeline import range_losses
 from minibroker.pipeline.consumer import range_consumer
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.pacing import paced
 from minibroker.pipeline.reader_columns import ColumnBuilder
+from minibroker.pipeline.wire_client import WireClient
+from minibroker.pipeline.wire_reader import read_span
+from minibroker.pipeline.wire_settings import UnservedError, wire_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.offsets import OffsetRange
     from minibroker.pipeline.options import SourceOptions
+    from minibroker.pipeline.wire_settings import WireSettings
 
 MESSAGES_MAX: Final = 2_000
 """Messages of one call; more than fit into the caches cost twice as much each."""
@@ -47,6 +53,10 @@ A broker that has just started knows no topic for a moment.
 """
 
 _ERROR = Message.error
+
+logger = logging.getLogger(__name__)
+_told: set[str] = set()
+"""Reasons for librdkafka that this process has logged."""
 
 _GONE: Final = frozenset(
     {
@@ -73,22 +83,45 @@ _PASSING: Final = frozenset(
 
 
 def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterator[pa.RecordBatch]:
-    """Yield the records of the ranges of a task, one range after the other; see `read_range`."""
+    """Yield the records of the ranges of a task, one range after the other, each in order.
+
+    Batches have some ten thousand rows or some MiB. With `maxBytesPerSecond` it is not faster than
+    the share of one task.
+
+    Raises:
+        PipelineError: records of a range are gone and `failOnDataLoss` is on; the broker refused;
+            nothing came for `kafkaConsumer.pollTimeoutMs`; `fetchWith=wire` cannot be.
+    """
+    settings = _wire_settings(options)
+    client = None if settings is None else WireClient(settings)
     for span in ranges:
-        yield from read_range(options, span)
+        if span.size <= 0:
+            continue
+        if settings is None or client is None:
+            batches = _read_range(options, span)
+        else:
+            batches = read_span(options, settings, client, span)
+        yield from paced(batches, options.task_bytes_per_second)
 
 
 def read_range(options: SourceOptions, span: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """Yield the records of `span` in order, in batches of `reader_columns.ROWS_MAX` at most.
+    """Do `read_ranges` for one range."""
+    return read_ranges(options, [span])
 
-    With `maxBytesPerSecond` it is not faster than the share of one task.
 
-    Raises:
-        PipelineError: records of the range are gone and `failOnDataLoss` is on; the broker
-            refused; nothing came for `kafkaConsumer.pollTimeoutMs`.
-    """
-    if span.size > 0:
-        yield from paced(_read_range(options, span), options.task_bytes_per_second)
+def _wire_settings(options: SourceOptions) -> WireSettings | None:
+    """Return the settings of our own client, None where librdkafka reads. Raises PipelineError."""
+    if options.fetch_with == "librdkafka":
+        return None
+    try:
+        return wire_settings(options.settings)
+    except UnservedError as reason:
+        if options.fetch_with == "wire":
+            raise PipelineError(f"option fetchWith=wire: {reason}") from reason
+        if str(reason) not in _told:
+            _told.add(str(reason))
+            logger.info("records are read with librdkafka: %s", reason)
+        return None
 
 
 def _read_range(options: SourceOptions, span: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -182,11 +215,7 @@ class _RangeReader:
     def _go_on_after_loss(self, error: KafkaError) -> int:
         """Return the first offset of the range that still exists, or its end."""
         if self._options.fail_on_data_loss:
-            raise PipelineError(
-                f"records of {self._where()} are gone ({error.str()}): they were deleted by "
-                "retention, or the topic was made anew; start behind them, or set "
-                "failOnDataLoss=false to go on without them"
-            )
+            raise PipelineError(range_losses.gone(self._range, self._position, error.str()))
         span = self._range
         partition = TopicPartition(span.topic, span.partition)
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -217,11 +246,8 @@ class _RangeReader:
                 return
         if silent_s < self._patience_s:
             return
-        why = f"; the client's last word: {self._last_error.str()}" if self._last_error else ""
-        raise PipelineError(
-            f"nothing came for {silent_s:.0f} s (kafkaConsumer.pollTimeoutMs) while reading "
-            f"{self._where()}{why}; is the broker up, and does the topic still reach that far?"
-        )
+        said = self._last_error.str() if self._last_error else ""
+        raise PipelineError(range_losses.silent(self._range, self._position, silent_s, said))
 
     def _is_known(self) -> bool:
         """Return whether the partition exists: librdkafka is silent about a missing one."""
@@ -236,9 +262,7 @@ class _RangeReader:
         return span.partition in topic.partitions
 
     def _where(self) -> str:
-        span = self._range
-        partition = f"{span.topic}-{span.partition}"
-        return f"{partition} from offset {self._position} to before offset {span.end}"
+        return range_losses.where(self._range, self._position)
 
 
 def _offset_of(message: Message) -> int:

@@ -35,14 +35,13 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minibroker.errors import CorruptionError
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import INTERNAL_TOPICS
+from minibroker.pipeline.record_columns import Chunk, Columns, LegacyChunk, rows_within
 from minibroker.pipeline.schemas import arrow_schema, record_schema
-from minibroker.pipeline.segments_columns import Chunk, Columns, LegacyChunk
 from minibroker.pipeline.segments_file import SegmentDefect, SegmentFile, StoredBatch
 from minibroker.pipeline.segments_layout import (
     PartitionFiles,
@@ -242,17 +241,8 @@ def _data_batches(file: SegmentFile, part: SegmentPart) -> Iterator[StoredBatch]
 
 def _record_batch(columns: Columns, part: SegmentPart, schema: pa.Schema) -> pa.RecordBatch:
     task = part.task
-    count = len(columns["offset"])
-    columns["topic"] = pa.repeat(pa.scalar(task.topic), count)
-    columns["partition"] = pa.repeat(pa.scalar(task.partition, pa.int32()), count)
-    whole = pa.RecordBatch.from_arrays(
-        [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
-    )
-    offsets = columns["offset"]
-    is_wanted = pc.greater_equal(offsets, task.start_offset)
-    if part.end_offset is not None:
-        is_wanted = pc.and_(is_wanted, pc.less(offsets, part.end_offset))
-    return whole if pc.all(is_wanted).as_py() else whole.filter(is_wanted)
+    where = (task.topic, task.partition)
+    return rows_within(columns, schema, where, task.start_offset, part.end_offset)
 
 
 def _tell_defect(part: SegmentPart, defect: SegmentDefect, *, fail_on_data_loss: bool) -> None:

@@ -40,9 +40,9 @@ from pyspark.sql.types import (
 
 from minibroker.errors import CorruptionError
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.record_columns import UNFOLDED_BYTES_MAX
 from minibroker.pipeline.schemas import NO_TIMESTAMP_TYPE
 from minibroker.pipeline.segments import SegmentOptions, read_boolean
-from minibroker.pipeline.segments_columns import UNFOLDED_BYTES_MAX
 from minibroker.pipeline.segments_file import SegmentFile, StoredBatch
 from minibroker.pipeline.segments_layout import plan_tasks
 from minibroker.pipeline.segments_parts import SegmentPart, parts_of

@@ -32,6 +32,7 @@ _OURS_ALONE: Final = (
     "maxBytesPerSecond",
     "topicIds",
     "emit",
+    "fetchWith",
 )
 """Options that the connector does not have."""
 TASK_ROWS_MIN: Final = 100_000

@@ -40,6 +40,7 @@ TESTED_ELSEWHERE = {
             "preview",
             "replay_writer",
             "archived_files",
+            "range_losses",
             "table_sink",
             "table_writer",
             "transforms/archived",
@@ -61,6 +62,11 @@ TESTED_ELSEWHERE = {
     "minibroker/pipeline/compare_rules.py": "test_compare: made of words",
     "minibroker/pipeline/compare_words.py": "test_compare_text: what a person reads",
     "minibroker/pipeline/delta_table.py": "test_iceberg_table: the same tests for both",
+    **{
+        f"minibroker/pipeline/{name}.py": "tests/pipeline/test_source_reader.py: real brokers"
+        for name in ("wire_client", "wire_connection")
+    },
+    "minibroker/security/sasl/client_exchange.py": "test_client: both sides of a login",
     "minibroker/pipeline/source_topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/sources.py": "tests/pipeline/test_source_rows.py: beside the connector",
     **{

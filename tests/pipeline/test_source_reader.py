@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from minibroker.pipeline import options, reader
+from minibroker.pipeline import options, reader, wire_client, wire_reader
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.reader import read_range
 from minibroker.pipeline.source_batch import plan
+from minibroker.pipeline.wire_connection import WireConnection
 from tests.pipeline import topics
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.wire_settings import WireSettings
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
@@ -18,10 +24,17 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 def soon_suspicious(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask the broker after 0.1, 0.2 and 0.4 s of silence, not after 1, 2 and 4."""
     monkeypatch.setattr(reader, "SUSPICION_S", 0.1)
+    monkeypatch.setattr(wire_reader, "UNKNOWN_PAUSES_S", (0.1, 0.2, 0.4))
+
+
+@pytest.fixture(params=["wire", "librdkafka"])
+def client(request: pytest.FixtureRequest) -> str:
+    """Return each client that can read a range."""
+    return str(request.param)
 
 
 def parsed(address: str, topic: str, **more: str) -> options.SourceOptions:
-    given = {"kafka.bootstrap.servers": address, "subscribe": topic}
+    given = {"kafka.bootstrap.servers": address, "subscribe": topic, "fetchWith": "wire"}
     more = {name.replace("_", "."): value for name, value in more.items()}
     return options.parse(given | more, streaming=False)
 
@@ -52,9 +65,12 @@ def test_a_range_ends_exactly_between_markers_and_aborted_records(
             assert found == [offset for offset in there if start <= offset < end], (start, end)
 
 
-def test_nothing_but_an_aborted_transaction_is_an_empty_range(address: str, topic: str) -> None:
+def test_nothing_but_an_aborted_transaction_is_an_empty_range(
+    address: str, topic: str, client: str
+) -> None:
     topics.fill_aborted_at_the_end(address, topic)
-    wanted = parsed(address, topic, kafka_isolation_level="read_committed")
+    more = {"kafka.isolation.level": "read_committed", "fetchWith": client}
+    wanted = parsed(address, topic, **more)
     [whole] = plan(wanted)
 
     assert whole == OffsetRange(topic, 0, 0, 3)
@@ -99,27 +115,30 @@ def delete_before(address: str, topic: str, offset: int) -> None:
         answer.result(topics.SECONDS)
 
 
-def test_deleted_records_are_data_loss_or_left_out(address: str, topic: str) -> None:
+def test_deleted_records_are_data_loss_or_left_out(address: str, topic: str, client: str) -> None:
     topics.create(address, topic)
     topics.send(address, topic, 10)
     delete_before(address, topic, 6)
 
     with pytest.raises(PipelineError, match=r"from offset 2 to before offset 10 are gone .*failOn"):
-        offsets_read(parsed(address, topic), OffsetRange(topic, 0, 2, 10))
+        offsets_read(parsed(address, topic, fetchWith=client), OffsetRange(topic, 0, 2, 10))
 
-    tolerant = parsed(address, topic, failOnDataLoss="false")
+    tolerant = parsed(address, topic, failOnDataLoss="false", fetchWith=client)
     assert offsets_read(tolerant, OffsetRange(topic, 0, 2, 9)) == [6, 7, 8]
     assert offsets_read(tolerant, OffsetRange(topic, 0, 2, 5)) == []
     assert offsets_read(tolerant, OffsetRange(topic, 0, 20, 25)) == []
 
 
 @pytest.mark.usefixtures("soon_suspicious")
-def test_a_topic_that_is_gone_is_data_loss_or_left_out(address: str, topic: str) -> None:
+def test_a_topic_that_is_gone_is_data_loss_or_left_out(
+    address: str, topic: str, client: str
+) -> None:
     span = OffsetRange(f"{topic}-never", 0, 0, 5)
 
     with pytest.raises(PipelineError, match="are gone"):
-        offsets_read(parsed(address, span.topic), span)
-    assert offsets_read(parsed(address, span.topic, failOnDataLoss="false"), span) == []
+        offsets_read(parsed(address, span.topic, fetchWith=client), span)
+    tolerant = parsed(address, span.topic, failOnDataLoss="false", fetchWith=client)
+    assert offsets_read(tolerant, span) == []
 
 
 def test_an_end_that_does_not_come_is_not_waited_for_longer_than_told(
@@ -156,3 +175,48 @@ def test_large_records_make_small_batches(minibroker_address: str, topic: str) -
 
     assert len(sizes) >= 3
     assert sum(sizes) > 60 * 200_000
+
+
+def test_a_worker_connects_once_for_all_its_ranges(
+    minibroker_address: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections wait for the next task, and are closed when nobody takes them."""
+    opened: list[WireConnection] = []
+    really_open = WireConnection.open
+
+    def noted(settings: WireSettings, address: tuple[str, int]) -> WireConnection:
+        opened.append(really_open(settings, address))
+        return opened[-1]
+
+    monkeypatch.setattr(WireConnection, "open", noted)
+    topics.create(minibroker_address, topic, 3)
+    for partition in range(3):
+        topics.send(minibroker_address, topic, 10, partition=partition)
+    wanted = parsed(minibroker_address, topic, **{"kafka.client.id": topic})
+    ranges = [OffsetRange(topic, partition, 0, 10) for partition in range(3)]
+
+    for _ in range(2):
+        assert sum(batch.num_rows for batch in reader.read_ranges(wanted, ranges)) == 30
+    assert len({connection.address for connection in opened}) == len(opened)
+    before = len(opened)
+    monkeypatch.setattr(wire_client, "IDLE_S", 0.0)
+    assert sum(batch.num_rows for batch in reader.read_ranges(wanted, ranges[:1])) == 10
+    assert len(opened) > before
+
+
+def test_why_librdkafka_reads_is_told(
+    minibroker_address: str, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 3)
+    given = {"fetchWith": "auto", "kafka.reconnect.backoff.ms": "77"}
+    with caplog.at_level("INFO", logger="minibroker.pipeline.reader"):
+        assert offsets_read(
+            parsed(minibroker_address, topic, **given), OffsetRange(topic, 0, 0, 3)
+        ) == [0, 1, 2]
+    assert "read with librdkafka: setting reconnect.backoff.ms is librdkafka's" in caplog.text
+    with pytest.raises(PipelineError, match="fetchWith=wire: setting reconnect"):
+        offsets_read(
+            parsed(minibroker_address, topic, **{**given, "fetchWith": "wire"}),
+            OffsetRange(topic, 0, 0, 3),
+        )

@@ -26,7 +26,7 @@ from minibroker.protocol.messages.renew_delegation_token import RenewDelegationT
 from minibroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minibroker.security.acls import Operation, ResourceType
-from minibroker.security.sasl.client import ScramClient
+from minibroker.security.sasl.client_exchange import ScramClient
 from tests.unit.handlers.acl_requests import SETTINGS, acl, allow
 
 if TYPE_CHECKING:

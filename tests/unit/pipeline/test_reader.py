@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EOF = KafkaError._PARTITION_EOF
+GIVEN = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "fetchWith": "librdkafka"}
 
 
 def record(offset: int) -> Message:
@@ -45,7 +46,7 @@ def read(
     monkeypatch: pytest.MonkeyPatch, client: SaidClient, start: int, end: int, **more: str
 ) -> list[int]:
     monkeypatch.setattr(reader, "range_consumer", lambda *_: client)
-    given: dict[str, Any] = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
+    given: dict[str, Any] = {**GIVEN, **more}
     wanted = options.parse(given, streaming=False)
     batches = reader.read_range(wanted, OffsetRange("t", 0, start, end))
     found = [offset for batch in batches for offset in batch.column("offset").to_pylist()]

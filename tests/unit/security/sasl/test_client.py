@@ -10,7 +10,8 @@ import pytest
 
 from minibroker.config.broker import BrokerConfig
 from minibroker.errors import ConfigError, ProtocolError
-from minibroker.security.sasl.client import PasswordLogin, ScramClient, login_of
+from minibroker.security.sasl.client import PasswordLogin, login_of
+from minibroker.security.sasl.client_exchange import ScramClient
 from minibroker.security.sasl.plain import PlainExchange
 from minibroker.security.sasl.scram import Login as ServerLogin
 from minibroker.security.sasl.scram import ScramExchange

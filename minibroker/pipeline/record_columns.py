@@ -1,7 +1,7 @@
 """Records of many batches at once, as Arrow columns: no Python object is made for a record.
 
-Third station of raw segments, in the tasks. A `Chunk` holds the uncompressed bodies of some
-batches, one behind the other. Python finds the start of each record
+Batches come from segment files (`segments`) or from a broker (`wire_reader`). A `Chunk` holds the
+uncompressed bodies of some batches, one behind the other. Python finds the start of each record
 (`records.record.record_starts`); then Arrow's functions find every field of all records, column by
 column:
 
@@ -71,7 +71,9 @@ class _Body(NamedTuple):
 class Chunk:
     """Batches of format 2 that become columns."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_far_times: bool = False) -> None:
+        """`keeps_far_times`: a time that no column can hold becomes the last one, and not null."""
+        self._keeps_far_times = keeps_far_times
         self._bodies: list[_Body] = []
         self.size_bytes = 0
         self.count = 0
@@ -94,7 +96,7 @@ class Chunk:
         bodies, self._bodies = self._bodies, []
         self.size_bytes = self.count = 0
         try:
-            return _decode(bodies, include_headers=include_headers)
+            columns = _decode(bodies, include_headers=include_headers)
         except CorruptionError:
             for body in bodies:
                 try:
@@ -105,6 +107,39 @@ class Chunk:
                         f"{error}"
                     ) from error
             raise
+        return _with_times(columns, keeps_far_times=self._keeps_far_times)
+
+
+def rows_within(
+    columns: Columns,
+    schema: pa.Schema,
+    where: tuple[str, int],
+    start: int,
+    end: int | None,
+) -> pa.RecordBatch:
+    """Return the records from offset `start` to before `end` as rows of `schema`.
+
+    Args:
+        columns: of `take_columns`.
+        schema: `schemas.arrow_schema`.
+        where: topic and partition of every record.
+        start: batches have records before it, too.
+        end: batches have records behind it, too; None: no end.
+    """
+    topic, partition = where
+    offsets = columns["offset"]
+    constant = {
+        "topic": pa.repeat(pa.scalar(topic), len(offsets)),
+        "partition": pa.repeat(pa.scalar(partition, pa.int32()), len(offsets)),
+    }
+    found = {**columns, **constant}
+    whole = pa.RecordBatch.from_arrays(
+        [found[name].cast(schema.field(name).type) for name in schema.names], schema=schema
+    )
+    is_wanted = pc.greater_equal(offsets, start)
+    if end is not None:
+        is_wanted = pc.and_(is_wanted, pc.less(offsets, end))
+    return whole if pc.all(is_wanted).as_py() else whole.filter(is_wanted)
 
 
 def _decode(bodies: Sequence[_Body], *, include_headers: bool) -> Columns:
@@ -132,7 +167,7 @@ def _decode(bodies: Sequence[_Body], *, include_headers: bool) -> Columns:
         "key": key,
         "value": value,
         "offset": pc.add(of_batch.base_offsets(), offset_delta),
-        "timestamp": _timestamps(of_batch.timestamps(timestamp_delta)),
+        "timestamp": of_batch.timestamps(timestamp_delta),
         "timestampType": of_batch.timestamp_types(),
     }
     if include_headers:
@@ -226,18 +261,30 @@ def _slices(
 
 def _counting(count: int) -> pa.Array:
     """Return 0, 1, 2 … `count` - 1."""
-    return pa.Array.from_buffers(_INT64, count, [None, pa.py_buffer(array("q", range(count)))])
+    global _numbers  # noqa: PLW0603  a constant that grows: 1 ms for each chunk otherwise
+    if len(_numbers) < count:
+        _numbers = pa.array(range(2 * count), _INT64)
+    return _numbers.slice(0, count)
 
 
-def _timestamps(timestamps_ms: pa.Array) -> pa.Array:
-    """Return microseconds for a column; null for a time that no column can hold."""
+_numbers: pa.Array = pa.array([], _INT64)
+"""0, 1, 2 … as far as it was needed."""
+
+
+def _with_times(columns: Columns, *, keeps_far_times: bool) -> Columns:
+    """Return the columns with times in microseconds instead of milliseconds.
+
+    A time that no column can hold becomes null, or the last that it can.
+    """
+    times_ms = columns["timestamp"]
     limit = pa.scalar(_TIMESTAMP_MS_MAX, _INT64)
-    too_large = pc.greater(timestamps_ms, limit)
-    too_small = pc.less(timestamps_ms, pc.negate(limit))
-    outside = pc.or_(too_large, too_small)
-    if pc.any(outside).as_py():
-        timestamps_ms = pc.if_else(outside, _NULL, timestamps_ms)
-    return pc.multiply(timestamps_ms, _MICROSECONDS).view(pa.timestamp("us", "UTC"))
+    too_large = pc.greater(times_ms, limit)
+    too_small = pc.less(times_ms, pc.negate(limit))
+    if pc.any(pc.or_(too_large, too_small)).as_py():
+        most, least = (limit, pc.negate(limit)) if keeps_far_times else (_NULL, _NULL)
+        times_ms = pc.if_else(too_large, most, pc.if_else(too_small, least, times_ms))
+    times = pc.multiply(times_ms, _MICROSECONDS).view(pa.timestamp("us", "UTC"))
+    return {**columns, "timestamp": times}
 
 
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -279,7 +326,8 @@ def _field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 class LegacyChunk:
     """Like `Chunk` for messages of formats 0 and 1, which have no headers: record by record."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_far_times: bool = False) -> None:
+        self._keeps_far_times = keeps_far_times
         self._records: list[Record] = []
         self._types: list[int] = []
         self.size_bytes = 0
@@ -313,9 +361,9 @@ class LegacyChunk:
             "key": pa.array([record.key for record in records], pa.binary()),
             "value": pa.array([record.value for record in records], pa.binary()),
             "offset": pa.array([record.offset for record in records], _INT64),
-            "timestamp": _timestamps(pa.array([record.timestamp for record in records], _INT64)),
+            "timestamp": pa.array([record.timestamp for record in records], _INT64),
             "timestampType": pa.array(types, pa.int32()),
         }
         if include_headers:
             columns["headers"] = pa.nulls(len(records), HEADERS)
-        return columns
+        return _with_times(columns, keeps_far_times=self._keeps_far_times)

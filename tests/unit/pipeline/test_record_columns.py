@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from minibroker.errors import CorruptionError
-from minibroker.pipeline.segments_columns import Chunk, Columns, LegacyChunk
+from minibroker.pipeline.record_columns import Chunk, Columns, LegacyChunk
 from minibroker.pipeline.segments_file import SegmentFile
 from minibroker.records.batch import RECORDS_AT
 from minibroker.records.builder import build_batch

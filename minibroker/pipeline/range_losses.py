@@ -1,0 +1,31 @@
+"""Sentences about a range that cannot be read: the same from librdkafka and from our own client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.offsets import OffsetRange
+
+
+def where(span: OffsetRange, position: int) -> str:
+    """Return the part of a range that is not read yet."""
+    return f"{span.topic}-{span.partition} from offset {position} to before offset {span.end}"
+
+
+def gone(span: OffsetRange, position: int, said: str) -> str:
+    """Return the sentence for records that are gone; `said`: the broker's error."""
+    return (
+        f"records of {where(span, position)} are gone ({said}): they were deleted by retention, "
+        "or the topic was made anew; start behind them, or set failOnDataLoss=false to go on "
+        "without them"
+    )
+
+
+def silent(span: OffsetRange, position: int, silent_s: float, said: str) -> str:
+    """Return the sentence for a broker that sends nothing; `said`: the last error, or nothing."""
+    why = f"; the client's last word: {said}" if said else ""
+    return (
+        f"nothing came for {silent_s:.0f} s (kafkaConsumer.pollTimeoutMs) while reading "
+        f"{where(span, position)}{why}; is the broker up, and does the topic still reach that far?"
+    )
