@@ -11,6 +11,7 @@ from minibroker.protocol.messages.sasl_authenticate import SaslAuthenticateReque
 from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minibroker.security.sasl.authenticator import GSSAPI, Authenticator, StepOutcome
 from minibroker.security.sasl.mechanisms import SERVED, Mechanisms
+from tests.fuzz.damage import damaged
 from tests.support.in_process import request_frame
 
 if TYPE_CHECKING:
@@ -52,16 +53,6 @@ class Listener:
 
     def refuse(self, header: Header, frame: memoryview) -> bytes:
         return b"refused"
-
-
-def damaged(chance: random.Random, frame: bytes) -> bytes:
-    """Return a frame with some bytes changed, cut or added; seldom unchanged."""
-    changed = bytearray(frame)
-    for _ in range(chance.randrange(4)):
-        if changed:
-            changed[chance.randrange(len(changed))] = chance.randrange(256)
-    end = chance.choice([len(changed), len(changed), chance.randrange(len(changed) + 1)])
-    return bytes(changed[:end]) + chance.randbytes(chance.choice([0, 0, 5]))
 
 
 def test_nobody_gets_in_with_damaged_frames() -> None:
