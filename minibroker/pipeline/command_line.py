@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.verbs.parser import Arguments
 
 _NEEDED: Final = {"pyspark": "pyspark", "pyarrow": "pyarrow", "confluent_kafka": "confluent-kafka"}
+"""Module → the package that has it."""
 
 
 def run(words: Sequence[str]) -> int:

@@ -92,11 +92,21 @@ def progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
     Raises:
         PipelineError: the checkpoint does not belong to a reader of topics.
     """
-    directory = join(checkpoint, "offsets")
-    number = _last_batch(files, directory)
+    return _progress(files, checkpoint, _last_batch(files, join(checkpoint, "offsets")))
+
+
+def committed_progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
+    """Return the end of the last committed batch, None if no batch is committed.
+
+    Raises PipelineError as `progress_of`.
+    """
+    return _progress(files, checkpoint, last_committed(files, checkpoint))
+
+
+def _progress(files: FileSystem, checkpoint: str, number: int | None) -> offsets.Offsets | None:
     if number is None:
         return None
-    path = join(directory, str(number))
+    path = join(checkpoint, "offsets", str(number))
     lines = (files.read(path) or "").splitlines()
     if len(lines) <= _OFFSETS_LINE:
         raise PipelineError(f"{path} is cut short: begin anew in another directory")

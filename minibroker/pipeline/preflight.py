@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from minibroker.pipeline import offsets
 from minibroker.pipeline.client_settings import BOOTSTRAP, for_admin, with_token
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.source_topics import id_text
@@ -19,6 +20,7 @@ from minibroker.pipeline.source_topics import id_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from minibroker.pipeline.offsets import Offsets
     from minibroker.pipeline.plan import Kafka
 
 ANSWER_TIMEOUT_S: Final = 15
@@ -33,9 +35,14 @@ class ClusterTopics(NamedTuple):
     """Topic → number of partitions."""
 
 
-def ask(kafka: Kafka) -> ClusterTopics:
-    """Return the topics of the cluster. Raises PipelineError if no broker answers."""
-    admin = admin_of(kafka)
+def ask(kafka: Kafka, admin: Admin | None = None) -> ClusterTopics:
+    """Return the topics of the cluster. Raises PipelineError if no broker answers.
+
+    Args:
+        kafka: the cluster.
+        admin: a client to ask with; None: one is made for this question.
+    """
+    admin = admin or admin_of(kafka)
     try:
         found = admin.list_topics(timeout=ANSWER_TIMEOUT_S)
     except KafkaException as error:
@@ -114,24 +121,44 @@ def topic_ids(kafka: Kafka, names: Iterable[str]) -> dict[str, str]:
         raise PipelineError(_no_answer(kafka, error, admin)) from error
 
 
+def ends_of(kafka: Kafka, partitions: Iterable[offsets.TopicPartition], admin: Admin) -> Offsets:
+    """Return the end offset of each partition, which must exist. Raises PipelineError."""
+    return _listed(kafka, partitions, OffsetSpec.latest(), admin)
+
+
 def _offsets(
     kafka: Kafka, topics: ClusterTopics, names: Iterable[str], spec: OffsetSpec
 ) -> dict[str, dict[int, int]]:
-    wanted = {
-        TopicPartition(name, number): spec
+    wanted = [
+        offsets.TopicPartition(name, number)
         for name in names
         for number in range(topics.partitions[name])
-    }
-    offsets: dict[str, dict[int, int]] = {}
-    admin = admin_of(kafka)
+    ]
+    found: dict[str, dict[int, int]] = {}
+    for where, offset in _listed(kafka, wanted, spec, admin_of(kafka)).items():
+        found.setdefault(where.topic, {})[where.partition] = offset
+    return found
+
+
+def _listed(
+    kafka: Kafka,
+    partitions: Iterable[offsets.TopicPartition],
+    spec: OffsetSpec,
+    admin: Admin,
+) -> Offsets:
+    wanted = {TopicPartition(*where): spec for where in partitions}
+    if not wanted:
+        return {}
     try:
         answers = admin.list_offsets(wanted, request_timeout=ANSWER_TIMEOUT_S)
-        for where, future in answers.items():
-            offset = future.result(timeout=ANSWER_TIMEOUT_S).offset
-            offsets.setdefault(where.topic, {})[where.partition] = offset
+        return {
+            offsets.TopicPartition(where.topic, where.partition): future.result(
+                timeout=ANSWER_TIMEOUT_S
+            ).offset
+            for where, future in answers.items()
+        }
     except KafkaException as error:
         raise PipelineError(_no_answer(kafka, error, admin)) from error
-    return offsets
 
 
 class Admin(AdminClient):

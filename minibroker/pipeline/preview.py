@@ -25,6 +25,7 @@ from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.compare import ComparePlan
 from minibroker.pipeline.verbs.declaration import given_lines
 from minibroker.pipeline.verbs.inspect import InspectPlan
+from minibroker.pipeline.verbs.lag import LagPlan
 from minibroker.pipeline.verbs.maintain import MaintainPlan
 from minibroker.pipeline.verbs.replay import ReplayPlan
 from minibroker.pipeline.verbs.rollup import RollupPlan
@@ -213,6 +214,23 @@ def _compare(plan: ComparePlan) -> Lines:
     ]
 
 
+def _lag(plan: LagPlan) -> Lines:
+    from minibroker.pipeline.group_lag import LagReader  # noqa: PLC0415
+
+    readers = LagReader(
+        plan.kafka,
+        groups=plan.groups,
+        pattern=plan.pattern,
+        topics=plan.topics,
+        checkpoints=plan.checkpoints,
+    ).read()
+    pace = "once" if plan.once else f"every {duration(plan.every_ms)}"
+    return [
+        ("lag", f"of {len(readers):,} groups and jobs at {plan.kafka.bootstrap}, {pace}"),
+        ("metrics", plan.metrics or "none"),
+    ]
+
+
 def _topics(kafka: Kafka, names: Iterable[str]) -> str:
     partitions = preflight.ask(kafka).partitions
     return ", ".join(f"{name} ({partitions[name]} partitions)" for name in names)
@@ -257,5 +275,6 @@ _LINES: Final[Mapping[type[Any], Callable[[Any], Lines]]] = {
     InspectPlan: _inspect,
     ComparePlan: _compare,
     MaintainPlan: _maintain,
+    LagPlan: _lag,
 }
 """Plan → what is known about it before it runs; the options follow from the declaration."""

@@ -121,13 +121,15 @@ def _groups(topic: TopicFacts) -> list[tuple[str, ...]]:
     return rows
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines with columns as wide as their widest cell, right-aligned but for the first."""
+def table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
+    """Return lines with columns as wide as their widest cell, right-aligned but for the first
+    `left` columns.
+    """
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
         cells = [
-            cell.ljust(width) if column == 0 else cell.rjust(width)
+            cell.ljust(width) if column < left else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  " + "  ".join(cells).rstrip())

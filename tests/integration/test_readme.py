@@ -33,6 +33,7 @@ ROOT = readme.ROOT
 PIPELINE = (
     "Pipeline",
     "Production traffic in a test broker",
+    "Watching lag",
     "In Python",
     "In jobs of your own",
 )

@@ -41,6 +41,7 @@ TESTED_ELSEWHERE = {
             "replay_writer",
             "archived_files",
             "range_losses",
+            "oldest_unread",
             "table_sink",
             "table_writer",
             "transforms/archived",
@@ -53,11 +54,11 @@ TESTED_ELSEWHERE = {
     },
     **{
         f"minibroker/pipeline/verbs/{name}.py": "test_parser, test_declaration: all verbs"
-        for name in ("help_text", "inspect", "maintain", "shared", "table")
+        for name in ("help_text", "inspect", "lag", "maintain", "shared", "table")
     },
     **{
         f"minibroker/pipeline/commands/{name}.py": "test_command_line, there and in tests/pipeline"
-        for name in ("compare", "exits", "inspect", "maintain", "one_answer", "stream")
+        for name in ("compare", "exits", "inspect", "lag", "maintain", "one_answer", "stream")
     },
     "minibroker/pipeline/compare_rules.py": "test_compare: made of words",
     "minibroker/pipeline/compare_words.py": "test_compare_text: what a person reads",

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pty
 import re
 import shutil
 import signal
 import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.pipeline import topics
+from tests.pipeline.terminal import SECONDS, command, on_a_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
-
-SECONDS = 850.0
-
-
-def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "minibroker", "pipeline", *words]
 
 
 def test_a_dry_run_shows_the_plan(minibroker_address: str, topic: str, tmp_path: Path) -> None:
@@ -137,23 +127,3 @@ def program_that_tells(name: str, log: Path, directory: Path) -> Path:
     script.write_text(f'#!/bin/sh\necho "$@" >>{log}\nexec {shutil.which(name)} "$@"\n')
     script.chmod(0o755)
     return directory
-
-
-def on_a_terminal(words: list[str], directory: Path) -> tuple[int, str]:
-    """Return the exit code and the output on a terminal."""
-    ours, its = pty.openpty()
-    with subprocess.Popen(words, stdout=its, stderr=its, stdin=its, cwd=directory) as process:
-        os.close(its)
-        said = b"".join(_read_all(ours))
-        code = process.wait(timeout=SECONDS)
-    os.close(ours)
-    return code, said.decode()
-
-
-def _read_all(terminal: int) -> Iterator[bytes]:
-    """Yield the output until the last process with the other end is gone (EIO on Linux)."""
-    deadline = time.monotonic() + SECONDS
-    with contextlib.suppress(OSError):
-        while part := os.read(terminal, 65536):
-            assert time.monotonic() < deadline, part
-            yield part

@@ -112,7 +112,7 @@ def revenue(spark: SparkSession, directory: Path) -> tuple[int, float, int]:
 def test_its_commands_leave_the_promised_files(
     spark: SparkSession, orders: str, tmp_path: Path
 ) -> None:
-    install, archive, table, maintain, replay, rollup, inspect = readme.commands(SECTION)
+    install, archive, table, maintain, replay, rollup, inspect, lag = readme.commands(SECTION)
     assert readme.reason_not_to_run(install)
 
     (batch,) = map(json.loads, typed(archive, orders).splitlines())
@@ -139,6 +139,7 @@ def test_its_commands_leave_the_promised_files(
     assert revenue(spark, tmp_path / "revenue") == (RECORDS, RECORDS, RECORDS)
 
     assert "orders" in typed(inspect, orders)
+    assert json.loads(typed(lag, orders))["lag"] == 0
     assert "<svg" in (tmp_path / "orders.html").read_text()
     left = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
     assert left == {"archive", "orders-table", "revenue", "orders.html"}

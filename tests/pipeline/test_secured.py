@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
 from minibroker.pipeline import PipelineError, archive, inspect, preflight, replay, rollup
-from minibroker.pipeline.group_lag import read_group_lag
+from minibroker.pipeline.group_lag import LagReader
 from minibroker.pipeline.options import parse
 from minibroker.pipeline.plan import kafka_of
 from minibroker.pipeline.reader import read_range
@@ -107,7 +107,7 @@ def test_the_connector_logs_in_with_settings_of_librdkafka(
 def ask_read_and_write(kafka: Kafka, query: str) -> None:
     """Use each client that the pipeline has: they ask, read 20 records, and write a transaction."""
     assert preflight.ask(kafka).partitions["orders"] == 2
-    read_group_lag(kafka, ["orders"])
+    LagReader(kafka, topics=["orders"]).read()
     options = parse({**kafka.options(), "subscribe": "orders"}, streaming=False)
     rows = [batch.num_rows for span in ranges_of(options) for batch in read_range(options, span)]
     assert sum(rows) == 20

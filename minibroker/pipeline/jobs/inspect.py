@@ -26,6 +26,7 @@ from minibroker.pipeline.report_facts import (
     CodecFacts,
     Defect,
     FrequentKey,
+    GroupLag,
     Inspection,
     PartitionFacts,
     ProducerFacts,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
+
+    from minibroker.pipeline.group_lag import ReaderLag
 
 FREQUENT_KEYS: Final = 10
 SLICES: Final = 60
@@ -115,14 +118,32 @@ def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -
         topics = _with_batches(topics, _batches(spark, plan))
     else:
         tell("asking for groups")
-        lag = group_lag.read_group_lag(plan.kafka, sorted(topics))
-        topics = {name: facts._replace(groups=lag[name]) for name, facts in topics.items()}
+        readers = group_lag.LagReader(plan.kafka, topics=sorted(topics), groups_max=None).read()
+        topics = {
+            name: facts._replace(groups=groups_of(facts, readers)) for name, facts in topics.items()
+        }
     return Inspection(
         plan.log_dir or plan.kafka.bootstrap,
         SystemClock().now_ms(),
         plan.log_dir is not None,
         tuple(topics[name] for name in sorted(topics)),
     )
+
+
+def groups_of(topic: TopicFacts, readers: Sequence[ReaderLag]) -> tuple[GroupLag, ...]:
+    """Return the groups that read a topic, the one with the largest lag first.
+
+    A partition without a commit counts as no lag.
+    """
+    found = []
+    for reader in readers:
+        read = [where for where in reader.partitions if where.topic == topic.topic]
+        if read:
+            lag, partitions = sum(where.lag for where in read), len(topic.partitions)
+            found.append(
+                GroupLag(reader.name, reader.state, lag, partitions, partitions - len(read))
+            )
+    return tuple(sorted(found, key=lambda group: (-group.lag, group.group)))
 
 
 def _all_partitions(plan: InspectPlan) -> dict[str, list[int]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.plan import Kafka, absolute
 from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
@@ -24,7 +24,7 @@ class InspectPlan(NamedTuple):
         str | None,
         Option(
             "--log-dir",
-            Kind("DIR"),
+            Kind("DIR", absolute),  # Spark's workers run in another directory
             "or a data directory of minibroker or Kafka, with no broker running",
         ),
     ] = None

@@ -18,7 +18,7 @@ from minibroker.pipeline.verbs.kinds import (
     speed_of,
 )
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
-from minibroker.pipeline.verbs.shared import BATCH_ROWS, CHECKPOINT, CLUSTER, PACE, Engine
+from minibroker.pipeline.verbs.shared import BATCH_ROWS, CHECKPOINT, OWN_SOURCE, PACE, Engine
 
 REPLAY_BATCH_ROWS: Final = 500_000
 """Rows of a replay's batch and of its transactions, which must end before the broker aborts them.
@@ -28,7 +28,7 @@ REPLAY_BATCH_ROWS: Final = 500_000
 class ReplayPlan(NamedTuple):
     """A plan to copy files to a topic."""
 
-    kafka: Annotated[Kafka, CLUSTER]
+    kafka: Annotated[Kafka, OWN_SOURCE]
     archive: Annotated[
         str,
         Option(

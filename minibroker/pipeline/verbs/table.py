@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.verbs import archive, compare, inspect, maintain, replay, rollup
+from minibroker.pipeline.verbs import archive, compare, inspect, lag, maintain, replay, rollup
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.replay import ReplayPlan
 from minibroker.pipeline.verbs.rollup import RollupPlan
@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
 VERBS: Final[dict[str, Verb]] = {
     verb.name: verb
-    for verb in (archive.VERB, replay.VERB, rollup.VERB, maintain.VERB, inspect.VERB, compare.VERB)
+    for verb in (
+        archive.VERB,
+        replay.VERB,
+        rollup.VERB,
+        maintain.VERB,
+        inspect.VERB,
+        compare.VERB,
+        lag.VERB,
+    )
 }
 
 StreamPlan = ArchivePlan | ReplayPlan | RollupPlan
