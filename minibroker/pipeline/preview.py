@@ -17,7 +17,7 @@ from minibroker.pipeline import (
     row_operations,
 )
 from minibroker.pipeline.files import files_of
-from minibroker.pipeline.plan import TABLE_FORMATS, join
+from minibroker.pipeline.plan import SOURCES, TABLE_FORMATS, join
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.row_operations import NONE
 from minibroker.pipeline.tables import open_archive
@@ -29,6 +29,7 @@ from minibroker.pipeline.verbs.lag import LagPlan
 from minibroker.pipeline.verbs.maintain import MaintainPlan
 from minibroker.pipeline.verbs.replay import ReplayPlan
 from minibroker.pipeline.verbs.rollup import RollupPlan
+from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES
 from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
@@ -101,9 +102,18 @@ def _archive(plan: ArchivePlan) -> Lines:
         ("from", _from(plan.kafka)),
         ("to", _archived_as(plan)),
         ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
-        ("batches", f"of {plan.batch_rows:,} records at most{_pace(plan)}"),
+        ("batches", f"of {_batch_limits(plan)}{_pace(plan)}"),
         *_operations(plan.operations, plan.to),
     ]
+
+
+def _batch_limits(plan: ArchivePlan) -> str:
+    rows = f"{plan.batch_rows:,} records"
+    if plan.kafka.source != SOURCES[0]:
+        return f"{rows} at most"
+    size = quantities.size(plan.batch_bytes or DEFAULT_BATCH_BYTES)
+    rate = "" if plan.max_rate is None else f", {quantities.size(plan.max_rate)} a second"
+    return f"{rows} or {size} at most{rate}"
 
 
 def _archived_as(plan: ArchivePlan) -> str:

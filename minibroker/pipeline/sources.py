@@ -38,16 +38,44 @@ _OURS_ALONE: Final = (
 TASK_ROWS_MIN: Final = 100_000
 """Offsets of a task, at least: a smaller one costs more than it brings, a consumer and a file."""
 
+TASK_ROWS_MAX: Final = 5_000_000
+RATED_BATCH_S: Final = 60
+"""Seconds of a batch at a limited rate, at most."""
+
 _FORMATS: Final = {"minibroker": "minibroker", "connector": "kafka"}
 _NO_CONNECTOR: Final = ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "NoClassDefFound")
 
 
 def in_parallel(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options, with large ranges of few partitions cut so that every core has work."""
+    """Return the options, with a task for each core: of large ranges a part, of small ones many.
+
+    A task has TASK_ROWS_MAX offsets at most, so that a failed one does not begin far back.
+    """
+    cores = str(spark.sparkContext.defaultParallelism)
     return {
-        "minPartitions": str(spark.sparkContext.defaultParallelism),
+        "minPartitions": cores,
+        "maxPartitions": cores,
         "minRecordsPerPartition": str(TASK_ROWS_MIN),
+        "maxRecordsPerPartition": str(TASK_ROWS_MAX),
         **options,
+    }
+
+
+def limits(batch_rows: int, batch_bytes: int, max_rate: int | None) -> dict[str, str]:
+    """Return the options of a stream for its batches and its speed.
+
+    Args:
+        batch_rows: offsets of a batch, at most.
+        batch_bytes: bytes of a batch, at most, about.
+        max_rate: bytes of a second, at most; None: no limit. A batch lasts a minute at most then:
+            what a killed run had done of its batch is done again.
+    """
+    if max_rate is not None:
+        batch_bytes = min(batch_bytes, max_rate * RATED_BATCH_S)
+    return {
+        "maxOffsetsPerTrigger": str(batch_rows),
+        "maxBytesPerTrigger": str(batch_bytes),
+        **({} if max_rate is None else {"maxBytesPerSecond": str(max_rate)}),
     }
 
 
@@ -100,8 +128,7 @@ def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     unless `maxPartitions` says otherwise. Who gets the rows reads them (`archive_task`). Raises
     PipelineError.
     """
-    cores = str(spark.sparkContext.defaultParallelism)
-    given = {"maxPartitions": cores, **options, "emit": "ranges"}
+    given = {**in_parallel(spark, options), "emit": "ranges"}
     _existing(source_options.parse(given, streaming=True))
     return spark.readStream.format(_FORMATS["minibroker"]).options(**given).load()
 

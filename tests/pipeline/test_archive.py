@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -139,6 +140,51 @@ def test_the_next_run_goes_on_and_takes_new_partitions(
     again = archive(topic, to=here, bootstrap=address, spark=spark, source="connector")
     assert again.rows == 17
     assert offsets_of(spark, here) == {(topic, 0): list(range(60)), (topic, 2): list(range(7))}
+
+
+def test_many_partitions_are_few_files_and_a_batch_has_a_limit_in_bytes(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """60 partitions with 100 KB each, and a megabyte at most in a batch: pieces of 60 partitions
+    are more than that, so the partitions take turns, and no batch has a file for each of them.
+    """
+    topics.create(minibroker_address, topic, 60)
+    client = topics.producer(minibroker_address)
+    for number in range(60 * 100):
+        client.produce(topic, b"x" * 1_000, partition=number % 60)
+    assert client.flush(topics.SECONDS) == 0
+    batches: list[Batch] = []
+    done = archive(
+        topic,
+        to=tmp_path / "archive",
+        bootstrap=minibroker_address,
+        spark=spark,
+        batch_bytes="1MB",
+        progress=batches.append,
+    )
+    assert done.rows == 60 * 100
+    assert 6 <= len(batches) <= 8
+    assert max(batch.rows for batch in batches) <= 1_100
+    assert len(list((tmp_path / "archive").rglob("part-*.parquet"))) <= 2 * len(batches)
+    found = offsets_of(spark, tmp_path / "archive")
+    assert found == {(topic, number): list(range(100)) for number in range(60)}
+
+
+def test_a_rate_in_bytes_is_kept(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """Two tasks of a megabyte a second each at most; what else a batch costs is on top."""
+    topics.create(minibroker_address, topic, 2)
+    client = topics.producer(minibroker_address)
+    for number in range(2 * 1_500):
+        client.produce(topic, b"x" * 1_000, partition=number % 2)
+    assert client.flush(topics.SECONDS) == 0
+    begun_s = time.monotonic()
+    done = archive(
+        topic, to=tmp_path / "archive", bootstrap=minibroker_address, spark=spark, max_rate="1MB/s"
+    )
+    assert done.rows == 3_000
+    assert time.monotonic() - begun_s >= 3_000 * 1_000 / (1 << 20)
 
 
 def test_an_archive_of_sparks_file_sink_goes_on(

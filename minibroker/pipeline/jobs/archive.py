@@ -41,6 +41,7 @@ from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES
 
 if TYPE_CHECKING:
     import threading
@@ -202,7 +203,7 @@ def reader_options(plan: ArchivePlan) -> dict[str, str]:
         **(chosen or {"subscribe": ",".join(plan.topics)}),
         "startingOffsets": "earliest",
         "includeHeaders": "true",
-        "maxOffsetsPerTrigger": str(plan.batch_rows),
+        **sources.limits(plan.batch_rows, plan.batch_bytes or DEFAULT_BATCH_BYTES, plan.max_rate),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         **source_options(plan.operations, streaming=True),
     }

@@ -13,6 +13,7 @@ from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import DIRECTORY, TOPICS, Kind, choice
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import (
+    BATCH_BYTES,
     BATCH_ROWS,
     CATALOG,
     CLUSTER,
@@ -22,11 +23,13 @@ from minibroker.pipeline.verbs.shared import (
     FAIL,
     FILE_FORMATS,
     FOLLOW,
+    MAX_RATE,
     ON_DATA_LOSS,
     ON_RECREATED,
     TABLE,
     TARGET_FILE_SIZE,
     Engine,
+    check_limits,
 )
 
 FORMATS: Final = (*FILE_FORMATS, *TABLE_FORMATS)
@@ -73,6 +76,10 @@ class ArchivePlan(NamedTuple):
     every_ms: Annotated[int | None, EVERY._replace(default="tables: 1m, files: none")] = None
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
+    batch_bytes: Annotated[int | None, BATCH_BYTES] = None
+    """Bytes of a batch, at most, about; None: the default."""
+    max_rate: Annotated[int | None, MAX_RATE] = None
+    """Bytes that are read in a second, at most; None: no limit."""
     operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 
     @property
@@ -102,6 +109,7 @@ def check(plan: ArchivePlan, names: Names) -> None:
         raise JobUsageError(f"what to archive: give either {names['topics']} or {names['pattern']}")
     if plan.every_ms is not None and not plan.follow:
         raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
+    check_limits(plan.kafka, plan, names)
     if bool(plan.catalog) != bool(plan.table):
         raise JobUsageError(
             f"{names['catalog']} and {names['table']} go together: a catalogue, and the name of "

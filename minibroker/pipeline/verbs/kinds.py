@@ -231,6 +231,21 @@ def bytes_text(size_bytes: int) -> str:
     return str(size_bytes)
 
 
+def rate_of(text: str) -> int:
+    """Return bytes a second such as `50MB/s` or `50MB`. Raises JobUsageError."""
+    try:
+        return bytes_of(re.sub(r"\s*/\s*s$", "", text.strip(), flags=re.IGNORECASE))
+    except JobUsageError as error:
+        raise JobUsageError(
+            f"{text!r} is no rate: expected for instance 50MB/s, 512KB/s or 1GB/s"
+        ) from error
+
+
+def rate_text(bytes_per_s: int) -> str:
+    """Return a rate as `rate_of` reads it: `50MB/s`."""
+    return f"{bytes_text(bytes_per_s)}/s"
+
+
 def speed_of(text: str) -> float | None:
     """Return a speed such as `1x`, `0.5x` or `60x` as a factor, `max` as None.
 
@@ -306,5 +321,6 @@ TOPICS: Final = Many("T[,...]", check_topic)
 COUNT: Final = Kind("N", count_of)
 DURATION: Final = Kind("DURATION", duration_ms, duration_text)
 SIZE: Final = Kind("SIZE", bytes_of, bytes_text)
+RATE: Final = Kind("RATE", rate_of, rate_text)
 PAIRS: Final = Pairs()
 SWITCH: Final = Switch()

@@ -7,15 +7,17 @@ A constant is one option. A NamedTuple holds options that belong together; a pla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, Protocol
 
+from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.plan import DEFAULT_BOOTSTRAP, SOURCES, Kafka, kafka_of
-from minibroker.pipeline.verbs.declaration import Option, Part
+from minibroker.pipeline.verbs.declaration import Names, Option, Part
 from minibroker.pipeline.verbs.kinds import (
     COUNT,
     DIRECTORY,
     DURATION,
     PAIRS,
+    RATE,
     SIZE,
     SWITCH,
     TEXT,
@@ -44,6 +46,8 @@ READ: Final = "read"
 DEFAULT_MASTER: Final = "local[*]"
 DEFAULT_BATCH_ROWS: Final = 2_000_000
 """Rows of a micro-batch: enough to make its start cheap, few enough to show progress."""
+DEFAULT_BATCH_BYTES: Final = 512 << 20
+"""Bytes of a micro-batch, as `DEFAULT_BATCH_ROWS`: with large records there are fewer of them."""
 DEFAULT_TARGET_BYTES: Final = 128 << 20
 """Size of a file of Parquet or of a table, about."""
 
@@ -57,6 +61,23 @@ EVERY: Final = Option(
     default="none",
 )
 BATCH_ROWS: Final = Option("--batch-rows", COUNT, "records of a batch, at most", PACE)
+BATCH_BYTES: Final = Option(
+    "--batch-bytes",
+    SIZE,
+    "bytes of keys, values and headers of a batch, at most, about; a batch ends at the first of "
+    "its limits",
+    PACE,
+    name="batch_bytes",
+    default="512MB",
+)
+MAX_RATE: Final = Option(
+    "--max-rate",
+    RATE,
+    "bytes of a second in all tasks together, at most, such as 50MB/s",
+    PACE,
+    name="max_rate",
+    default="none",
+)
 TARGET_FILE_SIZE: Final = Option(
     "--target-file-size",
     SIZE,
@@ -185,6 +206,28 @@ class CommandOptions(NamedTuple):
     dry_run: Annotated[bool, Option("--dry-run", SWITCH, "show the plan and do nothing", RUN)] = (
         False
     )
+
+
+class Limited(Protocol):
+    """A plan with limits in bytes."""
+
+    @property
+    def batch_bytes(self) -> int | None:
+        """Return the bytes of a batch, None if they were not given."""
+
+    @property
+    def max_rate(self) -> int | None:
+        """Return the bytes of a second, None if they were not given."""
+
+
+def check_limits(kafka: Kafka, plan: Limited, names: Names) -> None:
+    """Raise JobUsageError for limits in bytes that the source does not keep."""
+    for field, value in (("batch_bytes", plan.batch_bytes), ("max_rate", plan.max_rate)):
+        if value is not None and kafka.source != SOURCES[0]:
+            raise JobUsageError(
+                f"{names[field]} is for minibroker's own source; Spark's connector has no limits "
+                "in bytes"
+            )
 
 
 CHECKPOINT: Final = Option(

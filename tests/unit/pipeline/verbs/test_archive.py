@@ -39,3 +39,15 @@ def test_options_that_do_not_go_together(given: dict[str, object], text: str) ->
     check(plan, NAMES)
     with pytest.raises(JobUsageError, match=text):
         check(plan._replace(**given), NAMES)  # type: ignore[arg-type]
+
+
+def test_limits_in_bytes_are_for_the_source_that_keeps_them() -> None:
+    plan = ArchivePlan(Kafka(source="connector"), "d", ("a",))
+    check(plan, NAMES)
+    for limited, text in (
+        (plan._replace(batch_bytes=5), "--batch-bytes is for minibroker's own source"),
+        (plan._replace(max_rate=5), "--max-rate is for minibroker's own source"),
+    ):
+        with pytest.raises(JobUsageError, match=text):
+            check(limited, NAMES)
+        check(limited._replace(kafka=Kafka()), NAMES)

@@ -12,6 +12,7 @@ from minibroker.pipeline.verbs.kinds import (
     DURATION,
     EXPRESSIONS,
     PAIRS,
+    RATE,
     SIZE,
     SWITCH,
     TOPICS,
@@ -102,6 +103,7 @@ def test_a_value_of_python_is_read_as_its_text_is() -> None:
         (COUNT, "0", 0),
         (COUNT, "9" * 5000, "9" * 5000),
         (COUNT, "1.5", 1.5),
+        (RATE, "50MB/min", "50MB/min"),
         (SIZE, "64 potatoes", "64 potatoes"),
         (TOPICS, "a/b", ["a/b"]),
         (choice("a", "b"), "c", "c"),
@@ -155,3 +157,14 @@ def test_a_topic_is_told_from_a_directory() -> None:
     assert [topic_or_directory(text) for text in ("./out", "totals")] == ["./out", "totals"]
     with pytest.raises(JobUsageError, match="'a b' cannot be a topic"):
         topic_or_directory("a b")
+
+
+def test_a_rate_is_a_size_a_second() -> None:
+    assert [RATE.of_words([text]) for text in ("50MB/s", "50 mb / S", "7")] == [
+        50 << 20,
+        50 << 20,
+        7,
+    ]
+    assert RATE.show(50 << 20) == "50MB/s"
+    with pytest.raises(JobUsageError, match="'fast' is no rate: expected for instance 50MB/s"):
+        RATE.of_words(["fast"])
