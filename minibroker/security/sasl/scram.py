@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from minibroker.security.sasl.scram_credentials import ScramCredential
 
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
-_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
+# A comma follows both, or the end: a shorter match is never right, and is not tried (`++`).
+_PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]++"
+_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]++"
 _BASE64: Final = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _EXTENSIONS: Final = rf"(?:,[A-Za-z]+={_VALUE})*"
 _FIRST: Final = re.compile(
