@@ -20,6 +20,7 @@ import json
 import logging
 import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -28,6 +29,8 @@ import h11
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from minibroker.control.tls_stream import TlsStream
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +103,8 @@ class HttpServer:
         """
         self._handle = handle
         self._tls = tls
+        self._handshakes = None if tls is None else ThreadPoolExecutor(1, "control-handshakes")
+        """Does the steps of TLS handshakes; its thread begins with the first."""
         self._sockets: list[socket.socket] = []
         self._accepting: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,6 +139,8 @@ class HttpServer:
             await asyncio.gather(*tasks, return_exceptions=True)
         for bound in self._sockets:
             bound.close()
+        if self._handshakes is not None:
+            self._handshakes.shutdown(wait=False, cancel_futures=True)
 
     async def _accept(self, bound: socket.socket) -> None:
         """Take connections for ever."""
@@ -175,9 +182,10 @@ class HttpServer:
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         transport: Any = None
         try:
-            transport = await self._connect(client, protocol)
+            client.setblocking(False)
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, client)
             writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-            connection = _Connection(reader, writer)
+            connection = await self._connect(reader, writer)
             if is_full:
                 busy = HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections: try again")
                 await connection.send(busy.response())
@@ -197,24 +205,19 @@ class HttpServer:
                 transport.abort()
 
     async def _connect(
-        self, client: socket.socket, protocol: asyncio.StreamReaderProtocol
-    ) -> asyncio.BaseTransport:
-        """Return the transport of an accepted socket, behind the TLS handshake if there is one.
-        Raises OSError (ssl.SSLError among them).
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> _Connection:
+        """Return the connection of these streams, behind the TLS handshake if there is one.
+        Raises OSError (ssl.SSLError among them), TimeoutError.
         """
-        loop = asyncio.get_running_loop()
-        client.setblocking(False)
-        if self._tls is None:
-            transport, _ = await loop.connect_accepted_socket(lambda: protocol, client)
-        else:
-            transport, _ = await loop.connect_accepted_socket(
-                lambda: protocol,
-                client,
-                ssl=self._tls(),
-                ssl_handshake_timeout=REQUEST_TIMEOUT_S,
-                ssl_shutdown_timeout=REQUEST_TIMEOUT_S,
-            )
-        return transport
+        if self._tls is None or self._handshakes is None:
+            return _Connection(reader, writer)
+        from minibroker.control.tls_stream import TlsStream  # noqa: PLC0415  only with TLS
+
+        stream = TlsStream(reader, writer, self._tls())
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            await stream.shake_hands(self._handshakes)
+        return _Connection(stream, stream)
 
     async def _serve_one(self, connection: _Connection) -> bool:
         """Answer one request; return whether another may follow."""
@@ -257,7 +260,9 @@ def _explain(failure: ssl.SSLError) -> str:
 class _Connection:
     """The connection of a client. The loop owns it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader | TlsStream, writer: asyncio.StreamWriter | TlsStream
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEADER_BYTES_MAX)
