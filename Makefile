@@ -16,6 +16,10 @@ MVN := $(shell command -v mvn)
 # Spark's classes as Java maps them, since the tests start Spark a dozen times; without it they only take longer.
 SPARK_CLASSES := build/spark-classes.jsa
 
+# A schema registry with Confluent's API, for the tests of columns.
+APICURIO_VERSION := 3.0.9
+APICURIO := build/apicurio-$(APICURIO_VERSION)/.done
+
 # The wheels that the image is made of; the tests make its files from them, without Docker.
 IMAGE_WHEELS := build/image-wheels
 
@@ -30,7 +34,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move secure-move client-suites lint format bench smoke java kerberos kafkajs sarama secured-client compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move secure-move client-suites lint format bench smoke java registry kerberos kafkajs sarama secured-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -67,7 +71,7 @@ coverage: $(VENV)/.test ## the lines that quick tests run, as a table and in bui
 # Spark (tests/support/schedule.py). With ARGS nothing is fetched beforehand: a test that misses
 # something has it made (tests/support/made.py).
 KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.kerberos)
-TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES)) $(OTHER_CLIENTS)
+TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES) registry) $(OTHER_CLIENTS)
 THIS_MAKE := $(MAKE)
 test: $(VENV)/.test $(if $(strip $(ARGS)),,$(TESTED_WITH)) ## run every test (ARGS='tests/unit -k x': these)
 ifeq ($(strip $(ARGS)),)
@@ -220,6 +224,19 @@ $(JARS)/%/.done: tests/support/java/%/pom.xml
 	rm -rf $(@D) $(@D).part
 	$(MVN) --quiet --batch-mode --file $< org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies \
 	  -DoutputDirectory=$(abspath $(@D)).part
+	mv $(@D).part $(@D)
+	touch $@
+
+registry: $(APICURIO) ## fetch the schema registry that the tests run
+
+# The artifact is an archive of the jars.
+$(APICURIO):
+	rm -rf $(@D) $(@D).part
+	mkdir -p $(@D).part
+	$(MVN) --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:2.8:copy \
+	  -Dartifact=io.apicurio:apicurio-registry-app:$(APICURIO_VERSION):tar.gz:all -DoutputDirectory=$(abspath $(@D)).part
+	tar -xzf $(@D).part/*.tar.gz -C $(@D).part
+	rm $(@D).part/*.tar.gz
 	mv $(@D).part $(@D)
 	touch $@
 

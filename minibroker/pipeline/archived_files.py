@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from pyspark.sql.types import StructField, StructType
+
 from minibroker.pipeline import job_directory, schemas, tables
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.file_archive import FileArchive
@@ -14,7 +16,7 @@ from minibroker.pipeline.plan import TABLE_FORMATS, absolute, join
 from minibroker.pipeline.transforms.archived import CSV, from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
@@ -47,6 +49,22 @@ def format_of(files: FileSystem, directory: str, *, is_in_catalogue: bool = Fals
     return found["format"]
 
 
+def kept_bytes(files: FileSystem, directory: str) -> dict[str, str]:
+    """Return column → the column that keeps its bytes, for columns that are decoded.
+
+    Raises PipelineError if the bytes were not kept.
+    """
+    found = job_directory.read_job(files, directory)
+    if "values" not in found:
+        return {}
+    if found.get("bytes") != "kept":
+        raise PipelineError(
+            f"{directory} has values as columns and not as bytes: records cannot be written as "
+            "they were; archive with --keep-bytes to replay"
+        )
+    return {name: f"{name}Bytes" for name in found["columns"].split(", ")}
+
+
 def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame:
     """Return every row that counts, as it is in the files; for CSV files `decoded` comes next.
 
@@ -67,12 +85,23 @@ def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame
 
 
 def rows_of(
-    spark: SparkSession, directory: str, file_format: str, paths: Sequence[str]
+    spark: SparkSession,
+    directory: str,
+    file_format: str,
+    paths: Sequence[str],
+    renamed: Mapping[str, str],
 ) -> DataFrame:
-    """Return the rows of the files in `paths` (URIs), with the columns of an archive."""
-    schema = CSV if file_format == "csv" else schemas.ARCHIVE
+    """Return the rows of the files in `paths` (URIs), with the columns of an archive.
+
+    `renamed` is as of `kept_bytes`.
+    """
+    fields = (CSV if file_format == "csv" else schemas.ARCHIVE).fields
+    schema = StructType(
+        [StructField(renamed.get(field.name, field.name), field.dataType) for field in fields]
+    )
     reader = spark.read.schema(schema).options(**_OPTIONS)
     rows = _load(reader, directory, file_format, [unquote(path) for path in paths])
+    rows = rows.withColumnsRenamed({there: name for name, there in renamed.items()})
     return from_text(rows) if file_format == "csv" else rows
 
 

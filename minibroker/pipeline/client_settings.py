@@ -247,6 +247,17 @@ def _stores(left: dict[str, str]) -> dict[str, str]:
     return found
 
 
+def stores_as_pem(left: dict[str, str]) -> dict[str, str]:
+    """Remove Java's stores from `left`; return them as `ssl.….pem`, and the key's password.
+
+    Raises PipelineError: a store cannot be read.
+    """
+    try:
+        return _stores(left)
+    except ConfigError as error:
+        raise PipelineError(f"the stores of the settings: {error}") from None
+
+
 def _login(left: dict[str, str]) -> dict[str, str]:
     """Remove Java's login from `left`; return what librdkafka takes.
 

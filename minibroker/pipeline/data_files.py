@@ -35,7 +35,7 @@ BUFFERED_BYTES_MAX: Final = 128 << 20
 
 MERGED: Final = "merged"
 """Begin of the names of files that an upkeep has merged."""
-_UNCOUNTED: Final = ("key", "value", "headers")
+_UNCOUNTED: Final = ("key", "value", "headers", "keyBytes", "valueBytes")
 """Columns without a smallest and a largest value: bytes as long as a record."""
 _NAME: Final = re.compile(r"([0-9a-f-]{8,36})-(\d{9,})-.*\.parquet")
 
@@ -107,6 +107,17 @@ def write_files(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[DataF
         raise
 
 
+def counted_columns(schema: pa.Schema) -> list[str]:
+    """Return the paths of the columns that have statistics, those inside of structs too."""
+    found: list[str] = []
+    for field in schema:
+        if pa.types.is_struct(field.type):
+            found += [f"{field.name}.{path}" for path in counted_columns(pa.schema(field.type))]
+        elif field.name not in _UNCOUNTED:
+            found.append(field.name)
+    return found
+
+
 class FileWriter:
     """Writes rows into files by topic and date; used by one thread."""
 
@@ -170,7 +181,7 @@ class _OpenFile:
             self._file,
             self._schema,
             compression=layout.compression,
-            write_statistics=[name for name in self._schema.names if name not in _UNCOUNTED],
+            write_statistics=counted_columns(self._schema),
         )
         self._rows: list[pa.RecordBatch] = []
         self.buffered = 0

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -79,6 +79,23 @@ class ArchiveDeltaTable:
             return True
 
         return retried(self._directory, CommitFailedError, add)
+
+    def columns(self) -> pa.Schema:
+        self._table.update_incremental()
+        return pa.schema(self._table.schema().to_arrow())
+
+    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+        def change() -> None:
+            now = self.columns()
+            fields = [
+                field.with_type(wanted[field.name]) if field.name in wanted else field
+                for field in now
+            ]
+            fields += [pa.field(name, wanted[name]) for name in wanted if name not in now.names]
+            empty = pa.schema(fields).empty_table()
+            write_deltalake(self._table, empty, mode="append", schema_mode="merge")
+
+        retried(self._directory, CommitFailedError, change)
 
     def files(self) -> list[ListedFile]:
         self._table.update_incremental()
@@ -169,12 +186,19 @@ class ArchiveDeltaTable:
         return Layout(self._directory, "", schema, target_bytes, stem)
 
 
-def open_table(directory: str) -> ArchiveDeltaTable:
-    """Return the table in `directory`, and make it if there is none."""
+def open_table(directory: str, without: Sequence[str] = ()) -> ArchiveDeltaTable:
+    """Return the table in `directory`, and make it if there is none.
+
+    Args:
+        directory: of the table.
+        without: columns that a new table does not have yet: `take_in` adds them with their types.
+    """
     if not DeltaTable.is_deltatable(directory):
         DeltaTable.create(
             directory,
-            schema=Schema.from_arrow(SCHEMA),
+            schema=Schema.from_arrow(
+                pa.schema([field for field in SCHEMA if field.name not in without])
+            ),
             mode="ignore",
             partition_by=list(PARTITION_COLUMNS),
             name="minibroker archive",

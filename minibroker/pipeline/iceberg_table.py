@@ -17,8 +17,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyiceberg.catalog import load_catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationError
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -41,8 +42,6 @@ from minibroker.pipeline.table import BatchId, ListedFile, retried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
 
     from minibroker.pipeline.data_files import DataFile
 
@@ -111,6 +110,23 @@ class IcebergTable:
             return True
 
         return retried(self._directory, CommitFailedException, add)
+
+    def columns(self) -> pa.Schema:
+        self._table.refresh()
+        return schema_to_pyarrow(self._table.schema())
+
+    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+        def change() -> None:
+            self._table.refresh()
+            with self._table.update_schema() as update:
+                update.union_by_name(pa.schema(list(wanted.items())))
+
+        try:
+            retried(self._directory, CommitFailedException, change)
+        except (ValidationError, ValueError) as error:
+            raise PipelineError(
+                f"the table in {self._directory} does not take the columns of the schemas: {error}"
+            ) from error
 
     def files(self) -> list[ListedFile]:
         self._table.refresh()
@@ -184,13 +200,16 @@ class IcebergTable:
         return Layout(self._directory, _DATA, schema, target_bytes, stem)
 
 
-def open_table(directory: str, catalog: Mapping[str, str], name: str | None) -> IcebergTable:
+def open_table(
+    directory: str, catalog: Mapping[str, str], name: str | None, without: Sequence[str] = ()
+) -> IcebergTable:
     """Return the table, and make it if there is none.
 
     Args:
         directory: location of the table.
         catalog: PyIceberg's properties of a catalogue; empty: the directory is the catalogue.
         name: `namespace.table` in that catalogue.
+        without: columns that a new table does not have yet: `take_in` adds them with their types.
 
     Raises:
         PipelineError: the catalogue does not answer, or has this table elsewhere.
@@ -198,12 +217,12 @@ def open_table(directory: str, catalog: Mapping[str, str], name: str | None) -> 
     if not catalog:
         directory_catalog = DirectoryCatalog(directory)
         directory_catalog.mend_hint()
-        return IcebergTable(directory, _opened(directory_catalog, IDENTIFIER, directory))
+        return IcebergTable(directory, _opened(directory_catalog, IDENTIFIER, directory, without))
     try:
         found = load_catalog("minibroker", **catalog)
         identifier = tuple((name or "").split("."))
         found.create_namespace_if_not_exists(identifier[:-1])
-        table = _opened(found, identifier, directory)
+        table = _opened(found, identifier, directory, without)
     except Exception as error:
         raise PipelineError(
             f"the catalogue does not take table {name}: {type(error).__name__}: {error}; check "
@@ -217,13 +236,15 @@ def open_table(directory: str, catalog: Mapping[str, str], name: str | None) -> 
     return IcebergTable(directory, table)
 
 
-def _opened(catalog: Any, identifier: tuple[str, ...], directory: str) -> Any:
+def _opened(
+    catalog: Any, identifier: tuple[str, ...], directory: str, without: Sequence[str]
+) -> Any:
     try:
         return catalog.load_table(identifier)
     except NoSuchTableError:
         return catalog.create_table(
             identifier,
-            SCHEMA,
+            Schema(*(field for field in SCHEMA.fields if field.name not in without)),
             location=directory,
             partition_spec=PARTITIONS,
             properties=_PROPERTIES,

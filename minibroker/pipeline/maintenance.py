@@ -110,7 +110,7 @@ def _merged(layout: Layout, old: Sequence[ListedFile]) -> list[DataFile]:
     writer = FileWriter(layout)
     try:
         for file in old:
-            for batch in _rows_of(file):
+            for batch in _rows_of(file, layout.schema):
                 writer.add(batch)
         return writer.close()
     except BaseException:
@@ -118,12 +118,21 @@ def _merged(layout: Layout, old: Sequence[ListedFile]) -> list[DataFile]:
         raise
 
 
-def _rows_of(file: ListedFile) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, with topic and date, which only its path may have."""
+def _rows_of(file: ListedFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file with the columns of the table: the file may be older than some.
+
+    Topic and date may be in its path only.
+    """
     day = pa.scalar(file.date).cast(pa.date32())
     with pq.ParquetFile(file.path) as parquet:
         for batch in parquet.iter_batches(batch_size=_ROWS):
             rows = batch
+            for field in schema:
+                if field.name in rows.schema.names:
+                    whole = rows[field.name].cast(field.type)
+                    rows = rows.set_column(rows.schema.names.index(field.name), field, whole)
+                elif field.name not in ("topic", "date"):
+                    rows = rows.add_column(0, field, pa.nulls(rows.num_rows, field.type))
             for name, value in (("topic", pa.scalar(file.topic)), ("date", day)):
                 if name not in rows.schema.names:
                     rows = rows.append_column(name, pa.repeat(value, rows.num_rows))

@@ -18,6 +18,9 @@ SOURCES: Final = ("minibroker", "connector")
 TABLE_FORMATS: Final = ("iceberg", "delta")
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
+REGISTRY_PREFIX: Final = "schema.registry."
+"""Begin of the names of a schema registry's settings, among those of a Kafka client."""
+
 JOB_DIRECTORY: Final = "_minibroker"
 """Name of the directory beside a job's results; Spark and other readers skip names with `_`."""
 
@@ -31,6 +34,8 @@ class Kafka(NamedTuple):
     source: str = SOURCES[0]
     settings: Mapping[str, str] = {}
     """Settings of the client, without the prefix `kafka.` of Spark's options."""
+    registry: Mapping[str, str] = {}
+    """Settings of a schema registry beside it, without their prefix."""
 
     def options(self) -> dict[str, str]:
         """Return Spark's Kafka options; jobs read committed records unless a setting says
@@ -65,7 +70,9 @@ def kafka_of(
     given = {} if config_file is None else read_file(config_file)
     given |= {name.removeprefix("kafka."): value for name, value in settings.items()}
     told = given.pop("bootstrap.servers", DEFAULT_BOOTSTRAP)
-    return Kafka(bootstrap or told, source, given)
+    of_registry = [name for name in given if name.startswith(REGISTRY_PREFIX)]
+    registry = {name.removeprefix(REGISTRY_PREFIX): given.pop(name) for name in of_registry}
+    return Kafka(bootstrap or told, source, given, registry)
 
 
 def is_remote(path: str) -> bool:

@@ -46,6 +46,8 @@ class ReplayBatchWriter:
         file_format: str,
         index: ReplayIndex,
         name: str,
+        *,
+        renamed: Mapping[str, str],
         secret: bytes = b"",
     ) -> None:
         """Args:
@@ -54,7 +56,9 @@ class ReplayBatchWriter:
         index: of the archive.
         name: of this replay, the same after a restart: the sink's markers are under it.
         secret: of the hashes of masks.
+        renamed: as of `archived_files.kept_bytes`.
         """
+        self._renamed = renamed
         self._plan = plan
         self._format = file_format
         self._index = index
@@ -72,7 +76,7 @@ class ReplayBatchWriter:
             return
         spark = batch.sparkSession
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
-        rows = archived_files.rows_of(spark, self._plan.archive, self._format, paths)
+        rows = archived_files.rows_of(spark, self._plan.archive, self._format, paths, self._renamed)
         counted = Observation()
         operations = self._plan.operations
         sorted_rows = replayed.within(operated.chosen(rows, operations), ranges)
@@ -85,12 +89,25 @@ class ReplayBatchWriter:
             **self._plan.kafka.writer_options(),
             "topic": self._plan.to_topic,
             "tasks": str(replayed.writers_of(ranges)),
-            _NAME: self._name,
-            _RUN: self._run,
-            _BATCH: str(number),
         }
-        chosen.write.format(FORMAT).options(**options).mode("append").save()
+        write_once(chosen, options, name=self._name, run=self._run, number=number)
         self.metrics[number] = counted.get
+
+
+def write_once(
+    rows: DataFrame, options: Mapping[str, str], *, name: str, run: str, number: int
+) -> None:
+    """Write a finite frame into a topic, under the number of a batch; repeated, it writes nothing.
+
+    Args:
+        rows: with the columns of `sink_columns`, in the same tasks each time.
+        options: of the sink, see `sink_options`.
+        name: of the writer, the same after a restart.
+        run: of this process.
+        number: of the batch.
+    """
+    numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number)}
+    rows.write.format(FORMAT).options(**numbered).mode("append").save()
 
 
 class TaskWriter(DataSourceArrowWriter):

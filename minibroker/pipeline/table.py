@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
 
     from minibroker.pipeline.data_files import DataFile, Layout
 
@@ -57,6 +59,18 @@ class Table(Protocol):
 
         Raises:
             PipelineError: other writers of the table were faster each time.
+        """
+
+    def columns(self) -> pa.Schema:
+        """Return the columns, with the types that a writer of rows needs."""
+
+    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+        """Add columns, and fields inside columns, and widen numbers, in a version of its own.
+
+        Args:
+            wanted: column → type, which takes in the column's type now.
+
+        Raises PipelineError: the table cannot have them.
         """
 
     def files(self) -> list[ListedFile]:

@@ -52,7 +52,7 @@ class FilesWriter(DataSourceArrowWriter):
     """The writer of one batch; made in the driver, copied to its tasks."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._layout = _layout(options)
+        self._layout = layout_of(options)
         self._task = archive_task.task_of(options)
         self._result = options["result"]
 
@@ -90,7 +90,8 @@ def files_in(result: Path) -> list[DataFile]:
     return [DataFile(*fields) for fields in json.loads(result.read_text(encoding="utf-8"))]
 
 
-def _layout(options: Mapping[str, str]) -> Layout:
+def layout_of(options: Mapping[str, str]) -> Layout:
+    """Return the layout that `options_of` has turned into options."""
     return Layout(
         directory=options["directory"],
         prefix=options["prefix"],

@@ -81,6 +81,9 @@ class ArchiveBatchWriter(ABC):
         check_owner(self._files, self._plan.to, query)
         self.store(batch, BatchId(query, number))
 
+    def close(self) -> None:  # noqa: B027  most writers hold nothing
+        """End what the writer holds; called once, after the last batch."""
+
     @abstractmethod
     def store(self, batch: DataFrame, identity: BatchId) -> None:
         """Write and commit a batch, unless it is committed already."""

@@ -9,7 +9,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import absolute, is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from minibroker.pipeline.table import Table
     from minibroker.pipeline.verbs.archive import ArchivePlan
@@ -45,18 +45,22 @@ def open_table(plan: ArchivePlan) -> Table:
 
     Raises PipelineError.
     """
-    return open_archive(plan.format, plan.to, plan.catalog, plan.table)
+    return open_archive(plan.format, plan.to, plan.catalog, plan.table, plan.decoded_columns)
 
 
 def open_archive(
-    file_format: str, directory: str, catalog: Mapping[str, str], name: str | None
+    file_format: str,
+    directory: str,
+    catalog: Mapping[str, str],
+    name: str | None,
+    without: Sequence[str] = (),
 ) -> Table:
     """Return the table in `directory`; arguments as of `iceberg_table.open_table`."""
     check(file_format, directory)
     if file_format == "delta":
         from minibroker.pipeline import delta_table  # noqa: PLC0415  an extra
 
-        return delta_table.open_table(absolute(directory))
+        return delta_table.open_table(absolute(directory), without)
     from minibroker.pipeline import iceberg_table  # noqa: PLC0415  an extra
 
-    return iceberg_table.open_table(absolute(directory), catalog, name)
+    return iceberg_table.open_table(absolute(directory), catalog, name, without)

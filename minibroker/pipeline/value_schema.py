@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from minibroker.pipeline.values.decoding import ValueSchema
     from minibroker.pipeline.verbs.rollup import RollupPlan
 
 EXAMPLES_MAX: Final = 10_000
@@ -41,6 +42,28 @@ def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
             "leave it out of the schema"
         )
     return schema
+
+
+def of_json(given: str) -> ValueSchema:
+    """Return the schema of JSON values for the tasks of an archive.
+
+    Args:
+        given: DDL or Spark's JSON, or a file with it.
+
+    Raises PipelineError: it is no schema, or has types that JSON values do not have.
+    """
+    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  slow to import
+
+    from minibroker.pipeline.values.decoding import of_type  # noqa: PLC0415  PyArrow
+    from minibroker.pipeline.values.json_values import table_type  # noqa: PLC0415  PyArrow
+
+    found = parsed_schema(schema_text(given), given)
+    if not found.names:
+        raise PipelineError(f"{given} has no fields: give at least one")
+    try:
+        return of_type(table_type(to_arrow_type(found, timezone="UTC")))
+    except ValueError as error:
+        raise PipelineError(f"{given}: {error}") from error
 
 
 def examples(path: str) -> list[object]:

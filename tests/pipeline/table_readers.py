@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import duckdb_ext
+import pyarrow as pa
 from deltalake import DeltaTable
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 from pyiceberg.table import StaticTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    import pyarrow as pa
 
 Record = tuple[str, int, int, bytes | None]
 COLUMNS: Final = ("topic", "partition", "offset", "value")
@@ -58,7 +57,52 @@ READERS: Final[Mapping[str, tuple[Callable[[Path], list[Record]], ...]]] = {
 """Format of an archive → its readers; PyIceberg and deltalake read with pyarrow."""
 
 
-def _duckdb(query: str, *extensions: str) -> list[Record]:
+def _table_duckdb_iceberg(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
+    return _duckdb(_select(columns, f"iceberg_scan('{directory}')"), "avro", "iceberg")
+
+
+def _table_duckdb_delta(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
+    return _duckdb(_select(columns, f"delta_scan('{directory}')"), "delta")
+
+
+def _table_duckdb_parquet(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
+    files = f"'{directory}/topic=*/date=*/*.parquet', union_by_name = true"
+    return _duckdb(_select(columns, f"read_parquet({files}, hive_partitioning = true)"))
+
+
+def _table_pyiceberg(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
+    return _rows(StaticTable.from_metadata(str(directory)).scan().to_arrow(), columns)
+
+
+def _table_deltalake(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
+    return _rows(DeltaTable(str(directory)).to_pyarrow_table(), columns)
+
+
+def _table_pyarrow(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
+    files = sorted(directory.glob("topic=*/date=*/*.parquet"))
+    found = [parquet.read_table(file, partitioning=None) for file in files]
+    return _rows(pa.concat_tables(found, promote_options="permissive"), columns)
+
+
+TABLES: Final[Mapping[str, tuple[Callable[..., list[tuple[Any, ...]]], ...]]] = {
+    "iceberg": (_table_duckdb_iceberg, _table_pyiceberg),
+    "delta": (_table_duckdb_delta, _table_deltalake),
+    "parquet": (_table_duckdb_parquet, _table_pyarrow),
+}
+"""Format → readers of any columns of a table, each row as a tuple, sorted by the first column."""
+
+
+def _select(columns: tuple[str, ...], source: str) -> str:
+    names = ", ".join(f'"{name}"' for name in columns)
+    return f"SELECT {names} FROM {source}"
+
+
+def _rows(table: pa.Table, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    found = (table[name].to_pylist() for name in columns)
+    return sorted(zip(*found, strict=True), key=_order)
+
+
+def _duckdb(query: str, *extensions: str) -> list[Any]:
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         for name in extensions:
             connection.execute(f"LOAD '{_extension(name)}'")

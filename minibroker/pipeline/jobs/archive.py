@@ -10,10 +10,12 @@ same call goes on where the last one ended.
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from minibroker.pipeline import (
     archive_task,
+    dead_letters,
     job_directory,
     preflight,
     sinks,
@@ -21,6 +23,12 @@ from minibroker.pipeline import (
     topic_identity,
 )
 from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.decoded_archive import (
+    check_columns,
+    check_same_columns,
+    columns_of_job,
+    columns_writer,
+)
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.file_archive import FileArchive
 from minibroker.pipeline.files import files_of
@@ -45,7 +53,7 @@ from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
@@ -67,6 +75,8 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
     """
     if plan.is_table:
         check_table(plan.format, plan.to)
+    if plan.decoded_columns:
+        check_columns(plan)
     there = preflight.ask(plan.kafka)
     topics = preflight.chosen_topics(there, plan.topics, plan.pattern)
     files = files_of(plan.to, spark)
@@ -74,14 +84,16 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
         found = job_directory.read_job(files, plan.to)
         job_directory.check_job(plan.to, found, job_of(plan))
         check_operations(plan.operations, plan.to, found, in_result=True)
+        check_same_columns(plan, found)
         topic_identity.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
+    dead_letters.check(plan, there, spark)
     return topics
 
 
 def job_of(plan: ArchivePlan) -> Mapping[str, str]:
     """Return the settings that must be the same in every run into one directory."""
     name = {"table": plan.table} if plan.table else {}
-    return {"job": "archive", "format": plan.format, **name}
+    return {"job": "archive", "format": plan.format, **name, **columns_of_job(plan)}
 
 
 def run(
@@ -117,8 +129,11 @@ def run(
             read = sources.stream_topics(spark, options, source=plan.kafka.source)
             return to_archive(operated(read, settled.operations, settled.secret))
 
-        start = _start_of(spark, plan, options, files, records)
-        return settled.told(run_started(lambda: start(progress), stop))
+        with ExitStack() as held:
+            start = _start_of(
+                spark, plan, options, files, records=records, topics=topics, held=held
+            )
+            return settled.told(run_started(lambda: start(progress), stop))
     except Exception as error:
         raise explained(error) from error
 
@@ -128,7 +143,10 @@ def _start_of(
     plan: ArchivePlan,
     options: Mapping[str, str],
     files: FileSystem,
+    *,
     records: Callable[[], DataFrame],
+    topics: Sequence[str],
+    held: ExitStack,
 ) -> Callable[[Progress | None], Watch]:
     """Return the function that starts the query.
 
@@ -138,6 +156,8 @@ def _start_of(
         options: of the source.
         files: of the archive's directory.
         records: returns the records to write, as a stream.
+        topics: to archive now.
+        held: ends what the writer holds, once the query is over.
     """
     archive = None if plan.is_table else FileArchive(files, plan.to)
     if archive is not None and archive.is_of_spark():
@@ -145,7 +165,10 @@ def _start_of(
         return lambda progress: Watch(_start_of_spark(plan, rows), progress)
     task = archive_task.options_of(options) if reads_in_tasks(spark, plan) else None
     writer: ArchiveBatchWriter
-    if archive is None:
+    if plan.decoded_columns:
+        writer = columns_writer(spark, plan, files, topics, task)
+        held.callback(writer.close)
+    elif archive is None:
         writer = TableBatchWriter(open_table(plan), files, plan, task)
     elif task is not None:
         writer = ParquetBatchWriter(archive, files, plan, task)
@@ -176,7 +199,11 @@ def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:
     if plan.kafka.source != "minibroker" or plan.operations.is_used:
         return False
     is_parquet_here = plan.format == "parquet" and not is_remote(plan.to)
-    return plan.is_table or (is_parquet_here and compression_of(spark) is not None)
+    return (
+        plan.is_table
+        or bool(plan.decoded_columns)
+        or (is_parquet_here and compression_of(spark) is not None)
+    )
 
 
 def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:

@@ -64,6 +64,7 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
     files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
     if files is not None:
         archived_files.format_of(files, plan.archive)
+        archived_files.kept_bytes(files, plan.archive)
     if checkpoints is not None:
         _check_checkpoint(plan, checkpoints, is_there=there is not None)
         found = job_directory.read_job(checkpoints, plan.checkpoint)
@@ -128,7 +129,14 @@ def run(
         name = job_directory.read_job(checkpoints, plan.checkpoint)["name"]
         index_file = directory / "index.json"
         index_file.write_text(index.to_json(), encoding="utf-8")
-        writer = replay_writer.ReplayBatchWriter(plan, file_format, index, name, settled.secret)
+        writer = replay_writer.ReplayBatchWriter(
+            plan,
+            file_format,
+            index,
+            name,
+            renamed=archived_files.kept_bytes(files, plan.archive),
+            secret=settled.secret,
+        )
         return settled.told(
             run_started(
                 lambda: Watch(

@@ -10,7 +10,15 @@ from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, Kafka, join
 from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
-from minibroker.pipeline.verbs.kinds import DIRECTORY, TOPICS, Kind, choice
+from minibroker.pipeline.verbs.kinds import (
+    DIRECTORY,
+    DIRECTORY_OR_TOPIC,
+    SWITCH,
+    TOPICS,
+    Kind,
+    choice,
+    is_path,
+)
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import (
     BATCH_BYTES,
@@ -28,6 +36,7 @@ from minibroker.pipeline.verbs.shared import (
     ON_RECREATED,
     TABLE,
     TARGET_FILE_SIZE,
+    VALUES,
     Engine,
     check_limits,
 )
@@ -81,6 +90,56 @@ class ArchivePlan(NamedTuple):
     max_rate: Annotated[int | None, MAX_RATE] = None
     """Bytes that are read in a second, at most; None: no limit."""
     operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
+    registry_url: Annotated[
+        str | None,
+        Option(
+            "--schema-registry",
+            Kind("URL"),
+            "values are Avro, JSON or Protobuf in the wire format of this schema registry "
+            "(Confluent's API), and become columns; its settings are among those of the Kafka "
+            "client, behind schema.registry. (basic.auth.user.info, ssl.truststore.location, ...)",
+            VALUES,
+            name="schema_registry",
+        ),
+    ] = None
+    schema: Annotated[
+        str | None,
+        Option(
+            "--schema",
+            Kind("DDL|FILE"),
+            "or values are JSON with these fields, such as 'id BIGINT, amount DOUBLE'",
+            VALUES,
+        ),
+    ] = None
+    decode_keys: Annotated[
+        bool, Option("--decode-keys", SWITCH, "keys are of the registry, too", VALUES)
+    ] = False
+    keep_bytes: Annotated[
+        bool,
+        Option(
+            "--keep-bytes",
+            SWITCH,
+            "keep the bytes, too, in the columns valueBytes and keyBytes: replay needs them",
+            VALUES,
+        ),
+    ] = False
+    dead_letters: Annotated[
+        str | None,
+        Option(
+            "--dead-letters",
+            DIRECTORY_OR_TOPIC,
+            "topic or directory for records that cannot be decoded, with the reason; without it "
+            "the first such record ends the job",
+            VALUES,
+        ),
+    ] = None
+
+    @property
+    def decoded_columns(self) -> Sequence[str]:
+        """Return the columns that become typed ones, empty if bytes stay bytes."""
+        if self.registry_url is None and self.schema is None:
+            return ()
+        return ("key", "value") if self.decode_keys else ("value",)
 
     @property
     def checkpoint(self) -> str:
@@ -90,7 +149,8 @@ class ArchivePlan(NamedTuple):
     @property
     def shared_paths(self) -> list[str]:
         """Return the directories that the driver and the workers use."""
-        return [self.to]
+        dead = self.dead_letters
+        return [self.to, dead] if dead is not None and is_path(dead) else [self.to]
 
     @property
     def is_table(self) -> bool:
@@ -122,6 +182,29 @@ def check(plan: ArchivePlan, names: Names) -> None:
             f"{names['table']} {plan.table!r}: expected NAMESPACE.NAME, such as logs.orders"
         )
     row_options.check(plan.operations, names, follows=plan.follow)
+    _check_decoding(plan, names)
+
+
+def _check_decoding(plan: ArchivePlan, names: Names) -> None:
+    if not plan.decoded_columns:
+        for field in ("decode_keys", "keep_bytes", "dead_letters"):
+            if getattr(plan, field):
+                raise JobUsageError(
+                    f"{names[field]} is for values that become columns: give "
+                    f"{names['registry_url']} or {names['schema']}"
+                )
+        return
+    if plan.registry_url is not None and plan.schema is not None:
+        raise JobUsageError(
+            f"the fields of a value: give either {names['registry_url']} or {names['schema']}"
+        )
+    if plan.decode_keys and plan.registry_url is None:
+        raise JobUsageError(f"{names['decode_keys']} is for {names['registry_url']}")
+    if plan.format not in (*TABLE_FORMATS, FORMATS[0]):
+        raise JobUsageError(
+            f"{plan.format} files hold bytes: values become columns with {names['format']} "
+            "iceberg, delta or parquet"
+        )
 
 
 VERB: Final = Verb(
@@ -144,11 +227,18 @@ Every file below DIR/topic=... is committed, and DIR can be moved: read it with 
 DuckDB as 'DIR/topic=*/date=*/*.parquet'. DIR/_minibroker has the checkpoint and the lists of files,
 and hidden files of batches that are not committed. Archives of earlier versions go on as they are:
 there DIR/_spark_metadata lists the files that count.
+
+With --schema-registry or --schema, the column value is a struct with the fields of the schemas of
+the subjects TOPIC-value, and of all others that come. A newer schema adds fields and widens int to
+long and float to double (not in delta); fields that it lacks stay and are null. What cannot be
+decoded, or does not fit, is a dead letter. This needs: pip install 'minibroker[schemas]'
 """,
     examples=(
         "archive --topic orders --to archive",
         "archive --pattern 'orders-.*' --to archive --follow",
         "archive --topic orders --to ./orders --format iceberg --follow --every 5m",
+        "archive --topic orders --to ./orders --format iceberg "
+        "--schema-registry http://localhost:8081 --dead-letters orders-dead",
     ),
     check=check,
     engine=Engine,

@@ -29,13 +29,14 @@ from minibroker.pipeline.verbs.kinds import (
 )
 
 RECORDS: Final = "Records"
+VALUES: Final = "Values as columns"
 PACE: Final = "Batches and files"
 OUTPUT: Final = "Output"
 REACTIONS: Final = "Reactions"
 CONNECTION: Final = "Connection"
 SPARK: Final = "Spark"
 RUN: Final = "This command"
-GROUPS: Final = (RECORDS, PACE, OUTPUT, REACTIONS, CONNECTION, SPARK, RUN)
+GROUPS: Final = (RECORDS, VALUES, PACE, OUTPUT, REACTIONS, CONNECTION, SPARK, RUN)
 """Titles behind the verb's own one, in the order of the help page."""
 
 FILE_FORMATS: Final = ("parquet", "json", "csv")

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from minibroker.pipeline import delta_table
+from minibroker.pipeline import delta_table, iceberg_table, job_directory, maintenance
+from minibroker.pipeline.data_files import write_files
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.table import BatchId
-from tests.unit.pipeline.archives import QUERY, TOPIC, opened, seen, written
+from minibroker.pipeline.values.arrow_types import plain
+from minibroker.pipeline.verbs.maintain import MaintainPlan
+from tests.pipeline.table_readers import TABLES
+from tests.unit.pipeline.archives import QUERY, TOPIC, opened, rows, seen, written
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from minibroker.pipeline.table import Table
 
 
 @pytest.mark.parametrize("file_format", ["iceberg", "delta"])
@@ -77,3 +85,61 @@ def test_readers_find_a_day_by_the_statistics(tmp_path: Path) -> None:
     actions = pa.table(table._table.get_add_actions(flatten=True)).to_pylist()
     assert sorted((row["min.offset"], row["max.offset"]) for row in actions) == [(0, 0), (1, 1)]
     assert {row["num_records"] for row in actions} == {1}
+
+
+@pytest.mark.parametrize("file_format", ["iceberg", "delta"])
+def test_columns_are_taken_in(file_format: str, tmp_path: Path) -> None:
+    """A new table without the column; fields are added to it; an older reader is not needed."""
+    opener = {
+        "iceberg": lambda: iceberg_table.open_table(str(tmp_path), {}, None, ["value"]),
+        "delta": lambda: delta_table.open_table(str(tmp_path), ["value"]),
+    }
+    table: Table = opener[file_format]()
+    assert "value" not in table.columns().names
+    inner = pa.struct([("x", pa.int32())])
+    table.take_in({"value": inner})
+    wider = pa.struct([("x", pa.int32()), ("in", pa.list_(inner)), ("s", pa.string())])
+    table.take_in({"value": wider, "valueBytes": pa.binary()})
+    again: Table = opener[file_format]()
+    assert plain(again.columns().field("value").type) == wider
+    assert again.columns().names[-1] == "valueBytes"
+    table.take_in({"value": wider, "valueBytes": pa.binary()})
+
+
+def test_iceberg_widens_and_refuses(tmp_path: Path) -> None:
+    table = iceberg_table.open_table(str(tmp_path), {}, None, ["value"])
+    table.take_in({"value": pa.struct([("x", pa.int32()), ("y", pa.float32())])})
+    wide = pa.struct([("x", pa.int64()), ("y", pa.float64())])
+    table.take_in({"value": wide})
+    assert plain(table.columns().field("value").type) == wide
+    with pytest.raises(PipelineError, match="does not take the columns of the schemas"):
+        table.take_in({"value": pa.struct([("x", pa.string())])})
+
+
+@pytest.mark.parametrize("file_format", ["iceberg", "delta"])
+def test_upkeep_merges_files_of_other_columns(file_format: str, tmp_path: Path) -> None:
+    table: Table = (
+        iceberg_table.open_table(str(tmp_path), {}, None, ["value"])
+        if file_format == "iceberg"
+        else delta_table.open_table(str(tmp_path), ["value"])
+    )
+    types = [
+        pa.struct([("x", pa.int64())]),
+        pa.struct([("x", pa.int64()), ("s", pa.string())]),
+    ]
+    for number, found in enumerate(types):
+        table.take_in({"value": found})
+        batch = rows(number, 1)
+        value = pa.array([{"x": number, "s": "new"}], found)
+        batch = batch.set_column(1, "value", value).set_column(8, "date", rows(0, 1)["date"])
+        batch = batch.set_column(5, "timestamp", rows(0, 1)["timestamp"])
+        identity = BatchId(QUERY, number)
+        table.commit(identity, write_files(table.layout(identity, 1 << 20), [batch]))
+    job_directory.write_job(LocalFiles(), str(tmp_path), {"job": "archive", "format": file_format})
+    done = maintenance.run(MaintainPlan(str(tmp_path)))
+    assert (done.merged_files, done.into_files) == (2, 1)
+    for read in TABLES[file_format]:
+        assert read(tmp_path, "offset", "value") == [
+            (0, {"x": 0, "s": None}),
+            (1, {"x": 1, "s": "new"}),
+        ], read

@@ -41,13 +41,14 @@ def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
     assert titles == [
         "Topics and files:",
         "Records:",
+        "Values as columns:",
         "Batches and files:",
         "Reactions:",
         "Connection:",
         "Spark:",
         "This command:",
     ]
-    assert page.endswith("--format iceberg --follow --every 5m\n")
+    assert page.endswith("--dead-letters orders-dead\n")
     assert "  --batch-rows N           records of a batch, at most (2000000)\n" in page
 
 

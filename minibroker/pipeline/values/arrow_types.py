@@ -1,0 +1,115 @@
+"""Types of columns over the time of a table: the union of two, and what a table can take in.
+
+A table never loses a column. A later schema adds fields, also inside structs, lists and maps, and
+widens numbers. Arrow's own cast does the rest: it adds the missing fields as nulls.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+DEPTH_MAX: Final = 32
+"""Structs, lists and maps inside each other, at most."""
+
+WIDER: Final = (
+    (pa.int32(), pa.int64()),
+    (pa.float32(), pa.float64()),
+)
+"""A narrow type and a wide one that holds all its values, for every table format."""
+
+
+class TypeConflictError(ValueError):
+    """Two types that no column can hold together; the text names the field."""
+
+
+def united(old: pa.DataType, new: pa.DataType, where: str = "value") -> pa.DataType:
+    """Return a type that holds the values of both.
+
+    Args:
+        old: of the column; its fields keep their order and names.
+        new: of a schema.
+        where: name of the column, for the error.
+
+    Raises:
+        TypeConflictError: there is none.
+    """
+    if old.equals(new):
+        return old
+    for narrow, wide in WIDER:
+        if {old, new} == {narrow, wide}:
+            return wide
+    if pa.types.is_struct(old) and pa.types.is_struct(new):
+        return _united_struct(old, new, where)
+    if pa.types.is_list(old) and pa.types.is_list(new):
+        item = united(old.value_type, new.value_type, f"{where}[]")
+        return pa.list_(pa.field("element", item))
+    if pa.types.is_map(old) and pa.types.is_map(new) and old.key_type.equals(new.key_type):
+        return pa.map_(old.key_type, united(old.item_type, new.item_type, f"{where}{{}}"))
+    if _is_decimal(old) and _is_decimal(new) and old.scale == new.scale:
+        return pa.decimal128(max(old.precision, new.precision), old.scale)
+    raise TypeConflictError(f"{where} is {named(new)} there and {named(old)} in the table")
+
+
+def widened(old: pa.DataType, new: pa.DataType, where: str = "value") -> list[str]:
+    """Return the names of fields whose type in `new` is another than in `old`."""
+    if pa.types.is_struct(old) and pa.types.is_struct(new):
+        return [
+            name
+            for field in old
+            for name in widened(field.type, new.field(field.name).type, f"{where}.{field.name}")
+        ]
+    if pa.types.is_list(old) and pa.types.is_list(new):
+        return widened(old.value_type, new.value_type, f"{where}[]")
+    if pa.types.is_map(old) and pa.types.is_map(new):
+        return widened(old.item_type, new.item_type, f"{where}{{}}")
+    return [] if old.equals(new) else [where]
+
+
+def plain(found: pa.DataType) -> pa.DataType:
+    """Return a table's type without what only its format needs: ids, large offsets, names."""
+    if pa.types.is_struct(found):
+        return pa.struct([pa.field(field.name, plain(field.type)) for field in found])
+    if pa.types.is_list(found) or pa.types.is_large_list(found):
+        return pa.list_(pa.field("element", plain(found.value_type)))
+    if pa.types.is_map(found):
+        return pa.map_(plain(found.key_type), plain(found.item_type))
+    if pa.types.is_large_string(found):
+        return pa.string()
+    return pa.binary() if pa.types.is_large_binary(found) else found
+
+
+def named(found: pa.DataType) -> str:
+    """Return a type in words for people."""
+    if pa.types.is_struct(found):
+        return "a record"
+    if pa.types.is_list(found):
+        return "a list"
+    return "a map" if pa.types.is_map(found) else f"{found}"
+
+
+def _united_struct(old: pa.DataType, new: pa.DataType, where: str) -> pa.DataType:
+    fields = []
+    for field in old:
+        index = new.get_field_index(field.name)
+        type_ = field.type
+        if index >= 0:
+            type_ = united(field.type, new.field(index).type, f"{where}.{field.name}")
+        fields.append(pa.field(field.name, type_))
+    known = {field.name for field in old}
+    lower = {name.lower(): name for name in known}
+    for field in new:
+        if field.name in known:
+            continue
+        if field.name.lower() in lower:
+            raise TypeConflictError(
+                f"{where}.{field.name} differs from {where}.{lower[field.name.lower()]} in the "
+                "table by upper and lower case only"
+            )
+        fields.append(pa.field(field.name, field.type))
+    return pa.struct(fields)
+
+
+def _is_decimal(found: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal128(found))

@@ -1,0 +1,278 @@
+"""`archive --schema-registry`: values become columns that grow; dead letters; every reader."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.pipeline import PipelineError, archive, replay
+from minibroker.pipeline.command_line import run_words
+from minibroker.pipeline.values.wire_format import header_of
+from tests.pipeline import topics
+from tests.pipeline.committed import records
+from tests.pipeline.encoded_values import avro, json_text, protobuf, record
+from tests.pipeline.table_readers import TABLES
+from tests.support import readme
+from tests.support.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+
+FORMATS = ("iceberg", "delta", "parquet")
+
+
+@pytest.fixture(scope="module")
+def starting(peers_directory: Path) -> Iterator[Registry]:
+    """Yield a registry that starts while Spark starts."""
+    found = Registry(peers_directory / "registry")
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def registry(starting: Registry, spark: SparkSession) -> Registry:
+    """Return a registry that answers."""
+    starting.wait()
+    return starting
+
+
+def send(address: str, topic: str, values: Sequence[bytes | None]) -> None:
+    """Send values to partition 0, in one batch, with keys."""
+    client = topics.producer(address, linger_ms="5000")
+    for number, value in enumerate(values):
+        client.produce(topic, value, f"key-{number}".encode(), partition=0, headers=[("h", b"1")])
+    assert client.flush(topics.SECONDS) == 0
+
+
+@pytest.fixture
+def common(
+    spark: SparkSession, registry: Registry, minibroker_address: str, tmp_path: Path
+) -> dict[str, Any]:
+    """Return the arguments of every archive of a test."""
+    return {
+        "to": tmp_path / "archive",
+        "bootstrap": minibroker_address,
+        "spark": spark,
+        "schema_registry": registry.url,
+    }
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_columns_grow_with_the_schemas(
+    registry: Registry, common: dict[str, Any], topic: str, file_format: str
+) -> None:
+    """Three versions, the last one in a later run; a field comes, one goes; a tombstone."""
+    address, here = common["bootstrap"], common["to"]
+    topics.create(address, topic)
+    first = record(id="long", country="string", amount="double")
+    second = record(id="long", amount="double", note=["null", "string"])
+    old = avro(first, registry.register(f"{topic}-value", first))
+    send(address, topic, [old({"id": 1, "country": "at", "amount": 1.5}), None])
+    assert archive(topic, format=file_format, **common).rows == 2
+    new = avro(second, registry.register(f"{topic}-value", second))
+    rows = [{"id": 2, "amount": 2, "note": "x"}, {"id": 3, "country": "de", "amount": 3}]
+    send(address, topic, [new(rows[0]), old(rows[1])])
+    assert archive(topic, format=file_format, **common).rows == 2
+    for read in TABLES[file_format]:
+        assert read(here, "offset", "value") == [
+            (0, {"id": 1, "country": "at", "amount": 1.5, "note": None}),
+            (1, None),
+            (2, {"id": 2, "country": None, "amount": 2.0, "note": "x"}),
+            (3, {"id": 3, "country": "de", "amount": 3.0, "note": None}),
+        ], read
+
+
+def test_a_schema_of_another_subject_and_wider_numbers(
+    registry: Registry, common: dict[str, Any], topic: str
+) -> None:
+    """The first run meets a schema that no subject of the topic has; the second widens."""
+    address = common["bootstrap"]
+    topics.create(address, topic)
+    narrow, wide = record(id="int", part="float"), record(id="long", part="double")
+    old = avro(narrow, registry.register(f"{topic}-elsewhere", narrow))
+    send(address, topic, [old({"id": 1, "part": 0.5})])
+    archive(topic, format="iceberg", **common)
+    new = avro(wide, registry.register(f"{topic}-else", wide))
+    send(address, topic, [new({"id": 2**40, "part": 0.1}), old({"id": 3, "part": 0.5})])
+    archive(topic, format="iceberg", **common)
+    for read in TABLES["iceberg"]:
+        assert read(common["to"], "offset", "value") == [
+            (0, {"id": 1, "part": 0.5}),
+            (1, {"id": 2**40, "part": 0.1}),
+            (2, {"id": 3, "part": 0.5}),
+        ], read
+
+
+def test_json_schema_and_protobuf(registry: Registry, common: dict[str, Any], topic: str) -> None:
+    """Two topics of one archive; the second message of the file; a list of records."""
+    address = common["bootstrap"]
+    properties = {
+        "id": {"type": "integer"},
+        "at": {"type": "object", "properties": {"place": {"type": ["string", "null"]}}},
+    }
+    schema = {"type": "object", "properties": properties}
+    proto = """
+        syntax = "proto3";
+        message Other { int32 x = 1; }
+        message Order { int64 id = 1; repeated Line lines = 2; optional string note = 3;
+          message Line { string name = 1; } }
+    """
+    names = (f"{topic}-json", f"{topic}-proto")
+    for name in names:
+        topics.create(address, name)
+    of_json = json_text(registry.register(f"{names[0]}-value", schema, "JSON"))
+    id_ = registry.register(f"{names[1]}-value", proto, "PROTOBUF")
+    of_proto = protobuf(proto, "Order", b"\x02\x02", id_)
+    send(address, names[0], [of_json({"id": 1, "at": {"place": "x"}, "more": 1})])
+    send(address, names[1], [of_proto({"id": 2, "lines": [{"name": "a"}, {"name": "b"}]})])
+    archive(names, format="delta", **common)
+    with pytest.raises(PipelineError, match="values as columns and not as bytes"):
+        replay(common["to"], to_topic=topic, bootstrap=address, spark=common["spark"])
+    for read in TABLES["delta"]:
+        first, second = (value for _, value in read(common["to"], "topic", "value"))
+        assert (first["id"], first["at"], first["lines"]) == (1, {"place": "x"}, None)
+        assert (second["id"], second["at"], second["note"]) == (2, None, None)
+        assert second["lines"] == [{"name": "a"}, {"name": "b"}]
+
+
+def test_keys_and_bytes(registry: Registry, common: dict[str, Any], topic: str) -> None:
+    """A schema of Avro that is no record; the bytes stay beside the columns."""
+    address = common["bootstrap"]
+    topics.create(address, topic)
+    schema = record(id="long")
+    key = avro({"type": "string"}, registry.register(f"{topic}-key", {"type": "string"}))("k")
+    value = avro(schema, registry.register(f"{topic}-value", schema))({"id": 1})
+    client = topics.producer(address)
+    client.produce(topic, value, key)
+    assert client.flush(topics.SECONDS) == 0
+    archive(topic, format="iceberg", decode_keys=True, keep_bytes=True, **common)
+    for read in TABLES["iceberg"]:
+        (row,) = read(common["to"], "key", "value", "keyBytes", "valueBytes")
+        assert row == ("k", {"id": 1}, key, value), read
+    where = {"bootstrap": address, "spark": common["spark"]}
+    replay(common["to"], to_topic=f"{topic}-copy", keep_timestamps=True, **where)
+    assert records(address, f"{topic}-copy") == records(address, topic)
+    with pytest.raises(PipelineError, match="has values as columns: give --schema-registry"):
+        archive(topic, format="iceberg", **{**common, "schema_registry": None})
+
+
+def bad_values(registry: Registry, topic: str) -> tuple[list[bytes], list[str]]:
+    """Return values, good ones at offsets 0 and 5, and the reasons for the others."""
+    schema, other = record(id="long"), record(id="string")
+    id_ = registry.register(f"{topic}-value", schema)
+    good = avro(schema, id_)
+    conflict = registry.register(f"{topic}-other", other)
+    values = [
+        good({"id": 1}),
+        b"{}",
+        b"",
+        good({"id": 1})[:5],
+        header_of(999_999) + b"x",
+        good({"id": 2}),
+        avro(other, conflict)({"id": "x"}),
+    ]
+    reasons = [
+        "its value does not begin with the byte 0 and the id of a schema",
+        "its value does not begin with the byte 0 and the id of a schema",
+        f"its value is no Avro of this schema (EOFError), schema {id_}",
+        "its value has schema 999999, but the registry does not have it",
+        f"its value has schema {conflict}, but value.id is string there and int64 in the table",
+    ]
+    return values, reasons
+
+
+def test_dead_letters_in_a_topic(registry: Registry, common: dict[str, Any], topic: str) -> None:
+    address, dead = common["bootstrap"], f"{topic}-dead"
+    for name in (topic, dead):
+        topics.create(address, name)
+    values, reasons = bad_values(registry, topic)
+    send(address, topic, values)
+    with pytest.raises(PipelineError, match=r"record pipeline-\d+-0 offset 1 cannot be decoded"):
+        archive(topic, format="delta", **common)
+    archive(topic, format="delta", dead_letters=dead, **common)
+    for read in TABLES["delta"]:
+        assert read(common["to"], "offset", "value") == [(0, {"id": 1}), (5, {"id": 2})], read
+    found = records(address, dead)[0]
+    assert [record.value for record in found] == [values[row] for row in (1, 2, 3, 4, 6)]
+    assert [record.key for record in found] == [f"key-{row}".encode() for row in (1, 2, 3, 4, 6)]
+    headers = [dict(record.headers) for record in found]
+    assert [told["__connect.errors.exception.message"].decode() for told in headers] == reasons
+    assert [told["__connect.errors.offset"] for told in headers] == [b"1", b"2", b"3", b"4", b"6"]
+    assert {told["h"] for told in headers} == {b"1"}
+    assert {told["__connect.errors.topic"].decode() for told in headers} == {topic}
+
+
+def test_dead_letters_in_a_directory(
+    registry: Registry, common: dict[str, Any], topic: str, tmp_path: Path
+) -> None:
+    """Values of JSON with a schema of the user, and two runs."""
+    address, dead = common["bootstrap"], tmp_path / "dead"
+    topics.create(address, topic)
+    common = {**common, "schema_registry": None, "schema": "id BIGINT, tags ARRAY<STRING>"}
+    common |= {"format": "parquet", "dead_letters": f"{dead}/"}
+    send(address, topic, [b'{"id": 1, "tags": ["a"]}', b'{"id": "1"}'])
+    archive(topic, **common)
+    send(address, topic, [b"\xff", b'{"id": 2}'])
+    archive(topic, **common)
+    for read in TABLES["parquet"]:
+        assert read(common["to"], "offset", "value") == [
+            (0, {"id": 1, "tags": ["a"]}),
+            (3, {"id": 2, "tags": None}),
+        ], read
+    lines = [
+        json.loads(line)
+        for file in dead.glob("topic=*/date=*/*.json")
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    lines.sort(key=lambda line: line["offset"])
+    assert [(line["offset"], line["reason"], line["value_base64"]) for line in lines] == [
+        (
+            1,
+            "its value does not match its schema: value.id is a string and has to be a whole "
+            "number",
+            "eyJpZCI6ICIxIn0=",
+        ),
+        (2, "its value is not UTF-8", "/w=="),
+    ]
+
+
+def test_the_page_is_typed(
+    registry: Registry, common: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both commands of docs/pipeline.md, with another registry and another broker."""
+    monkeypatch.chdir(tmp_path)
+    address = common["bootstrap"]
+    for name in ("payments", "payments-dead", "orders"):
+        topics.create(address, name)
+    schema = record(id="long")
+    send(
+        address, "payments", [avro(schema, registry.register("payments-value", schema))({"id": 1})]
+    )
+    send(address, "orders", [b'{"country": "at", "amount": 1.5}', b"no JSON"])
+    section = [block for block in readme.blocks() if block.section == "Values as columns"]
+    commands = readme.commands(section)
+    assert len(commands) == 2
+    for command in commands:
+        words = shlex.split(command.replace("./", f"{tmp_path}/"))[2:]
+        words = [registry.url if word == "http://localhost:8081" else word for word in words]
+        out, errors = io.StringIO(), io.StringIO()
+        assert (run_words([*words, "--bootstrap", address], out, errors), errors.getvalue()) == (
+            0,
+            "",
+        )
+    for read in TABLES["iceberg"]:
+        assert read(tmp_path / "payments", "offset", "value") == [(0, {"id": 1})]
+    for read in TABLES["delta"]:
+        rows = read(tmp_path / "typed-orders", "offset", "value")
+        assert rows == [(0, {"country": "at", "amount": 1.5})]
+    assert list(tmp_path.glob("dead-orders/topic=orders/date=*/*.json"))

@@ -1,0 +1,72 @@
+"""Types over the time of a table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from minibroker.pipeline.values.arrow_types import TypeConflictError, plain, united, widened
+
+OLD = pa.struct([("a", pa.int32()), ("in", pa.struct([("x", pa.float32())]))])
+
+
+def test_fields_are_added_everywhere_and_none_goes() -> None:
+    item = pa.struct([("y", pa.string())])
+    new = pa.struct([("b", pa.list_(item)), ("in", pa.struct([("z", pa.bool_())]))])
+    assert united(OLD, new) == pa.struct(
+        [
+            ("a", pa.int32()),
+            ("in", pa.struct([("x", pa.float32()), ("z", pa.bool_())])),
+            ("b", pa.list_(item)),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "both"),
+    [
+        (pa.int32(), pa.int64(), pa.int64()),
+        (pa.int64(), pa.int32(), pa.int64()),
+        (pa.float32(), pa.float64(), pa.float64()),
+        (pa.decimal128(9, 2), pa.decimal128(12, 2), pa.decimal128(12, 2)),
+        (
+            pa.map_(pa.string(), pa.int32()),
+            pa.map_(pa.string(), pa.int64()),
+            pa.map_(pa.string(), pa.int64()),
+        ),
+    ],
+)
+def test_numbers_widen(old: pa.DataType, new: pa.DataType, both: pa.DataType) -> None:
+    assert united(old, new) == both
+    assert united(pa.list_(old), pa.list_(new)).value_type == both
+
+
+def test_a_changed_field_is_named() -> None:
+    new = united(OLD, pa.struct([("a", pa.int64()), ("c", pa.string())]))
+    assert widened(OLD, new) == ["value.a"]
+    assert widened(OLD, OLD) == []
+
+
+@pytest.mark.parametrize(
+    ("new", "sentence"),
+    [
+        (pa.struct([("a", pa.string())]), "value.a is string there and int32 in the table"),
+        (pa.struct([("in", pa.int32())]), "value.in is int32 there and a record in the table"),
+        (pa.struct([("A", pa.int32())]), "value.A differs from value.a in the table by upper"),
+        (pa.string(), "value is string there and a record in the table"),
+    ],
+)
+def test_a_conflict_names_the_field(new: pa.DataType, sentence: str) -> None:
+    with pytest.raises(TypeConflictError, match=sentence):
+        united(OLD, new)
+
+
+def test_types_of_a_format_become_plain() -> None:
+    of_format = pa.struct(
+        [
+            pa.field("s", pa.large_string(), metadata={"PARQUET:field_id": "4"}),
+            pa.field("l", pa.large_list(pa.large_binary())),
+        ]
+    )
+    assert plain(of_format) == pa.struct([("s", pa.string()), ("l", pa.list_(pa.binary()))])
+    assert plain(of_format).field("l").type.value_field.name == "element"

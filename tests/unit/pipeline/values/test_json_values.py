@@ -1,0 +1,114 @@
+"""JSON: both ways of reading agree, no value passes for another, reasons name the field."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minibroker.pipeline.values.json_values import ANY, JsonReader, table_type
+from minibroker.pipeline.values.salvage import salvaged
+
+TYPE = pa.struct(
+    [
+        ("a", pa.int64()),
+        ("s", pa.string()),
+        ("f", pa.float64()),
+        ("l", pa.list_(pa.field("element", pa.struct([("b", pa.bool_())])))),
+    ]
+)
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "a": st.none() | st.integers(-(2**63), 2**63 - 1),
+        "s": st.none() | st.text(),
+        "f": st.none() | st.floats(allow_nan=False, allow_infinity=False),
+        "l": st.none() | st.lists(st.fixed_dictionaries({"b": st.booleans()}), max_size=3),
+        "more": st.none() | st.dictionaries(st.text(), st.integers(), max_size=2),
+    },
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(VALUES, min_size=1, max_size=4), st.sampled_from([None, 2]))
+def test_both_ways_read_the_same(values: list[dict[str, Any]], indent: int | None) -> None:
+    reader = JsonReader(TYPE)
+    assert reader._quick is not None
+    data = [json.dumps(value, indent=indent, ensure_ascii=False).encode() for value in values]
+    quick = reader.read(pa.array(data, pa.binary()))
+    assert quick.to_pylist() == [reader.read_alone(value)[0].as_py() for value in data]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "is no JSON (Expecting value: line 1 column 1 (char 0))"),
+        (b"null", "does not match its schema: it is null"),
+        (b"[]", "does not match its schema: value is an array and has to be an object"),
+        (b'{"a": 1.5}', "value.a is a number and has to be a whole number"),
+        (b'{"a": "1"}', "value.a is a string and has to be a whole number"),
+        (b'{"a": 9223372036854775808}', "value.a is 9223372036854775808, which is no int64"),
+        (b'{"s": 1}', "value.s is a number and has to be a string"),
+        (b'{"f": true}', "value.f is true or false and has to be a number"),
+        (b'{"l": {}}', "value.l is an object and has to be an array"),
+        (b'{"l": [{"b": 0}]}', "value.l[].b is a number and has to be true or false"),
+        (b'{"a": 1}} {"i": 1,"v":{}', "is no JSON (Extra data"),
+        (b'{"a": 1', "is no JSON"),
+        (b'"b": 1}', "is no JSON"),
+        (b"\xff", "is not UTF-8"),
+        (b'{"s": "\\ud800"}', "does not match its schema"),
+        (b"[" * 100_000, "is JSON that is nested too deeply"),
+    ],
+)
+def test_a_bad_value_among_good_ones(value: bytes, reason: str) -> None:
+    good = [json.dumps({"a": row}).encode() for row in range(40)]
+    data = [*good[:20], value, *good[20:]]
+    found = salvaged(JsonReader(TYPE), pa.array(data, pa.binary()))
+    assert list(found.reasons) == [20]
+    assert reason in found.reasons[20]
+    rows = found.array.to_pylist()
+    assert [row["a"] for row in rows[:20] + rows[21:]] == list(range(40))
+
+
+def test_two_halves_are_not_one_value() -> None:
+    data = [b'{"a": 1} {"a": 2}', b'{"a": 3', b"}"]
+    found = salvaged(JsonReader(TYPE), pa.array(data, pa.binary()))
+    assert (found.array.null_count, sorted(found.reasons)) == (3, [0, 1, 2])
+
+
+def test_maps_any_values_times_and_bytes() -> None:
+    found = pa.struct(
+        [
+            pa.field("m", pa.map_(pa.string(), pa.int32())),
+            pa.field("any", pa.string(), metadata=ANY),
+            pa.field("at", pa.timestamp("us", "UTC")),
+            pa.field("day", pa.date32()),
+            pa.field("raw", pa.binary()),
+        ]
+    )
+    text = """{"m": {"k": 1}, "any": [1, {"x": null}], "at": "2026-11-24T18:00:00+01:00",
+               "day": "2026-11-24", "raw": "/w=="}"""
+    (row,) = JsonReader(found).read(pa.array([text.encode()], pa.binary())).to_pylist()
+    assert row == {
+        "m": [("k", 1)],
+        "any": '[1, {"x": null}]',
+        "at": datetime(2026, 11, 24, 17, tzinfo=UTC),
+        "day": date(2026, 11, 24),
+        "raw": b"\xff",
+    }
+    with pytest.raises(ValueError, match=r"value.day is 'soon', which is no date32"):
+        JsonReader(found).read_alone(b'{"day": "soon"}')
+
+
+def test_types_of_spark_become_those_of_json() -> None:
+    of_spark = pa.struct([("a", pa.int8()), ("l", pa.list_(pa.int64()))])
+    assert table_type(of_spark) == pa.struct([("a", pa.int32()), ("l", pa.list_(pa.int64()))])
+    with pytest.raises(ValueError, match="expected TIMESTAMP"):
+        table_type(pa.timestamp("us"))
+    with pytest.raises(ValueError, match="is no type of a JSON value"):
+        table_type(pa.decimal128(9, 2))

@@ -1,0 +1,115 @@
+"""Protobuf: every kind of field, the messages of a file, hostile bytes."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minibroker.pipeline.schema_registry import descriptors
+from minibroker.pipeline.values.protobuf_values import ProtobufReader
+
+FILE = """
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+enum Kind { NONE = 0; BIG = 1; }
+message Order {
+  int64 id = 1; optional string note = 2; google.protobuf.Timestamp at = 3;
+  repeated string tags = 4; Who who = 5; Kind kind = 6; map<string, int32> counts = 7;
+  google.protobuf.Int32Value wrapped = 8; oneof one { string x = 9; int32 y = 10; }
+  bytes raw = 11; uint64 large = 12; uint32 small = 13;
+  message Who { string name = 1; }
+}
+message Other { double amount = 1; }
+message Endless { Endless inner = 1; }
+message Empty {}
+"""
+
+
+@pytest.fixture(scope="module")
+def files() -> str:
+    return descriptors(FILE, {})
+
+
+def message(files: str, of: str, /, **fields: Any) -> bytes:
+    found = descriptor_pb2.FileDescriptorSet.FromString(b64decode(files))
+    pool = descriptor_pool.DescriptorPool()
+    for file in found.file:
+        pool.Add(file)
+    made = message_factory.GetMessageClass(pool.FindMessageTypeByName(of))
+    return bytes(made(**fields).SerializeToString())
+
+
+def test_every_kind_of_field(files: str) -> None:
+    at = datetime(2026, 11, 24, 18, 0, 0, 5, tzinfo=UTC)
+    full = message(
+        files,
+        "shop.Order",
+        id=-1,
+        at=at,
+        tags=["a", "b"],
+        who={"name": "n"},
+        kind=1,
+        counts={"k": 3},
+        wrapped={"value": 4},
+        y=5,
+        raw=b"\xff",
+        large=2**64 - 1,
+        small=2**32 - 1,
+    )
+    found = ProtobufReader(files).read(pa.array([full, b""], pa.binary())).to_pylist()
+    assert found[0] == {
+        "id": -1,
+        "note": None,
+        "at": at,
+        "tags": ["a", "b"],
+        "who": {"name": "n"},
+        "kind": "BIG",
+        "counts": [("k", 3)],
+        "wrapped": 4,
+        "x": None,
+        "y": 5,
+        "raw": b"\xff",
+        "large": Decimal(2**64 - 1),
+        "small": 2**32 - 1,
+    }
+    assert (found[1]["id"], found[1]["kind"], found[1]["at"], found[1]["who"]) == (
+        0,
+        "NONE",
+        None,
+        None,
+    )
+
+
+def test_the_indexes_choose_the_message(files: str) -> None:
+    assert ProtobufReader(files, (1,)).type == pa.struct([("amount", pa.float64())])
+    assert ProtobufReader(files, (0, 0)).read(
+        pa.array([message(files, "shop.Order.Who", name="n")], pa.binary())
+    ).to_pylist() == [{"name": "n"}]
+    for indexes, sentence in (
+        ((9,), r"it has no message \[9\]"),
+        ((2,), "its message shop.Endless is inside itself"),
+        ((3,), "its message shop.Empty has no fields"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            ProtobufReader(files, indexes)
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=40))
+def test_any_bytes_are_a_value_or_an_error(files: str, data: bytes) -> None:
+    reader = ProtobufReader(files)
+    try:
+        reader.read(pa.array([data], pa.binary()))
+    except Exception:
+        with pytest.raises(ValueError, match="is no Protobuf of this message"):
+            reader.read_alone(data)
