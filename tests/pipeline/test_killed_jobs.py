@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import random
@@ -48,6 +50,8 @@ pytestmark = [
 PARTITIONS = 3
 FILES_A_BATCH = PARTITIONS
 BATCHES_A_KILL = 6
+MASKS = ["", "value=hash, key=hash"] if KILLS > 2 else [""]
+"""Masks of a replay: none, and with more kills than usual also a hash of all."""
 FILES_OF_A_ROLLUP = 60
 MINUTES_A_RUN = 20
 NEW_MINUTES_A_RUN = 12
@@ -135,10 +139,14 @@ def kill_archive(
     return killed
 
 
+@pytest.mark.parametrize("mask", MASKS)
 def test_replay_killed_anywhere(
-    spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path
+    spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path, mask: str
 ) -> None:
-    """The job has too much to write between the kills; a last run writes the rest at once."""
+    """The job has too much to write between the kills; a last run writes the rest at once.
+
+    Masked, all runs have the secret of the first one, and a repeated batch has the same rows.
+    """
     broker = new_broker()
     work = Work(broker)
     work.produce(0, rows=BATCHES_A_KILL * BATCH_ROWS * (KILLS + 1))
@@ -147,6 +155,7 @@ def test_replay_killed_anywhere(
     topics.create(broker.address, "target", PARTITIONS)
     command = ["minibroker", "pipeline", "replay", "--from", str(directory), "--to-topic", "target"]
     command += ["--keep-partitions", "--bootstrap", broker.address, *COMMAND_LINE]
+    command += ["--mask", mask] if mask else []
     job = Job([*command, "--batch-rows", str(BATCH_ROWS)], tmp_path / "job.log")
     last = Job(command, tmp_path / "job.log")
     ends = Ends(broker.address, "target", PARTITIONS)
@@ -161,10 +170,20 @@ def test_replay_killed_anywhere(
         ends.close()
 
     found = records(broker.address, "target")
-    assert {number: [record.value for record in part] for number, part in found.items()} == dict(
-        enumerate(work.written)
+    secret = directory / "_minibroker" / "replays" / "target" / "_minibroker" / "mask-secret"
+    wanted = {
+        number: [hashed(value, secret.read_bytes()) if mask else value for value in values]
+        for number, values in enumerate(work.written)
+    }
+    assert {number: [record.value for record in part] for number, part in found.items()} == (
+        wanted
     ), (killed, job.starts)
     assert sum(killed.values()) == KILLS
+
+
+def hashed(value: bytes, secret: bytes) -> bytes:
+    """Return the hash of a whole value, as `--mask value=hash` writes it."""
+    return hmac.new(secret, value, hashlib.sha256).hexdigest().encode()
 
 
 def test_rollup_killed_anywhere(
