@@ -2,7 +2,7 @@
 
 A topic is read range by range in tasks that keep the records (`compare_source`). The ends of its
 ranges are fixed once: records that come meanwhile do not count. An archive is read by Spark's own
-readers.
+readers, and so is a topic with operations on its records (`row_operations`), at the same offsets.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ from pyspark.sql import functions as f
 from minibroker.pipeline import (
     archived_files,
     compare_source,
+    offsets,
     options,
     preflight,
+    schemas,
     source_batch,
     sources,
 )
 from minibroker.pipeline.compare_source import ROW, CompareSource, Task
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_of
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.row_operations import METRIC, source_options
 from minibroker.pipeline.transforms.archived import from_text
+from minibroker.pipeline.transforms.operated import operated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.compare_rules import CompareRules
     from minibroker.pipeline.compare_source import Wanted
     from minibroker.pipeline.offsets import OffsetRange
+    from minibroker.pipeline.row_operations import RowOperations
     from minibroker.pipeline.verbs.compare_side import Side
 
 _COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition", "offset")
@@ -53,11 +59,20 @@ class OpenSide(NamedTuple):
     """Options of the source; empty for an archive."""
     ranges: Sequence[OffsetRange] = ()
     archived: DataFrame | None = None
-    """Records of the topic in an archive."""
+    """Records of the topic in an archive, or those of `row_operations` in any side."""
+
+
+class Rows(NamedTuple):
+    """The records of each side that are compared, and what of them."""
+
+    rules: CompareRules
+    operations: RowOperations
+    secret: bytes
+    """The secret of the hashes of masks: the same for both sides."""
 
 
 def opened(
-    spark: SparkSession, side: Side, number: int, rules: CompareRules, other_topic: str | None
+    spark: SparkSession, side: Side, number: int, wanted: Rows, other_topic: str | None
 ) -> OpenSide:
     """Return a side with its ranges or its records.
 
@@ -65,27 +80,62 @@ def opened(
         spark: of the job.
         side: of the plan.
         number: 0 for A, 1 for B.
-        rules: what counts: headers that do not are not read.
+        wanted: what counts: headers that do not are not read, unless an operation needs them.
         other_topic: the topic of the other side, which an archive of several is searched for.
 
     Raises:
         PipelineError: no broker, topic or archive; several topics in the archive.
     """
     if side.archive is not None:
-        return OpenSide(number, 0, {}, archived=_archived(spark, side, other_topic))
+        found = _archived(spark, side, other_topic)
+        return OpenSide(number, 0, {}, archived=_operated(found, number, wanted))
     topic = side.topic
     if topic is None:
         raise AssertionError("a side is a topic or an archive")
     given = side.kafka.options() | {
         "subscribe": topic,
         "startingOffsets": "earliest",
-        "includeHeaders": str(rules.headers).lower(),
+        "includeHeaders": str(wanted.rules.headers or wanted.operations.is_used).lower(),
+        **source_options(wanted.operations, streaming=False),
     }
     given = sources.in_parallel(spark, given)
     ranges = source_batch.plan(options.parse(given, streaming=False))
     there = preflight.ask(side.kafka)
     preflight.check_topic_exists(there, topic)
-    return OpenSide(number, there.partitions[topic], given, ranges)
+    partitions = there.partitions[topic]
+    if not wanted.operations.is_used:
+        return OpenSide(number, partitions, given, ranges)
+    read = _fixed(spark, side, given, ranges)
+    return OpenSide(number, partitions, {}, archived=_operated(read, number, wanted))
+
+
+def _operated(rows: DataFrame, number: int, wanted: Rows) -> DataFrame:
+    """Return the records of a side that are compared; the sides meet in one query."""
+    return operated(rows, wanted.operations, wanted.secret, f"{METRIC} of side {number}")
+
+
+def _fixed(
+    spark: SparkSession, side: Side, given: Mapping[str, str], ranges: Sequence[OffsetRange]
+) -> DataFrame:
+    """Return the records of ranges as a frame that is the same each time that it is read."""
+    starts: dict[TopicPartition, int] = {}
+    ends: dict[TopicPartition, int] = {}
+    for topic, partition, start, end in ranges:
+        where = TopicPartition(topic, partition)
+        starts[where] = min(start, starts.get(where, start))
+        ends[where] = max(end, ends.get(where, end))
+    if not starts:
+        return spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
+    assigned: dict[str, list[int]] = {}
+    for where in sorted(starts):
+        assigned.setdefault(where.topic, []).append(where.partition)
+    bounds = ("subscribe", "startingOffsets", "startingTimestamp", "endingTimestamp")
+    fixed = {name: value for name, value in given.items() if name not in bounds} | {
+        "assign": json.dumps(assigned),
+        "startingOffsets": offsets.to_json(starts),
+        "endingOffsets": offsets.to_json(ends),
+    }
+    return sources.read_topics(spark, fixed, source=side.kafka.source)
 
 
 def _archived(spark: SparkSession, side: Side, other_topic: str | None) -> DataFrame:

@@ -220,6 +220,7 @@ def _compare(plan: ComparePlan) -> Lines:
         ("B", b.where),
         ("ignores", ignored or "nothing"),
         ("offsets", "have to be the same" if plan.same_offsets else "are shown, not compared"),
+        *_operations(plan.operations, None),
         ("report", plan.report or "none: a table here"),
     ]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as f
 
-from minibroker.pipeline import PipelineError, job_directory, schemas
+from minibroker.pipeline import PipelineError, compare, job_directory, schemas
 from minibroker.pipeline.archived_files import all_rows
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.jobs import archive, inspect, replay, rollup
@@ -62,7 +62,7 @@ def minute_of(number: int) -> int:
     return LATE.get(str(number), number)
 
 
-def produce(address: str, topic: str) -> None:
+def produce(address: str, topic: str, amount: float = 2.50) -> None:
     """Send orders, one a minute, of seven customers; each customer has a partition."""
     topics.create(address, topic, PARTITIONS, {"retention.ms": "-1"})
     client = topics.producer(address)
@@ -72,7 +72,7 @@ def produce(address: str, topic: str) -> None:
             "id": number,
             "email": f"Customer{customer}@example.com",
             "country": ("at", "ch")[number % 2],
-            "amount": 2.50,
+            "amount": amount,
             "card": {"number": f"41111111111{number:05d}"},
             "items": [{"sku": "Ab-1"}, {"sku": None}],
         }
@@ -312,6 +312,24 @@ def test_inspect_looks_at_the_chosen_records(
     wanted = [number for number in range(60, RECORDS) if number % 7 == 3]
     assert sum(partition.records for partition in found.partitions) == len(wanted)
     assert [key.text for key in found.frequent_keys] == ["somebody"]
+
+
+def test_a_comparison_is_about_the_chosen_records_and_fields(
+    spark: SparkSession, minibroker_address: str, archived: Path, topic: str
+) -> None:
+    """An archive and a topic with other amounts: different as a whole, the same without them."""
+    produce(minibroker_address, topic, amount=3.0)
+    where = {"bootstrap": minibroker_address, "spark": spark, "since": "2026-11-24T01:00"}
+    found = compare(archived, topic, where="partition = 1", mask="key=hash", **where)
+    wanted = [n for n in range(RECORDS) if minute_of(n) >= 60 and n % 7 % PARTITIONS == 1]
+    assert (found.records("a"), found.records("b")) == (len(wanted), len(wanted))
+    assert found.total("changed") == len(wanted)
+    assert {len(example.key or "") for example in found.examples} == {49}
+    found = compare(archived, topic, select="id, email", **where)
+    assert found.is_same
+    assert found.total("equal") == sum(minute_of(number) >= 60 for number in range(RECORDS))
+    with pytest.raises(PipelineError, match="sample of a comparison is of keys"):
+        compare(archived, topic, sample="1%", **where)
 
 
 @pytest.mark.parametrize(

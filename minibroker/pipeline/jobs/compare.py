@@ -11,6 +11,7 @@ shuffled once, by key.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import tempfile
 from pathlib import Path
@@ -22,6 +23,7 @@ from minibroker.pipeline import (
     compare_digests,
     compare_sides,
     compare_source,
+    mask_secret,
     places,
     preflight,
 )
@@ -98,9 +100,11 @@ def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]
     clock = SystemClock()
     begun_s = clock.monotonic_s()
     a, b = plan.sides
+    secret = mask_secret.secret_of_job(plan.operations, os.environ, None)
+    wanted_rows = compare_sides.Rows(plan.rules, plan.operations, secret)
     sides = [
-        compare_sides.opened(spark, a, 0, plan.rules, b.topic),
-        compare_sides.opened(spark, b, 1, plan.rules, a.topic),
+        compare_sides.opened(spark, a, 0, wanted_rows, b.topic),
+        compare_sides.opened(spark, b, 1, wanted_rows, a.topic),
     ]
     partitions = max(side.partitions for side in sides)
     task = Task(plan.rules, secrets.randbits(64), compare_digests.buckets_for(partitions))

@@ -50,18 +50,21 @@ _HEADER: Final = pa.struct([("key", pa.string()), ("value", pa.binary())])
 _ARROW_TYPES: Final = {"key": pa.binary(), "value": pa.binary(), "headers": pa.list_(_HEADER)}
 
 
-def operated(rows: DataFrame, operations: RowOperations, secret: bytes) -> DataFrame:
+def operated(
+    rows: DataFrame, operations: RowOperations, secret: bytes, metric: str = METRIC
+) -> DataFrame:
     """Return the rows of `operations`, with the same columns; without operations `rows` itself.
 
     Args:
         rows: with the columns of `schemas.RECORD`, and perhaps more.
         operations: of the job.
         secret: of the hashes.
+        metric: the name of the metrics; two frames in one query need two.
 
     Raises:
         PipelineError: the condition is none.
     """
-    return changed(chosen(rows, operations), operations, secret)
+    return changed(chosen(rows, operations), operations, secret, metric)
 
 
 def chosen(rows: DataFrame, operations: RowOperations) -> DataFrame:
@@ -102,7 +105,7 @@ def changed(
     rows: DataFrame,
     operations: RowOperations,
     secret: bytes,
-    observation: Observation | None = None,
+    observed: Observation | str = METRIC,
 ) -> DataFrame:
     """Return the rows with masked and selected fields, observed.
 
@@ -110,11 +113,10 @@ def changed(
         rows: as of `chosen`.
         operations: of the job.
         secret: of the hashes.
-        observation: gets the metrics; None: the progress of the query has them.
+        observed: gets the metrics; a name: the progress of the query has them under it.
     """
-    observed = observation or METRIC
     if not operations.changes:
-        if operations.chooses or observation is not None:
+        if operations.chooses or not isinstance(observed, str):
             rows = rows.observe(observed, f.count(f.lit(1)).alias(ROWS))
         return rows
     masker = Masker(operations.rules, operations.fields, secret)

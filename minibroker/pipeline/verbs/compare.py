@@ -8,9 +8,12 @@ from typing import Annotated, Final, NamedTuple
 from minibroker.pipeline.compare_rules import IGNORED, CompareRules
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.plan import SOURCES, Kafka, kafka_of
+from minibroker.pipeline.row_operations import BY_KEY, NONE, RowOperations
+from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.compare_side import SIDE, Side, side_of
 from minibroker.pipeline.verbs.declaration import Names, Option, Part, Verb
 from minibroker.pipeline.verbs.kinds import COUNT, SWITCH, Kind, Many, check_choice
+from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import (
     BOOTSTRAP,
     KAFKA,
@@ -90,6 +93,7 @@ class ComparePlan(NamedTuple):
         str | None,
         Option("--report", Kind("FILE.html"), "write a page that opens without a network"),
     ] = None
+    operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -113,6 +117,12 @@ def check(plan: ComparePlan, names: Names) -> None:
         )
     if plan.examples > EXAMPLES_MAX:
         raise JobUsageError(f"{names['examples']} is {plan.examples:,}: at most {EXAMPLES_MAX:,}")
+    row_options.check(plan.operations, names)
+    if plan.operations.sample is not None and plan.operations.sample_by != BY_KEY:
+        raise JobUsageError(
+            f"{names['sample']} of a comparison is of keys, since a copy has other offsets: give "
+            f"{names['sample_by']} {BY_KEY}, too"
+        )
 
 
 VERB: Final = Verb(
@@ -131,6 +141,9 @@ compared, because a copy in transactions has others.
 Counts for each partition: equal; missing in B; only in B; changed (another record of that key is
 there instead); out of order (behind a record of its key that A has behind it).
 
+Operations on records (--since to --select) choose the records of both sides, and what of their
+values counts: --select id,amount compares two fields. A masked key is masked in the examples.
+
 Equal sides are read once and nothing is shuffled. Otherwise only hashes of the records in question
 are. On a terminal the result is a table, else one JSON object. Exit code 3: they differ.
 """,
@@ -138,6 +151,7 @@ are. On a terminal the result is a table, else one JSON object. Exit code 3: the
         "compare orders orders-copy",
         "compare orders orders@127.0.0.1:9093 --ignore timestamp,partition",
         "compare orders ./archive --same-offsets --report compare.html",
+        "compare orders orders-copy --since -1d --select id,amount",
     ),
     check=check,
     engine=Engine,
