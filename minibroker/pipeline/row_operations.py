@@ -95,6 +95,11 @@ class RowOperations(NamedTuple):
         return self.chooses or self.changes
 
     @property
+    def is_time_alone(self) -> bool:
+        """Return whether records are chosen by their time and by nothing else."""
+        return not (self.where or self.sample or self.changes)
+
+    @property
     def until_bound_ms(self) -> int | None:
         """Return the moment at whose first record reading ends, None to read everything."""
         return None if self.until is None else self.until.ms + self.late_or_default_ms

@@ -314,6 +314,24 @@ def test_inspect_looks_at_the_chosen_records(
     assert [key.text for key in found.frequent_keys] == ["somebody"]
 
 
+def test_columns_of_json_values_are_masked(
+    spark: SparkSession, minibroker_address: str, production: str, tmp_path: Path
+) -> None:
+    """A condition sees the fields of the archive's own schema."""
+    here = tmp_path / "columns"
+    plan = ArchivePlan(
+        Kafka(minibroker_address),
+        str(here),
+        (production,),
+        schema="id BIGINT, email STRING, country STRING",
+        operations=operations(where="value.id < 10", mask="email=mask", select="id,email"),
+    )
+    assert archive.run(spark, plan).rows == 10
+    rows = spark.read.parquet(str(here)).select("value.*").collect()
+    assert {row.email for row in rows} == {"Xxxxxxxxn-xxxxxxx-xxx"}
+    assert {row.country for row in rows} == {None}
+
+
 def test_a_comparison_is_about_the_chosen_records_and_fields(
     spark: SparkSession, minibroker_address: str, archived: Path, topic: str
 ) -> None:

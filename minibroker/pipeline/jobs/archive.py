@@ -36,6 +36,7 @@ from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.schema_text import schema_text
 from minibroker.pipeline.settled_operations import begin_operations, check_operations
 from minibroker.pipeline.table_writer import (
     FileBatchWriter,
@@ -45,6 +46,7 @@ from minibroker.pipeline.table_writer import (
 )
 from minibroker.pipeline.tables import check as check_table
 from minibroker.pipeline.tables import open_table
+from minibroker.pipeline.time_range import stations_of
 from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 from minibroker.pipeline.transforms.operated import operated
@@ -127,7 +129,10 @@ def run(
 
         def records() -> DataFrame:
             read = sources.stream_topics(spark, options, source=plan.kafka.source)
-            return to_archive(operated(read, settled.operations, settled.secret))
+            operations = settled.operations
+            if operations.value_schema is None and plan.schema is not None:
+                operations = operations._replace(value_schema=schema_text(plan.schema))
+            return to_archive(operated(read, operations, settled.secret))
 
         with ExitStack() as held:
             start = _start_of(
@@ -163,7 +168,9 @@ def _start_of(
     if archive is not None and archive.is_of_spark():
         rows = records()
         return lambda progress: Watch(_start_of_spark(plan, rows), progress)
-    task = archive_task.options_of(options) if reads_in_tasks(spark, plan) else None
+    task = None
+    if reads_in_tasks(spark, plan):
+        task = archive_task.options_of(options, stations_of(plan.operations))
     writer: ArchiveBatchWriter
     if plan.decoded_columns:
         writer = columns_writer(spark, plan, files, topics, task)
@@ -194,9 +201,10 @@ def _start_of(
 def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:
     """Return whether the tasks that write the files read the records, too.
 
-    They write with PyArrow: Parquet, on paths of this machine. Operations on rows are Spark's.
+    They write with PyArrow: Parquet, on paths of this machine. Operations on rows are Spark's, but
+    for a range of time.
     """
-    if plan.kafka.source != "minibroker" or plan.operations.is_used:
+    if plan.kafka.source != "minibroker" or not plan.operations.is_time_alone:
         return False
     is_parquet_here = plan.format == "parquet" and not is_remote(plan.to)
     return (

@@ -182,6 +182,11 @@ def check(plan: ArchivePlan, names: Names) -> None:
             f"{names['table']} {plan.table!r}: expected NAMESPACE.NAME, such as logs.orders"
         )
     row_options.check(plan.operations, names, follows=plan.follow)
+    if plan.operations.changes and plan.registry_url is not None:
+        given = names["mask" if plan.operations.rules else "select"]
+        raise JobUsageError(
+            f"{given} is for JSON values, and those of {names['registry_url']} are none"
+        )
     _check_decoding(plan, names)
 
 

@@ -80,6 +80,8 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
         ({"mask_secret_file": "x"}, "mask_secret_file has no effect: mask has neither hash nor"),
         ({"mask_secret_file": "x", "mask": "a=drop"}, "mask_secret_file has no effect"),
         ({"until": "now", "follow": True}, "until is an end, and follow has none"),
+        ({"mask": "a=drop", "schema_registry": "http://x"}, "mask is for JSON values, and those"),
+        ({"select": "a", "schema_registry": "http://x"}, "select is for JSON values, and those"),
         (SHARES, "mask and select have more than 60 places together"),
     ],
 )
