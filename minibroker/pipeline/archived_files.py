@@ -41,6 +41,11 @@ def format_of(files: FileSystem, directory: str, *, is_in_catalogue: bool = Fals
             f"{directory} was written by {found.get('job', 'something else')}, not by "
             "`minibroker pipeline archive`: give the directory of an archive"
         )
+    if "upsert by" in found:
+        raise PipelineError(
+            f"{directory} is a table of rows by their key, not of records: neither replay nor "
+            "maintain work on it; compact it with the tools of its format"
+        )
     if "table" in found and not is_in_catalogue:
         raise PipelineError(
             f"{directory} belongs to table {found['table']} of a catalogue: give --catalog and "

@@ -48,6 +48,7 @@ def columns_of_job(plan: ArchivePlan) -> Mapping[str, str]:
         "values": "of a schema registry" if plan.schema is None else "of a schema",
         "columns": ", ".join(plan.decoded_columns),
         "bytes": "kept" if plan.keep_bytes else "not kept",
+        **({"upsert by": ", ".join(plan.upsert_by)} if plan.upsert_by else {}),
     }
 
 
@@ -116,12 +117,12 @@ def _columns(plan: ArchivePlan) -> list[DecodedColumn]:
     if plan.schema is not None:
         from minibroker.pipeline.value_schema import of_json  # noqa: PLC0415  only then
 
-        given = of_json(plan.schema)
+        given = of_json(plan.schema, is_event=bool(plan.upsert_by))
     return [DecodedColumn(name, given, plan.keep_bytes) for name in plan.decoded_columns]
 
 
 def _table(spark: SparkSession, plan: ArchivePlan, files: FileSystem) -> GrowingTable:
-    if plan.is_table:
+    if plan.is_table and not plan.upsert_by:
         from minibroker.pipeline.tables import open_table  # noqa: PLC0415  an extra
 
         return open_table(plan)
@@ -130,4 +131,9 @@ def _table(spark: SparkSession, plan: ArchivePlan, files: FileSystem) -> Growing
 
     archive = FileArchive(files, plan.to)
     codec = compression_of(spark) or DEFAULT_CODEC
-    return ParquetDirectory(archive, files, plan.to, plan.decoded_columns, codec)
+    staged = ParquetDirectory(archive, files, plan.to, plan.decoded_columns, codec)
+    if not plan.upsert_by:
+        return staged
+    from minibroker.pipeline.mirror_table import MirrorTable  # noqa: PLC0415  an extra
+
+    return MirrorTable(plan, files, staged)

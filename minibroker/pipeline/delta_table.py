@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.pipeline.data_files import DataFile
+    from minibroker.pipeline.values.changes import Changes
 
 PARTITION_COLUMNS: Final = ("topic", "date")
 
@@ -51,6 +52,9 @@ SCHEMA: Final = pa.schema(
     ]
 )
 """Columns of `schemas.ARCHIVE`."""
+
+_GONE: Final = "__gone"
+"""Column of a change that deletes its row; only in the source of a merge."""
 
 _COUNTED: Final = ("partition", "offset", "timestamp")
 """Columns whose smallest and largest value stand in the log, so that readers skip files."""
@@ -96,6 +100,33 @@ class ArchiveDeltaTable:
             write_deltalake(self._table, empty, mode="append", schema_mode="merge")
 
         retried(self._directory, CommitFailedError, change)
+
+    def upsert(self, batch: BatchId, changes: Changes) -> bool:
+        """Put the rows of a batch in place of those with their keys, and take out those gone.
+
+        One commit with the batch's identity, like `commit`.
+        """
+        is_gone = [False] * changes.rows.num_rows + [True] * changes.gone.num_rows
+        source = pa.concat_tables([changes.rows, changes.gone], promote_options="permissive")
+        source = source.append_column(_GONE, pa.array(is_gone, pa.bool_()))
+        columns = {f"`{name}`": f"s.`{name}`" for name in changes.rows.column_names}
+
+        def change() -> bool:
+            if self.has(batch):
+                return False
+            merger = self._table.merge(
+                source,
+                " AND ".join(f"t.`{name}` = s.`{name}`" for name in changes.by),
+                source_alias="s",
+                target_alias="t",
+                commit_properties=_properties_of(batch),
+            )
+            merger = merger.when_matched_delete(f"s.`{_GONE}`")
+            merger = merger.when_matched_update(columns, f"NOT s.`{_GONE}`")
+            merger.when_not_matched_insert(columns, f"NOT s.`{_GONE}`").execute()
+            return True
+
+        return retried(self._directory, CommitFailedError, change)
 
     def files(self) -> list[ListedFile]:
         self._table.update_incremental()
@@ -155,9 +186,7 @@ class ArchiveDeltaTable:
             "append",
             self._table.schema(),
             list(PARTITION_COLUMNS),
-            commit_properties=CommitProperties(
-                app_transactions=[Transaction(_application(batch), batch.number)]
-            ),
+            commit_properties=_properties_of(batch),
         )
 
     def _removal(self, file: ListedFile) -> RemoveAction:
@@ -184,6 +213,18 @@ class ArchiveDeltaTable:
         columns = pa.schema(self._table.schema().to_arrow())
         schema = pa.schema([field for field in columns if field.name not in PARTITION_COLUMNS])
         return Layout(self._directory, "", schema, target_bytes, stem)
+
+
+def open_mirror(directory: str, columns: pa.Schema) -> ArchiveDeltaTable:
+    """Return the table in `directory`; a new one has these columns, and no partitions."""
+    if not DeltaTable.is_deltatable(directory):
+        DeltaTable.create(
+            directory,
+            schema=Schema.from_arrow(columns),
+            mode="ignore",
+            name="minibroker mirror",
+        )
+    return ArchiveDeltaTable(directory, DeltaTable(directory))
 
 
 def open_table(directory: str, without: Sequence[str] = ()) -> ArchiveDeltaTable:
@@ -228,6 +269,10 @@ def statistics(metadata: Any) -> Mapping[str, Any]:
 def _json(value: Any) -> Any:
     """Return a number as it is, and a time as Delta writes it, in milliseconds and UTC."""
     return value if isinstance(value, int) else f"{value:%Y-%m-%dT%H:%M:%S.}{value:%f}"[:-3] + "Z"
+
+
+def _properties_of(batch: BatchId) -> CommitProperties:
+    return CommitProperties(app_transactions=[Transaction(_application(batch), batch.number)])
 
 
 def _application(batch: BatchId) -> str:

@@ -13,6 +13,7 @@ read the properties.
 
 from __future__ import annotations
 
+import warnings
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,8 +22,9 @@ import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationError
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
-from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table.upsert_util import create_match_filter
 from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.types import (
     BinaryType,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.pipeline.data_files import DataFile
+    from minibroker.pipeline.values.changes import Changes
 
 QUERY: Final = "minibroker.query"
 BATCH: Final = "minibroker.batch"
@@ -128,6 +131,28 @@ class IcebergTable:
                 f"the table in {self._directory} does not take the columns of the schemas: {error}"
             ) from error
 
+    def upsert(self, batch: BatchId, changes: Changes) -> bool:
+        """Put the rows of a batch in place of those with their keys, and take out those gone.
+
+        One commit with the batch's identity, like `commit`. Data files with such rows are written
+        anew, without them.
+        """
+        keys = pa.concat_tables([changes.rows.select(list(changes.by)), changes.gone])
+
+        def change() -> bool:
+            if self.has(batch):
+                return False
+            with warnings.catch_warnings(), self._table.transaction() as transaction:
+                warnings.simplefilter("ignore", UserWarning)  # of keys that no row had yet
+                transaction.set_properties({QUERY: batch.query, BATCH: str(batch.number)})
+                if keys.num_rows:
+                    transaction.delete(create_match_filter(keys, list(changes.by)))
+                if changes.rows.num_rows:
+                    transaction.append(changes.rows)
+            return True
+
+        return retried(self._directory, CommitFailedException, change)
+
     def files(self) -> list[ListedFile]:
         self._table.refresh()
         return [_listed(task.file) for task in self._table.scan().plan_files()]
@@ -210,6 +235,7 @@ def open_table(
         catalog: PyIceberg's properties of a catalogue; empty: the directory is the catalogue.
         name: `namespace.table` in that catalogue.
         without: columns that a new table does not have yet: `take_in` adds them with their types.
+            Without any of them it has no partitions either.
 
     Raises:
         PipelineError: the catalogue does not answer, or has this table elsewhere.
@@ -242,11 +268,12 @@ def _opened(
     try:
         return catalog.load_table(identifier)
     except NoSuchTableError:
+        fields = [field for field in SCHEMA.fields if field.name not in without]
         return catalog.create_table(
             identifier,
-            Schema(*(field for field in SCHEMA.fields if field.name not in without)),
+            Schema(*fields),
             location=directory,
-            partition_spec=PARTITIONS,
+            partition_spec=PARTITIONS if fields else UNPARTITIONED_PARTITION_SPEC,
             properties=_PROPERTIES,
         )
 

@@ -44,16 +44,18 @@ def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
     return schema
 
 
-def of_json(given: str) -> ValueSchema:
+def of_json(given: str, *, is_event: bool = False) -> ValueSchema:
     """Return the schema of JSON values for the tasks of an archive.
 
     Args:
         given: DDL or Spark's JSON, or a file with it.
+        is_event: whether the values may be events of Debezium with such rows, too.
 
     Raises PipelineError: it is no schema, or has types that JSON values do not have.
     """
     from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  slow to import
 
+    from minibroker.pipeline.values.changes import envelope_of  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.values.decoding import of_type  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.values.json_values import table_type  # noqa: PLC0415  PyArrow
 
@@ -61,7 +63,8 @@ def of_json(given: str) -> ValueSchema:
     if not found.names:
         raise PipelineError(f"{given} has no fields: give at least one")
     try:
-        return of_type(table_type(to_arrow_type(found, timezone="UTC")))
+        row = table_type(to_arrow_type(found, timezone="UTC"))
+        return of_type(envelope_of(row) if is_event else row)
     except ValueError as error:
         raise PipelineError(f"{given}: {error}") from error
 

@@ -249,19 +249,21 @@ def test_dead_letters_in_a_directory(
 def test_the_page_is_typed(
     registry: Registry, common: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both commands of docs/pipeline.md, with another registry and another broker."""
+    """The commands of docs/pipeline.md, with another registry and another broker."""
     monkeypatch.chdir(tmp_path)
     address = common["bootstrap"]
-    for name in ("payments", "payments-dead", "orders"):
+    for name in ("payments", "payments-dead", "orders", "customers"):
         topics.create(address, name)
     schema = record(id="long")
     send(
         address, "payments", [avro(schema, registry.register("payments-value", schema))({"id": 1})]
     )
     send(address, "orders", [b'{"country": "at", "amount": 1.5}', b"no JSON"])
+    event = {"op": "c", "before": None, "after": {"id": 7, "name": "Ann"}}
+    send(address, "customers", [json.dumps(event).encode()])
     section = [block for block in readme.blocks() if block.section == "Values as columns"]
     commands = readme.commands(section)
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
         words = shlex.split(command.replace("./", f"{tmp_path}/"))[2:]
         words = [registry.url if word == "http://localhost:8081" else word for word in words]
@@ -275,4 +277,43 @@ def test_the_page_is_typed(
     for read in TABLES["delta"]:
         rows = read(tmp_path / "typed-orders", "offset", "value")
         assert rows == [(0, {"country": "at", "amount": 1.5})]
+        assert read(tmp_path / "customers", "id", "name") == [(7, "Ann")]
     assert list(tmp_path.glob("dead-orders/topic=orders/date=*/*.json"))
+
+
+def test_events_of_debezium_become_rows(
+    registry: Registry, common: dict[str, Any], topic: str, tmp_path: Path
+) -> None:
+    """Avro of a registry into Iceberg; JSON with its schema into Delta by the record's key."""
+    address = common["bootstrap"]
+    row = {**record(id="long", name=["null", "string"]), "name": "Value"}
+    event = {
+        **record(before=["null", row], after=["null", "shop.Value"], op="string", ts_ms="long"),
+        "name": "Envelope",
+    }
+    topics.create(address, topic)
+    encode = avro(event, registry.register(f"{topic}-value", event))
+    events = [("c", 1, "a"), ("c", 2, "b"), ("u", 1, "c"), ("d", 2, None), ("r", 3, "d")]
+    values: list[bytes | None] = []
+    texts: list[bytes | None] = []
+    for op, id_, name in events:
+        state = {"id": id_, "name": name}
+        told = {"before": None, "after": state, "op": op, "ts_ms": 1}
+        if op == "d":
+            told = {"before": state, "after": None, "op": op, "ts_ms": 1}
+        values.append(encode(told))
+        texts.append(json.dumps({"schema": {"type": "struct"}, "payload": told}).encode())
+    send(address, topic, [*values[:3]])
+    table = {**common, "format": "iceberg", "upsert_by": "id"}
+    assert archive(topic, **table).rows == 3
+    send(address, topic, [*values[3:4], None, *values[4:]])
+    assert archive(topic, **table).rows == 3
+    for read in TABLES["iceberg"]:
+        assert read(common["to"], "id", "name") == [(1, "c"), (3, "d")], read
+
+    send(address, f"{topic}-json", texts)
+    table = {**common, "format": "delta", "upsert_by": ["id"], "to": tmp_path / "of-json"}
+    table |= {"schema_registry": None, "schema": "id BIGINT, name STRING"}
+    assert archive(f"{topic}-json", **table).rows == 5
+    for read in TABLES["delta"]:
+        assert read(tmp_path / "of-json", "id", "name") == [(1, "c"), (3, "d")], read

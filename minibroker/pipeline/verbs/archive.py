@@ -16,6 +16,7 @@ from minibroker.pipeline.verbs.kinds import (
     SWITCH,
     TOPICS,
     Kind,
+    Many,
     choice,
     is_path,
 )
@@ -134,6 +135,17 @@ class ArchivePlan(NamedTuple):
         ),
     ] = None
 
+    upsert_by: Annotated[
+        Sequence[str],
+        Option(
+            "--upsert-by",
+            Many("COLUMN[,...]"),
+            "make a table of rows instead, as the source of Debezium's events has them: the last "
+            "one of each key, in these columns; key: the record's key",
+            VALUES,
+        ),
+    ] = ()
+
     @property
     def decoded_columns(self) -> Sequence[str]:
         """Return the columns that become typed ones, empty if bytes stay bytes."""
@@ -192,7 +204,7 @@ def check(plan: ArchivePlan, names: Names) -> None:
 
 def _check_decoding(plan: ArchivePlan, names: Names) -> None:
     if not plan.decoded_columns:
-        for field in ("decode_keys", "keep_bytes", "dead_letters"):
+        for field in ("decode_keys", "keep_bytes", "dead_letters", "upsert_by"):
             if getattr(plan, field):
                 raise JobUsageError(
                     f"{names[field]} is for values that become columns: give "
@@ -205,6 +217,10 @@ def _check_decoding(plan: ArchivePlan, names: Names) -> None:
         )
     if plan.decode_keys and plan.registry_url is None:
         raise JobUsageError(f"{names['decode_keys']} is for {names['registry_url']}")
+    if plan.upsert_by and not plan.is_table:
+        raise JobUsageError(f"{names['upsert_by']} is for {names['format']} iceberg or delta")
+    if plan.upsert_by and plan.keep_bytes:
+        raise JobUsageError(f"{names['keep_bytes']} is for records, not for {names['upsert_by']}")
     if plan.format not in (*TABLE_FORMATS, FORMATS[0]):
         raise JobUsageError(
             f"{plan.format} files hold bytes: values become columns with {names['format']} "
@@ -237,6 +253,10 @@ With --schema-registry or --schema, the column value is a struct with the fields
 the subjects TOPIC-value, and of all others that come. A newer schema adds fields and widens int to
 long and float to double (not in delta); fields that it lacks stay and are null. What cannot be
 decoded, or does not fit, is a dead letter. This needs: pip install 'minibroker[schemas]'
+
+With --upsert-by, the table has the rows and not the records: values are events of Debezium (op,
+before, after; in JSON also below payload), or rows as they are. A later record of a key replaces
+the row, an event d or a tombstone removes it.
 """,
     examples=(
         "archive --topic orders --to archive",
@@ -244,6 +264,8 @@ decoded, or does not fit, is a dead letter. This needs: pip install 'minibroker[
         "archive --topic orders --to ./orders --format iceberg --follow --every 5m",
         "archive --topic orders --to ./orders --format iceberg "
         "--schema-registry http://localhost:8081 --dead-letters orders-dead",
+        "archive --topic shop.orders --to ./orders --format delta --upsert-by id "
+        "--schema-registry http://localhost:8081",
     ),
     check=check,
     engine=Engine,

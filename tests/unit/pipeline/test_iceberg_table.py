@@ -118,6 +118,7 @@ def test_iceberg_widens_and_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file_format", ["iceberg", "delta"])
 def test_upkeep_merges_files_of_other_columns(file_format: str, tmp_path: Path) -> None:
+    job_directory.write_job(LocalFiles(), str(tmp_path), {"job": "archive", "format": file_format})
     table: Table = (
         iceberg_table.open_table(str(tmp_path), {}, None, ["value"])
         if file_format == "iceberg"
@@ -135,7 +136,6 @@ def test_upkeep_merges_files_of_other_columns(file_format: str, tmp_path: Path) 
         batch = batch.set_column(5, "timestamp", rows(0, 1)["timestamp"])
         identity = BatchId(QUERY, number)
         table.commit(identity, write_files(table.layout(identity, 1 << 20), [batch]))
-    job_directory.write_job(LocalFiles(), str(tmp_path), {"job": "archive", "format": file_format})
     done = maintenance.run(MaintainPlan(str(tmp_path)))
     assert (done.merged_files, done.into_files) == (2, 1)
     for read in TABLES[file_format]:

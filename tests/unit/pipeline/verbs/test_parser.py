@@ -48,7 +48,7 @@ def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
         "Spark:",
         "This command:",
     ]
-    assert page.endswith("--dead-letters orders-dead\n")
+    assert page.endswith("--schema-registry http://localhost:8081\n")
     assert "  --batch-rows N           records of a batch, at most (2000000)\n" in page
 
 

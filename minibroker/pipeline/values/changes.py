@@ -1,0 +1,224 @@
+"""From decoded records to the rows of a table that mirrors another one: the last of each key.
+
+    value {before, after, op, …}             Debezium's envelope, of a registry or plain JSON
+    value {payload: {before, after, op, …}}  the same in JSON with its schema
+    value {id, amount, …}                    the row itself; a tombstone: it is gone
+
+Records of one key are in one partition, and the one with the largest offset wins.
+Source: Debezium's documentation of change events (`op`: c, r and u have a row, d deletes it).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RECORD_KEY: Final = "key"
+"""The key of the record, instead of names of columns; and the column of a key without fields."""
+_OP: Final = "op"
+_BEFORE: Final = "before"
+_AFTER: Final = "after"
+_PAYLOAD: Final = "payload"
+_WITH_ROW: Final = ("c", "r", "u")
+_DELETE: Final = "d"
+_IGNORED: Final = ("m",)
+"""Messages of the database's log, which are no changes of a row."""
+
+
+class ChangeError(ValueError):
+    """A record that is no change of a row; the text names it."""
+
+
+class Changes(NamedTuple):
+    """The changes of a batch, one for each key."""
+
+    rows: pa.Table
+    """Rows that are there now."""
+    gone: pa.Table
+    """Keys of rows that are not there any more, with the columns of the key alone."""
+    by: Sequence[str]
+    """Columns of the key."""
+
+
+def envelope_of(row: pa.DataType) -> pa.DataType:
+    """Return the type of JSON values with rows of a type: envelopes of both kinds, and rows.
+
+    Raises ValueError: a field of the row has the name of a part of the envelope.
+    """
+    parts = (_OP, _BEFORE, _AFTER, _PAYLOAD)
+    taken = [field.name for field in row if field.name in parts]
+    if taken:
+        raise ValueError(f"a row's field cannot be named {taken[0]}, as a part of an envelope is")
+    inner = [(_BEFORE, row), (_AFTER, row), (_OP, pa.string())]
+    return pa.struct([*row, *inner, pa.field(_PAYLOAD, pa.struct(inner))])
+
+
+def row_type(value: pa.DataType) -> pa.DataType:
+    """Return the type of the rows in decoded values. Raises ValueError: they have no fields."""
+    if not pa.types.is_struct(value):
+        raise ValueError(f"a value is {value} and no record: it has no columns")
+    if _is_envelope(value):
+        return value.field(_AFTER).type
+    return value
+
+
+def key_columns(by: Sequence[str], key: pa.DataType) -> list[pa.Field]:
+    """Return the columns of a key that come from the record's key, if `by` says so."""
+    if list(by) != [RECORD_KEY]:
+        return []
+    if pa.types.is_struct(key):
+        return list(key)
+    return [pa.field(RECORD_KEY, key)]
+
+
+def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
+    """Return the changes that records make.
+
+    Args:
+        records: topic, partition, offset, key and value, decoded; of any order.
+        by: columns of a row that are its key, or `RECORD_KEY`.
+
+    Raises:
+        ChangeError: a record has no key, or its operation is unknown.
+    """
+    records = records.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
+    value = records["value"].combine_chunks()
+    parts = _Parts(value)
+    of_key = key_columns(by, records["key"].type)
+    names = [field.name for field in of_key] or list(by)
+    rows, before = parts.rows(), parts.before()
+    for field in of_key:
+        column = records["key"].combine_chunks()
+        if pa.types.is_struct(column.type):
+            column = pc.struct_field(column, [field.name])
+        rows, before = _with(rows, field.name, column), _with(before, field.name, column)
+    is_gone = parts.is_gone()
+    if not of_key and not _is_envelope(value.type):
+        _check_no_tombstone(records, value)
+    is_change = pc.and_(parts.is_change(), pc.or_(value.is_valid(), bool(of_key)))
+    _check_names(rows, names)
+    keys = [pc.if_else(is_gone, before[name], rows[name]) for name in names]
+    _check(records, is_change, keys)
+    last = _last_of(keys, names, is_change)
+    gone = is_gone.take(last)
+    kept = pa.table(rows).take(last.filter(pc.invert(gone)))
+    lost = pa.table(dict(zip(names, keys, strict=True))).take(last.filter(gone))
+    return Changes(kept, lost, names)
+
+
+class _Parts:
+    """The parts of decoded values, whatever they are."""
+
+    def __init__(self, value: pa.Array) -> None:
+        self._value = value
+        self._is_envelope = _is_envelope(value.type)
+        names = value.type.names
+        self._op = _field(value, _OP) if self._is_envelope else pa.nulls(len(value), pa.string())
+        self._payload = _field(value, _PAYLOAD) if self._is_envelope and _PAYLOAD in names else None
+        if self._payload is not None:
+            self._in_payload = _field(self._payload, _OP).is_valid()
+            self._op = pc.coalesce(_field(self._payload, _OP), self._op)
+        self._op = self._op.cast(pa.string())
+
+    def rows(self) -> dict[str, pa.Array]:
+        """Return the columns of the rows that are there behind a change."""
+        if not self._is_envelope:
+            return {name: _field(self._value, name) for name in self._value.type.names}
+        after = self._state(_AFTER)
+        is_plain = self._op.is_null()
+        own = self._value.type.names if self._payload is not None else []
+        return {
+            name: pc.if_else(is_plain, _field(self._value, name), _field(after, name))
+            if name in own
+            else _field(after, name)
+            for name in after.type.names
+        }
+
+    def before(self) -> dict[str, pa.Array]:
+        """Return the columns of the rows that were there before a change."""
+        if not self._is_envelope:
+            return self.rows()
+        before = self._state(_BEFORE)
+        return {name: _field(before, name) for name in before.type.names}
+
+    def is_gone(self) -> pa.Array:
+        """Return whether a change deletes its row."""
+        is_delete = pc.fill_null(pc.equal(self._op, _DELETE), False)
+        return pc.or_(is_delete, self._value.is_null())
+
+    def is_change(self) -> pa.Array:
+        """Return whether a record is a change at all. Raises ChangeError: it is an unknown one."""
+        known = pa.array([*_WITH_ROW, _DELETE, *_IGNORED])
+        unknown = pc.and_(self._op.is_valid(), pc.invert(pc.is_in(self._op, known)))
+        if pc.any(unknown).as_py():
+            found = self._op.filter(unknown)[0].as_py()
+            raise ChangeError(
+                f"a change event has op {found!r}: expected c, r, u or d; a truncated table has "
+                "to be copied anew"
+            )
+        return pc.fill_null(pc.invert(pc.is_in(self._op, pa.array(_IGNORED))), True)
+
+    def _state(self, name: str) -> pa.Array:
+        found = _field(self._value, name)
+        if self._payload is None:
+            return found
+        return pc.if_else(self._in_payload, _field(self._payload, name), found)
+
+
+def _is_envelope(value: pa.DataType) -> bool:
+    names = value.names if pa.types.is_struct(value) else []
+    return _OP in names and _AFTER in names and pa.types.is_struct(value.field(_AFTER).type)
+
+
+def _field(values: pa.Array, name: str) -> pa.Array:
+    """Return a field; null where the struct is null."""
+    return pc.struct_field(values, [name])
+
+
+def _with(columns: dict[str, pa.Array], name: str, column: pa.Array) -> dict[str, pa.Array]:
+    """Return the columns with one that comes from the record's key."""
+    return {**columns, name: column}
+
+
+def _check_names(rows: dict[str, pa.Array], names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in rows]
+    if missing:
+        raise ChangeError(f"a row has no column {missing[0]}: it has {', '.join(rows)}")
+
+
+def _check(records: pa.Table, is_change: pa.Array, keys: Sequence[pa.Array]) -> None:
+    """Raise ChangeError for a change without a whole key."""
+    for column in keys:
+        bad = pc.and_(is_change, column.is_null())
+        if pc.any(bad).as_py():
+            where = pc.indices_nonzero(bad)[0].as_py()
+            raise ChangeError(f"{_named(records, where)} has no key")
+
+
+def _check_no_tombstone(records: pa.Table, value: pa.Array) -> None:
+    if value.null_count:
+        where = pc.indices_nonzero(value.is_null())[0].as_py()
+        raise ChangeError(
+            f"{_named(records, where)} is a tombstone, whose row only its key names: give "
+            "--upsert-by key"
+        )
+
+
+def _last_of(keys: Sequence[pa.Array], names: Sequence[str], is_change: pa.Array) -> pa.Array:
+    """Return the index of the last change of each key, rising."""
+    table = pa.table(
+        [*keys, pa.array(range(len(is_change)), pa.int64())], [*names, "__row"]
+    ).filter(is_change)
+    found = table.group_by(list(names)).aggregate([("__row", "max")])["__row_max"]
+    last = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return last.take(pc.array_sort_indices(last))
+
+
+def _named(records: pa.Table, where: int) -> str:
+    row = records.select(["topic", "partition", "offset"]).slice(where, 1).to_pylist()[0]
+    return f"record {row['topic']}-{row['partition']} offset {row['offset']}"

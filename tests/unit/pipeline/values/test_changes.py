@@ -1,0 +1,117 @@
+"""Changes: the last one of each key, for every form of a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from minibroker.pipeline.values.changes import (
+    ChangeError,
+    changes_of,
+    envelope_of,
+    key_columns,
+    row_type,
+)
+
+ROW = pa.struct([("id", pa.int64()), ("name", pa.string())])
+ENVELOPE = pa.struct([("before", ROW), ("after", ROW), ("op", pa.string())])
+
+
+def records(values: list[Any], found: pa.DataType, keys: pa.Array | None = None) -> pa.Table:
+    count = len(values)
+    return pa.table(
+        {
+            "topic": ["t"] * count,
+            "partition": pa.array([0] * count, pa.int32()),
+            "offset": list(range(count)),
+            "key": pa.array([b"k"] * count, pa.binary()) if keys is None else keys,
+            "value": pa.array(values, found),
+        }
+    )
+
+
+def row(number: int, name: str | None = None) -> dict[str, Any]:
+    return {"id": number, "name": name}
+
+
+def change(op: str, before: Any = None, after: Any = None) -> dict[str, Any]:
+    return {"before": before, "after": after, "op": op}
+
+
+EVENTS = [
+    change("c", after=row(1, "a")),
+    change("c", after=row(2, "b")),
+    change("u", row(1), row(1, "c")),
+    change("d", row(2)),
+    None,
+    change("r", after=row(3, "x")),
+    change("d", row(3)),
+    change("c", after=row(3, "y")),
+    change("m"),
+]
+ROWS = [row(1, "c"), row(3, "y")]
+
+
+def test_events_of_a_registry() -> None:
+    found = changes_of(records(EVENTS, ENVELOPE), ["id"])
+    assert (found.rows.to_pylist(), found.gone.to_pylist()) == (ROWS, [{"id": 2}])
+    backwards = records(EVENTS, ENVELOPE).take(pa.array(range(len(EVENTS) - 1, -1, -1)))
+    assert changes_of(backwards, ["id"]).rows.to_pylist() == ROWS
+
+
+@pytest.mark.parametrize("wraps", [True, False])
+def test_events_of_json_with_a_schema_and_without(*, wraps: bool) -> None:
+    values = [{"payload": event} if wraps and event else event for event in EVENTS]
+    found = changes_of(records(values, envelope_of(ROW)), ["id"])
+    assert (found.rows.to_pylist(), found.gone.to_pylist()) == (ROWS, [{"id": 2}])
+
+
+def test_rows_without_an_envelope() -> None:
+    values = [row(1, "a"), row(1, "b"), row(2, "c")]
+    for found in (ROW, envelope_of(ROW)):
+        done = changes_of(records(values, found), ["id"])
+        assert (done.rows.to_pylist(), done.gone.num_rows) == (values[1:], 0)
+
+
+def test_tombstones_by_the_key_of_the_record() -> None:
+    keys = pa.array([{"id": 1}, {"id": 2}, {"id": 1}], pa.struct([("id", pa.int64())]))
+    found = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, keys), ["key"])
+    assert (found.rows.to_pylist(), found.gone.to_pylist()) == ([row(2, "b")], [{"id": 1}])
+    plain = pa.array([b"x", b"y", b"x"], pa.binary())
+    found = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, plain), ["key"])
+    assert found.rows.to_pylist() == [{**row(2, "b"), "key": b"y"}]
+    assert (found.gone.to_pylist(), found.by) == ([{"key": b"x"}], ["key"])
+    assert key_columns(["id"], pa.binary()) == []
+
+
+def test_keys_of_several_columns_and_nothing() -> None:
+    values = [row(1, "a"), row(1, "b"), row(1, "a")]
+    assert changes_of(records(values, ROW), ["id", "name"]).rows.to_pylist() == [
+        row(1, "b"),
+        row(1, "a"),
+    ]
+    assert changes_of(records([], ENVELOPE), ["id"]).rows.num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "found", "by", "sentence"),
+    [
+        ([change("t")], ENVELOPE, "id", "a change event has op 't': expected c, r, u or d"),
+        ([change("d")], ENVELOPE, "id", "record t-0 offset 0 has no key"),
+        ([row(1), None], ROW, "id", "record t-0 offset 1 is a tombstone, whose row only its key"),
+        ([row(1)], ROW, "no", "a row has no column no: it has id, name"),
+    ],
+)
+def test_other_records_are_named(values: Any, found: Any, by: str, sentence: str) -> None:
+    with pytest.raises(ChangeError, match=sentence):
+        changes_of(records(values, found), [by])
+
+
+def test_types_of_rows() -> None:
+    assert row_type(ENVELOPE) == row_type(envelope_of(ROW)) == row_type(ROW) == ROW
+    with pytest.raises(ValueError, match="a value is string and no record"):
+        row_type(pa.string())
+    with pytest.raises(ValueError, match="cannot be named op"):
+        envelope_of(pa.struct([("op", pa.int32())]))
