@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.golden.both_kafkas import listeners, of_both
 from tests.golden.record_permissions import AUTHORIZERS
+from tests.golden.record_sasl import ALLOWED_URLS
 from tests.support.processes import free_port
 from tests.support.secured_clients import (
     ADMIN,
@@ -44,6 +45,7 @@ def record(kafka: KafkaPeer) -> dict[str, Any]:
             "authorizer.class.name": AUTHORIZERS[kafka.version],
             **listeners(kafka, ports),
         }
+        kafka.options = [ALLOWED_URLS + stores.jwks_url]
         kafka.start()
         try:
             prepare(kafka.address, list(CLIENTS))

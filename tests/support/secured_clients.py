@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from tests.support import groups, java
+from tests.support import groups, java, signed_tokens
 from tests.support.certificates import (
     authority_pem,
     broker_certificate,
@@ -41,6 +41,7 @@ from tests.support.certificates import (
 )
 from tests.support.groups import NODE_MODULES, missing_go
 from tests.support.made import BUILD, required
+from tests.support.signed_tokens import AUDIENCE, ISSUER, write_jwks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,8 +58,12 @@ PROTOCOLS: Final = {
     "TLS13": "SSL",
     "SASL": "SASL_PLAINTEXT",
     "SASLTLS": "SASL_SSL",
+    "SIGNED": "SASL_PLAINTEXT",
+    "SIGNEDTLS": "SASL_SSL",
 }
 """Listener → security protocol."""
+SIGNED: Final = ("SIGNED", "SIGNEDTLS")
+"""The listeners that believe signed tokens, and no others."""
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 CERTIFIED, ALICE, BEARER = "certified", "alice", "bearer"
 """The users: by certificate, by password, by token. Each may use topics and groups of its name."""
@@ -69,6 +74,7 @@ PASSWORD: Final = "alice's, =secret"
 SCOPE: Final = "produce"
 
 _SECURITY: Final = "org.apache.kafka.common.security"
+_OAUTH: Final = "oauthbearer.OAuthBearer"
 _JAAS: Final = {
     "plain": (
         f'{_SECURITY}.plain.PlainLoginModule required user_{ALICE}="{PASSWORD}"'
@@ -104,6 +110,7 @@ def _ways() -> dict[str, Way]:
         for listener in ("SASL", "SASLTLS")
         for mechanism in MECHANISMS
     ]
+    sasl += [Way(listener, "OAUTHBEARER", BEARER) for listener in SIGNED]
     found = [
         *tls,
         *sasl,
@@ -127,6 +134,15 @@ class Stores:
         self.broker.write_text(java_store(broker_certificate()))
         self.client.write_text(java_store(client_certificate(CERTIFIED)))
         self.ca.write_text(authority_pem())
+        self._directory = directory
+        self.jwks_url = write_jwks(directory).replace("file:///", "file:/")
+        """The keys of signed tokens."""
+
+    def token_url(self, way: Way, token: str) -> str:
+        """Write the token of a way to a file; return its URL."""
+        file = self._directory / f"{topic_of('', way)}.token"  # Kafka reads no %20
+        file.write_text(token)
+        return file.as_uri().replace("file:///", "file:/")
 
 
 def broker_settings(stores: Stores) -> dict[str, str]:
@@ -149,6 +165,21 @@ def broker_settings(stores: Stores) -> dict[str, str]:
             f"listener.name.{listener}.{mechanism}.sasl.jaas.config": line
             for listener in ("sasl", "sasltls")
             for mechanism, line in _JAAS.items()
+        },
+        **{
+            f"listener.name.{listener.lower()}.{key}": value
+            for listener in SIGNED
+            for key, value in (
+                ("sasl.enabled.mechanisms", "OAUTHBEARER"),
+                ("oauthbearer.sasl.jaas.config", f"{_SECURITY}.{_OAUTH}LoginModule required;"),
+                (
+                    "oauthbearer.sasl.server.callback.handler.class",
+                    f"{_SECURITY}.{_OAUTH}ValidatorCallbackHandler",
+                ),
+                ("oauthbearer.sasl.oauthbearer.jwks.endpoint.url", stores.jwks_url),
+                ("oauthbearer.sasl.oauthbearer.expected.audience", AUDIENCE),
+                ("oauthbearer.sasl.oauthbearer.expected.issuer", ISSUER),
+            )
         },
     }
 
@@ -209,7 +240,12 @@ def case_of(client: str, way: Way, addresses: Mapping[str, str], stores: Stores)
             case["certificate"] = str(stores.client)
         return case
     case["mechanism"] = way.mechanism
-    if way.mechanism == "OAUTHBEARER":
+    if way.listener in SIGNED:
+        case["token"] = signed_tokens.token(
+            {"sub": way.user, "aud": "another cluster" if is_wrong else AUDIENCE}
+        )
+        case["token_url"] = stores.token_url(way, case["token"])
+    elif way.mechanism == "OAUTHBEARER":
         case["scope"] = "consume" if is_wrong else SCOPE
         case["token"] = _token(way.user, case["scope"])
     else:

@@ -14,6 +14,7 @@ import logging
 import os
 import ssl
 import sys
+import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,8 @@ def _librdkafka_settings(case: dict[str, Any]) -> dict[str, Any]:
     if "scope" in case:
         settings["enable.sasl.oauthbearer.unsecure.jwt"] = "true"
         settings["sasl.oauthbearer.config"] = f"principal={case['user']} scope={case['scope']}"
+    if "token_url" in case:
+        settings["oauth_cb"] = lambda _: (case["token"], time.time() + 3600)
     return settings
 
 

@@ -26,7 +26,11 @@ public class SecuredClient {
 
     public static void main(String[] arguments) throws Exception {
         ExecutorService threads = Executors.newCachedThreadPool();
-        for (JsonNode one : JSON.readTree(System.in)) threads.submit(() -> tell(one));
+        JsonNode cases = JSON.readTree(System.in);
+        // Kafka 4 reads only what this property lists.
+        System.setProperty(
+            "org.apache.kafka.sasl.oauthbearer.allowed.urls", String.join(",", cases.findValuesAsText("token_url")));
+        for (JsonNode one : cases) threads.submit(() -> tell(one));
         threads.shutdown();
         threads.awaitTermination(5, TimeUnit.MINUTES);
         System.exit(0);
@@ -85,11 +89,16 @@ public class SecuredClient {
             settings.put("sasl.mechanism", one.get("mechanism").asText());
             settings.put("sasl.jaas.config", login(one));
         }
+        if (one.has("token_url")) {
+            settings.put("sasl.login.callback.handler.class", MODULES + "oauthbearer.OAuthBearerLoginCallbackHandler");
+            settings.put("sasl.oauthbearer.token.endpoint.url", one.get("token_url").asText());
+        }
         return settings;
     }
 
     static String login(JsonNode one) {
         String mechanism = one.get("mechanism").asText();
+        if (one.has("token_url")) return MODULES + "oauthbearer.OAuthBearerLoginModule required;";
         if (mechanism.equals("OAUTHBEARER")) {
             return MODULES + "oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\""
                 + one.get("user").asText() + "\" unsecuredLoginStringClaim_scope=\"" + one.get("scope").asText() + "\";";
