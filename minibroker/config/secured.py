@@ -64,7 +64,7 @@ def users_text(users: Mapping[str, str]) -> str:
     for name, password in users.items():
         if not name or not password or "\0" in name + password:
             raise ConfigError(f"user {name!r}: a name and a password may not be empty")
-    return " ".join(f"{_quoted(name)}={_quoted(password)}" for name, password in users.items())
+    return " ".join(f"{quoted(name)}={quoted(password)}" for name, password in users.items())
 
 
 def parse_user(text: str) -> tuple[str, str]:
@@ -77,6 +77,8 @@ def parse_user(text: str) -> tuple[str, str]:
     return name, password
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+def quoted(text: str) -> str:
+    """Return a text in quotes, as it stands in a JAAS line."""
+    for letter, shown in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(letter, shown)
+    return f'"{text}"'

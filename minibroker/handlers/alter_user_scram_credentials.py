@@ -4,7 +4,8 @@ Behaviour: sets and removes SCRAM credentials. Each user gets its own result, an
 user are made or none. The client sends the salted password, never the password. The credentials are
 stored where Kafka 3.9 stores them; a listener with SCRAM uses them from the next login on.
 Source: KIP-554; Kafka ZkAdminManager.alterUserScramCredentials.
-Differs from Kafka: both mechanisms of a user may be set at once, as in 3.9; Kafka 4 refuses it.
+Differs from Kafka: both mechanisms of a user may be set at once, as in 3.9. Kafka 4 refuses it, and
+so does this broker where `minibroker.advertised.kafka.version` is 4.0 or newer.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ async def _alter(
     for change in reversed(wanted):
         _check(change)
     mechanisms = Counter(change.mechanism for change in wanted)
-    if max(mechanisms.values()) > 1:
+    if max(mechanisms.values()) > 1 or (len(wanted) > 1 and _is_kafka_4(context)):
         raise KafkaError(
             ErrorCode.DUPLICATE_RESOURCE,
             "A user credential cannot be altered twice in the same request",
@@ -88,6 +89,12 @@ async def _alter(
             upsertion.mechanism, upsertion.salt, upsertion.salted_password, upsertion.iterations
         )
     await cluster.alter_config("users", sanitize(name), changes)
+
+
+def _is_kafka_4(context: RequestContext) -> bool:
+    """Return whether the advertised release takes one change of a user in a request, as Kafka 4."""
+    release = context.services.config.advertised_kafka_version
+    return release is not None and int(release.partition(".")[0]) >= 4
 
 
 def _check(change: ScramCredentialUpsertion | ScramCredentialDeletion) -> None:

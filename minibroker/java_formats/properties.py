@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED: Final = {"\\": "\\\\"} | {letter: f"\\{name}" for name, letter in _ESCAPES.items()}
 
 
 def read_properties(path: str) -> dict[str, str]:
@@ -89,4 +90,19 @@ def _unescape(text: str) -> str:
         elif char == "\\":
             break
         characters.append(char)
-    return "".join(characters)
+    # Letters beyond 16 bits are two escapes.
+    return "".join(characters).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+def escaped(value: str) -> str:
+    """Return a value as it stands in a line `key=value` of a properties file."""
+    text = "".join(_ESCAPED.get(letter, letter) for letter in value)
+    if text.startswith(" "):
+        text = "\\" + text  # Java skips spaces behind the sign
+    return "".join(letter if letter.isascii() else _unicode_escapes(letter) for letter in text)
+
+
+def _unicode_escapes(letter: str) -> str:
+    """Return one or two escapes: Java counts in 16 bits."""
+    data = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[at]:02x}{data[at + 1]:02x}" for at in range(0, len(data), 2))

@@ -127,7 +127,8 @@ class Broker(InProcess, BrokerCalls):
         """Return the settings of a client, ready to use: of TLS, and of a login.
 
         Args:
-            client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"` or `"spark"`.
+            client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"`, `"spark"`, or
+                `"java-properties"`: the values as they stand in the lines of a properties file.
             user: the client is `User:alice`. With `users` it logs in, as the first one unless it
                 is given; else it shows a certificate.
             mechanism: the one of SASL: `"PLAIN"`, `"SCRAM-SHA-256"` or `"SCRAM-SHA-512"`.

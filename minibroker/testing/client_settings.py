@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.config.secured import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -96,11 +98,15 @@ def _java(access: ClientAccess) -> dict[str, Any]:
     return settings
 
 
+def _java_properties(access: ClientAccess) -> dict[str, Any]:
+    from minibroker.java_formats.properties import escaped  # noqa: PLC0415  seldom asked for
+
+    return {key: escaped(value) for key, value in _java(access).items()}
+
+
 def _jaas_line(login: ClientLogin) -> str:
-    user, password = (
-        text.replace("\\", "\\\\").replace('"', '\\"') for text in (login.user, login.password)
-    )
-    return f'{_MODULES[login.mechanism]} required username="{user}" password="{password}";'
+    user, password = quoted(login.user), quoted(login.password)
+    return f"{_MODULES[login.mechanism]} required username={user} password={password};"
 
 
 def _spark(access: ClientAccess) -> dict[str, Any]:
@@ -112,6 +118,7 @@ CLIENTS: Final[dict[str, Callable[[ClientAccess], dict[str, Any]]]] = {
     "aiokafka": _python,
     "kafka-python": _python,
     "java": _java,
+    "java-properties": _java_properties,
     "spark": _spark,
 }
 """Client → the function that returns its settings."""

@@ -10,9 +10,12 @@ from confluent_kafka import Consumer, KafkaError, Producer
 
 from minibroker.config.secured import MECHANISMS
 from minibroker.testing import Broker
+from tests.support.java import TOOLS_43
+from tests.support.kafka_tools import run_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
 SECONDS = 60
@@ -77,3 +80,19 @@ def test_a_new_password_holds_for_the_next_login(broker: Broker) -> None:
     config = {**broker.client_config("confluent-kafka"), "sasl.username": "carol"}
     producer = Producer({**config, "sasl.password": "new"})
     assert producer.list_topics(timeout=SECONDS).brokers
+
+
+@pytest.mark.java
+def test_java_logs_in_with_any_letters_in_a_password(tmp_path: Path) -> None:
+    name, password = 'al\\ice "1"', "\\n back\\slash \"quote' = # é, \N{GRINNING FACE}"
+    topics = "org.apache.kafka.tools.TopicCommand"
+    with Broker(security="SASL_PLAINTEXT", users={name: password}, topics=["t"]) as broker:
+        commands = []
+        for mechanism in MECHANISMS:
+            settings = broker.client_config("java-properties", mechanism=mechanism)
+            file = tmp_path / f"{mechanism}.properties"
+            file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+            server = ("--bootstrap-server", broker.bootstrap, "--command-config", str(file))
+            commands.append((topics, *server, "--list"))
+        listed = run_commands(TOOLS_43, *commands)
+    assert [outcome.text.splitlines()[0] for outcome in listed] == ["t"] * len(MECHANISMS), listed

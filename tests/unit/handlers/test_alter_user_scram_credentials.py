@@ -1,8 +1,10 @@
-"""AlterUserScramCredentials where another broker is the controller."""
+"""AlterUserScramCredentials: the controller alone, and several changes of one user."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.protocol.messages.alter_user_scram_credentials import (
@@ -10,9 +12,12 @@ from minibroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from tests.support.in_process import InProcessBroker
 
 if TYPE_CHECKING:
-    from tests.support.in_process import InProcessBroker, RawClient
+    from pathlib import Path
+
+    from tests.support.in_process import RawClient
 
 
 async def test_only_the_controller_changes_credentials(
@@ -30,3 +35,32 @@ async def test_only_the_controller_changes_credentials(
         ("a", ErrorCode.NOT_CONTROLLER),
         ("b", ErrorCode.NOT_CONTROLLER),
     ]
+
+
+@pytest.mark.parametrize(
+    ("release", "code"),
+    [
+        ("", ErrorCode.NONE),
+        ("3.9", ErrorCode.NONE),
+        ("4.0", ErrorCode.DUPLICATE_RESOURCE),
+        ("4.4", ErrorCode.DUPLICATE_RESOURCE),
+    ],
+)
+async def test_a_user_has_two_changes_in_a_request_before_kafka_4(
+    release: str, code: ErrorCode, tmp_path: Path
+) -> None:
+    settings = {"minibroker.advertised.kafka.version": release} if release else {}
+    change = {"name": "a", "iterations": 4096, "salt": b"s", "salted_password": b"p"}
+    request = AlterUserScramCredentialsRequest(
+        upsertions=[ScramCredentialUpsertion(**change, mechanism=number) for number in (1, 2)]
+    )
+    async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
+        answer = await client.call(request, 0)
+        single = await client.call(
+            AlterUserScramCredentialsRequest(
+                upsertions=[ScramCredentialUpsertion(**change, mechanism=1)]
+            ),
+            0,
+        )
+    assert [result.error_code for result in answer.results] == [code]
+    assert [result.error_code for result in single.results] == [ErrorCode.NONE]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minibroker.errors import ConfigError
-from minibroker.java_formats.properties import parse_properties, read_properties
+from minibroker.java_formats.properties import escaped, parse_properties, read_properties
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,3 +77,19 @@ def test_files_are_latin_1_as_in_java(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_bytes(b"broker.rack=caf\xe9\n")
     assert read_properties(str(path)) == {"broker.rack": "caf\u00e9"}
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ("a b=c", "a b=c"),
+        ("  a", "\\  a"),
+        ("a\\b", "a\\\\b"),
+        ("\t\n\r\f", "\\t\\n\\r\\f"),
+        ("é\N{GRINNING FACE}", "\\u00e9\\ud83d\\ude00"),
+        ("a\\", "a\\\\"),
+    ],
+)
+def test_a_value_is_escaped_for_a_line(value: str, line: str) -> None:
+    assert escaped(value) == line
+    assert parse_properties(f"k={line}\nl=1") == {"k": value, "l": "1"}

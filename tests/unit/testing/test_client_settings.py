@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from minibroker.config.listeners import SecurityProtocol
-from minibroker.testing.client_settings import CLIENTS, ClientAccess
+from minibroker.java_formats.jaas import parse_line
+from minibroker.java_formats.properties import parse_properties
+from minibroker.testing.client_settings import CLIENTS, ClientAccess, ClientLogin
 
 PLAIN = ClientAccess("h:1", SecurityProtocol.PLAINTEXT, Path("ca.pem"), None)
 ALICE = ClientAccess("h:1", SecurityProtocol.SSL, Path("ca.pem"), Path("alice.pem"))
@@ -49,3 +51,17 @@ def test_java_takes_pem_stores_and_spark_a_prefix() -> None:
         "ssl.keystore.location": "alice.pem",
     }
     assert CLIENTS["spark"](ALICE) == {f"kafka.{key}": value for key, value in java.items()}
+
+
+@pytest.mark.parametrize(
+    "password", ["a\\b\"c'd", " = : # ! ", "é \N{GRINNING FACE}", "a\tb\nc\rd\f"]
+)
+def test_a_password_with_any_letters_comes_through_a_file(password: str) -> None:
+    login = ClientLogin("PLAIN", "al ice\\", password)
+    access = PLAIN._replace(protocol=SecurityProtocol.SASL_PLAINTEXT, login=login)
+    lines = [f"{key}={value}" for key, value in CLIENTS["java-properties"](access).items()]
+    assert all(line.isascii() for line in lines)
+    read = parse_properties("\n".join(lines))
+    assert read == CLIENTS["java"](access)
+    options = parse_line(read["sasl.jaas.config"]).options
+    assert options == {"username": "al ice\\", "password": password}
