@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 UNFOLDED_BYTES_MAX: Final = 512 << 20
 """Most uncompressed bytes of one batch: positions are 32 bits wide."""
+HEADER_TURNS_MAX: Final = 32
+"""Headers of a record up to which all records are read together, in so many turns."""
 _PADDING: Final = bytes(32)
 """Bytes behind the last body: a record with wrong lengths is read a little beyond its end."""
 _INT32_VARINT_MAX: Final = 5
@@ -171,7 +173,7 @@ def _decode(bodies: Sequence[_Body], *, include_headers: bool) -> Columns:
         "timestampType": of_batch.timestamp_types(),
     }
     if include_headers:
-        columns["headers"] = _headers(joined, octets, at, ends)
+        columns["headers"] = _headers(_Texts(joined, data, octets), at, ends)
     return columns
 
 
@@ -290,11 +292,70 @@ def _with_times(columns: Columns, *, keeps_far_times: bool) -> Columns:
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
-def _headers(joined: bytes, octets: pa.Array, at: pa.Array, ends: pa.Array) -> pa.Array:
-    """Return the headers of each record, null without headers; they are rare and read singly."""
-    counts, at = _varints(octets, at, _INT32_VARINT_MAX)
+class _Texts(NamedTuple):
+    """The bytes of a chunk, as the functions for headers need them."""
+
+    joined: bytes
+    data: pa.Buffer
+    octets: pa.Array
+
+
+def _headers(texts: _Texts, at: pa.Array, ends: pa.Array) -> pa.Array:
+    """Return the headers of each record, null without headers.
+
+    They are read in turns: the first header of every record, then the second, and so on.
+    """
+    counts, at = _varints(texts.octets, at, _INT32_VARINT_MAX)
+    is_wrong = pc.or_(pc.less(counts, _ZERO), pc.greater(counts, pc.subtract(ends, at)))
+    if pc.any(is_wrong).as_py():
+        [count, *_] = counts.filter(is_wrong).to_pylist()
+        raise CorruptionError(f"a record declares {count} headers, more than it has bytes, or none")
+    most = pc.max(counts).as_py()
+    if not most:
+        return pa.nulls(len(counts), HEADERS)
+    if most > HEADER_TURNS_MAX:
+        return _headers_singly(texts.joined, counts, at, ends)
+    index = pc.indices_nonzero(counts)
+    reached = pc.cumulative_sum(counts)
+    first = pc.subtract(reached, counts)
+    keys, values, places = [], [], []
+    at, ends = at.take(index), ends.take(index)
+    for turn in range(most):
+        key_length, at = _varints(texts.octets, at, _INT32_VARINT_MAX)
+        if pc.any(pc.less(key_length, _ZERO)).as_py():
+            raise CorruptionError("a record has a header without a key")
+        key, at = _slices(texts.data, at, key_length, ends)
+        value_length, at = _varints(texts.octets, at, _INT32_VARINT_MAX)
+        value, at = _slices(texts.data, at, value_length, ends)
+        keys.append(key)
+        values.append(value)
+        places.append(pc.add(first.take(index), pa.scalar(turn, _INT64)))
+        has_more = pc.greater(counts.take(index), pa.scalar(turn + 1, _INT64))
+        index, at, ends = index.filter(has_more), at.filter(has_more), ends.filter(has_more)
+    order = pc.sort_indices(pa.concat_arrays(places))
+    pairs = pa.StructArray.from_arrays(
+        [
+            _text_column(pa.concat_arrays(keys).take(order)),
+            pa.concat_arrays(values).take(order),
+        ],
+        fields=list(HEADERS.value_type),
+    )
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), reached.cast(pa.int32())])
+    return pa.ListArray.from_arrays(offsets, pairs, type=HEADERS, mask=pc.equal(counts, _ZERO))
+
+
+def _text_column(keys: pa.Array) -> pa.Array:
+    """Return bytes as texts; as the Java client: what is no UTF-8 shows as such."""
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())
+
+
+def _headers_singly(joined: bytes, counts: pa.Array, at: pa.Array, ends: pa.Array) -> pa.Array:
+    """Return the headers of records of which some have very many, record by record."""
     found: list[list[dict[str, Any]] | None] = [None] * len(at)
-    for index in pc.indices_nonzero(pc.not_equal(counts, _ZERO)).to_pylist():
+    for index in pc.indices_nonzero(counts).to_pylist():
         found[index] = _headers_of(
             joined, at[index].as_py(), ends[index].as_py(), counts[index].as_py()
         )
@@ -302,8 +363,6 @@ def _headers(joined: bytes, octets: pa.Array, at: pa.Array, ends: pa.Array) -> p
 
 
 def _headers_of(data: bytes, at: int, end: int, count: int) -> list[dict[str, Any]]:
-    if not 0 <= count <= end - at:
-        raise CorruptionError(f"a record declares {count} headers in {end - at} bytes")
     found = []
     for _ in range(count):
         key, at = _field(data, at, end)

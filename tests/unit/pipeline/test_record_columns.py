@@ -88,6 +88,20 @@ def test_columns_are_the_records_of_all_codecs(tmp_path: Path) -> None:
     assert rows(decoded(tmp_path / "a.log", *parts)) == expected([*records, large])
 
 
+def test_headers_of_many_and_of_few_are_told_apart(tmp_path: Path) -> None:
+    """Few are read together, turn by turn; of a record with very many, one by one."""
+    for most in (3, 40):
+        sizes = [0, 2, most, 0, 1]
+        records = [
+            Record(
+                n, NOW_MS, b"k", b"v", tuple((f"{n}.{turn}", b"%d" % turn) for turn in range(size))
+            )
+            for n, size in enumerate(sizes)
+        ]
+        found = decoded(tmp_path / "a.log", build_batch(records))
+        assert rows(found) == expected(records)
+
+
 def test_a_chunk_without_headers_asked_for_has_no_such_column(tmp_path: Path) -> None:
     data = build_batch([Record(0, NOW_MS, b"k", b"v", (("a", b"1"),))])
     assert "headers" not in decoded(tmp_path / "a.log", data, include_headers=False)
@@ -115,6 +129,15 @@ def test_timestamps_that_no_column_holds_are_null(tmp_path: Path) -> None:
     data = build_batch([Record(n, time, None, None) for n, time in enumerate(times)])
     found = decoded(tmp_path / "a.log", data)["timestamp"].view(pa.int64()).to_pylist()
     assert found == [None, None, -1000, NOW_MS * 1000]
+
+
+def test_timestamps_that_no_column_holds_are_the_last_that_it_can(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(build_batch([Record(0, 2**62, None, None)]))
+    [stored] = SegmentFile(str(tmp_path / "a.log")).batches()
+    chunk = Chunk(keeps_far_times=True)
+    chunk.add(stored)
+    found = chunk.take_columns(include_headers=False)["timestamp"].view(pa.int64())
+    assert found.to_pylist() == [(2**63 // 1000 - 1) * 1000]
 
 
 def test_a_header_key_that_is_no_utf_8_is_shown(tmp_path: Path) -> None:
