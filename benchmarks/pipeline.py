@@ -2,21 +2,30 @@
 
     scan      every column of a topic, into Spark's sink that drops them
     segments  the same out of the broker's files, beside the connector's scan
-    archive   a stream with Trigger.AvailableNow into Parquet files
+    archive   `pipeline archive` into Parquet files, beside the connector's stream with
+              Trigger.AvailableNow into them
+    iceberg   the same into an Iceberg table, beside the connector's Parquet files
+    delta     the same into a Delta table
     write     rows that Spark makes, into a topic: the exactly-once sink beside the connector's,
               which may write a row twice
     copy      the same of a stream with Trigger.AvailableNow; the connector reads for both
     long      the scan of a topic ten times as long as a tenth: time, and memory at its highest
 
-2,000,000 records of 200 bytes in 4 partitions of one broker; one session of Spark with as many
-tasks as cores. Each way runs once unmeasured, then they take turns; the value is the median. Only
-the ratio says anything: broker and Spark share the machine. `--quick` tries it out.
+Beside `scan` and `archive` stands a third: librdkafka and Arrow in one process without Spark.
+
+2,000,000 records of 200 bytes in 4 partitions of one broker, or in those of `--partitions 4 100`
+and with each of `--codecs none lz4`; one session of Spark with as many tasks as cores. Each way
+runs once unmeasured, then they take turns; the value is the median. Only the ratio says anything:
+broker and Spark share the machine. `cpu` is what Spark and this process took, in seconds for a
+million records. `--quick` tries it out. A row of one broker and one kind of topic takes about a
+minute.
 
 More rows: a `Row` in ROWS whose two functions take a `Run`.
 """
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -40,19 +49,21 @@ from pyspark.sql import SparkSession
 
 from benchmarks import machine
 from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
+from benchmarks.single_process import read_alone, write_alone
+from minibroker.pipeline import archive as archive_job
 from minibroker.pipeline.session import session
 from minibroker.pipeline.sources import read_topics, stream_topics
 from tests.support import java
 from tests.support.made import ROOT, required
 
-TOPIC: Final = "records"
 TENTH: Final = "a-tenth"
-PARTITIONS: Final = 4
+PARTITIONS: Final = (4,)
+CODECS: Final = ("none",)
 RECORD_BYTES: Final = 200
 WAIT_S: Final = 600.0
 MEMORY_EVERY_S: Final = 0.1
 
-FULL: Final = (2_000_000, 5)
+FULL: Final = (2_000_000, 3)
 QUICK: Final = (100_000, 1)
 """Records, and measured rounds."""
 
@@ -66,6 +77,9 @@ class Run(NamedTuple):
     data_dir: Path
     """Directory of the broker: `data` in it has the directories of the partitions."""
     scratch: Path
+    topic: str
+    partitions: int
+    codec: str
 
 
 class Row(NamedTuple):
@@ -78,18 +92,20 @@ class Row(NamedTuple):
     ours: Callable[[Run], None]
     other: Callable[[Run], None]
     other_name: str = "connector"
+    alone: Callable[[Run], None] | None = None
+    """The same work in one process, without Spark."""
 
 
-def options(run: Run, topic: str = TOPIC) -> dict[str, str]:
-    """For either source."""
+def options(run: Run, topic: str | None = None) -> dict[str, str]:
+    """For either source; `topic`: None for that of the run."""
     return {
         "kafka.bootstrap.servers": run.address,
-        "subscribe": topic,
+        "subscribe": topic or run.topic,
         "startingOffsets": "earliest",
     }
 
 
-def scan(source: str, topic: str = TOPIC) -> Callable[[Run], None]:
+def scan(source: str, topic: str | None = None) -> Callable[[Run], None]:
     """Read all columns of all records."""
 
     def work(run: Run) -> None:
@@ -101,13 +117,33 @@ def scan(source: str, topic: str = TOPIC) -> Callable[[Run], None]:
 
 def segments(run: Run) -> None:
     """The scan, out of the broker's files."""
-    frame = run.spark.read.format("minibroker-log").option("subscribe", TOPIC)
+    frame = run.spark.read.format("minibroker-log").option("subscribe", run.topic)
     loaded = frame.load(str(run.data_dir))
     loaded.write.format("noop").mode("overwrite").save()
 
 
-def archive(source: str) -> Callable[[Run], None]:
-    """Stream everything that is there into Parquet files."""
+def scan_alone(run: Run) -> None:
+    """The scan in one process."""
+    read_alone(run.address, run.topic, run.partitions)
+
+
+def archive_alone(run: Run) -> None:
+    """The archive in one process."""
+    write_alone(run.address, run.topic, run.partitions, run.scratch / "files")
+
+
+def archive(file_format: str) -> Callable[[Run], None]:
+    """Archive everything that is there, as the command does it."""
+
+    def work(run: Run) -> None:
+        to = run.scratch / "archive"
+        archive_job(run.topic, to=to, bootstrap=run.address, format=file_format, spark=run.spark)
+
+    return work
+
+
+def stream_to_parquet(source: str) -> Callable[[Run], None]:
+    """Stream everything that is there into Parquet files with Spark's sink."""
 
     def work(run: Run) -> None:
         query = (
@@ -122,6 +158,8 @@ def archive(source: str) -> Callable[[Run], None]:
     return work
 
 
+WRITERS: Final = 4
+"""Tasks that write rows out of nothing."""
 SINKS: Final = {"minibroker": "minibroker", "connector": "kafka"}
 TARGET: Final = "target"
 
@@ -130,7 +168,7 @@ def write(sink: str) -> Callable[[Run], None]:
     """Rows out of nothing into a topic of their own."""
 
     def work(run: Run) -> None:
-        rows = run.spark.range(0, run.records, 1, PARTITIONS).selectExpr(
+        rows = run.spark.range(0, run.records, 1, WRITERS).selectExpr(
             "binary(lpad(string(id), 10, '0')) as key",
             f"binary(rpad(string(id), {RECORD_BYTES}, 'x')) as value",
         )
@@ -158,19 +196,23 @@ def target(run: Run) -> Iterator[dict[str, str]]:
     """A new topic, and the options of either sink for it; it is deleted at the end."""
     client = AdminClient({"bootstrap.servers": run.address})
     topic = f"{TARGET}-{uuid.uuid4()}"
-    client.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(WAIT_S)
+    client.create_topics([NewTopic(topic, run.partitions, 1)])[topic].result(WAIT_S)
     yield {"kafka.bootstrap.servers": run.address, "topic": topic}
     client.delete_topics([topic])[topic].result(WAIT_S)
 
 
+PARQUET: Final = stream_to_parquet("connector")
+
 ROWS: Final = (
-    Row("scan", 0.7, 1.0, scan("minibroker"), scan("connector")),
-    Row("segments", 0.5, 1.0, segments, scan("connector")),
-    Row("archive", 0.7, 1.0, archive("minibroker"), archive("connector")),
-    Row("write", 0.7, 1.0, write("minibroker"), write("connector")),
+    Row("scan", 1.5, 2.0, scan("minibroker"), scan("connector"), alone=scan_alone),
+    Row("segments", 1.5, 2.0, segments, scan("connector")),
+    Row("archive", 1.5, 2.0, archive("parquet"), PARQUET, alone=archive_alone),
+    Row("iceberg", 1.5, 2.0, archive("iceberg"), PARQUET),
+    Row("delta", 1.5, 2.0, archive("delta"), PARQUET),
+    Row("write", 1.0, 1.3, write("minibroker"), write("connector")),
     Row("copy", 0.7, 1.0, copy("minibroker"), copy("connector")),
     # A tenth of the topic at a tenth of its rate: ten times as long may take eleven times the time.
-    Row("long", 0.91, 1.0, scan("minibroker"), scan("minibroker", TENTH), "a tenth"),
+    Row("long", 0.91, 1.0, scan("minibroker"), scan("minibroker"), "a tenth"),
 )
 
 
@@ -180,27 +222,51 @@ def records_of(row: Row, run: Run) -> tuple[int, int]:
 
 
 def measure(run: Run, row: Row, rounds: int) -> dict[str, object]:
-    """Rates of both sides, records a second, and the most memory that each held."""
+    """Rates of all sides, records a second, their CPU time, and the most memory that each held."""
     ours, other = records_of(row, run)
-    found: dict[str, list[float]] = {"ours": [], "other": []}
-    memory_mb = {"ours": 0.0, "other": 0.0}
+    sides = {"ours": (row.ours, ours), "other": (row.other, other)}
+    if row.alone is not None:
+        sides["alone"] = (row.alone, ours)
+    found: dict[str, list[float]] = {side: [] for side in sides}
+    cpu: dict[str, list[float]] = {side: [] for side in sides}
+    memory_mb = dict.fromkeys(sides, 0.0)
     for number in range(rounds + 1):
-        for side, work, records in (("ours", row.ours, ours), ("other", row.other, other)):
+        for side, (work, records) in sides.items():
+            before_s = cpu_s()
             with Memory() as held:
                 seconds = timed(run, work)
             if number > 0:
                 found[side].append(records / seconds)
+                cpu[side].append((cpu_s() - before_s) / records * 1e6)
                 memory_mb[side] = max(memory_mb[side], held.python_mb)
-    ratio = statistics.median(found["ours"]) / statistics.median(found["other"])
+    medians = {side: statistics.median(rates) for side, rates in found.items()}
     return {
         "row": row.name,
         "beside": row.other_name,
+        "partitions": run.partitions,
+        "codec": run.codec,
         "samples": found,
-        "ratio": ratio,
+        "ratio": medians["ours"] / medians["other"],
+        "ratio_alone": medians["ours"] / medians["alone"] if "alone" in medians else None,
+        "cpu": {side: statistics.median(seconds) for side, seconds in cpu.items()},
         "must": row.must,
         "aim": row.aim,
         "python_mb": memory_mb,
     }
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process, Spark and its workers so far, without the brokers."""
+    here = psutil.Process()
+    own = here.cpu_times()
+    total = own.user + own.system
+    for child in here.children(recursive=True):
+        try:
+            if not {"serve", "kafka.Kafka"}.intersection(child.cmdline()):
+                total += sum(child.cpu_times()[:4])  # its own, and of its children that ended
+        except psutil.NoSuchProcess:
+            continue
+    return total
 
 
 def timed(run: Run, work: Callable[[Run], None]) -> float:
@@ -243,20 +309,20 @@ class Memory:
             self.python_mb = max(self.python_mb, held / 1e6)
 
 
-def fill(address: str, topic: str, count: int) -> None:
-    """`count` records in PARTITIONS partitions, by a seed."""
+def fill(address: str, run_topic: tuple[str, int, str], count: int) -> None:
+    """Write `count` records by a seed. `run_topic`: name, partitions, codec."""
+    topic, partitions, codec = run_topic
     client = AdminClient({"bootstrap.servers": address})
-    client.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(WAIT_S)
+    client.create_topics([NewTopic(topic, partitions, 1)])[topic].result(WAIT_S)
     chance = random.Random(7)
     values = [chance.randbytes(RECORD_BYTES) for _ in range(1_000)]
-    producer = Producer(
-        {"bootstrap.servers": address, "linger.ms": "50", "batch.size": str(200_000)}
-    )
+    settings = {"linger.ms": "50", "batch.size": "200000", "compression.type": codec}
+    producer = Producer({"bootstrap.servers": address, **settings})
     for number in range(count):
         value, key = values[number % len(values)], b"%010d" % number
         while True:
             try:
-                producer.produce(topic, value, key, partition=number % PARTITIONS)
+                producer.produce(topic, value, key, partition=number % partitions)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -268,6 +334,7 @@ def fill(address: str, topic: str, count: int) -> None:
 def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, object]]:
     """All rows against one broker, freshly started and filled."""
     records, rounds = QUICK if arguments.quick else FULL
+    records, rounds = arguments.records or records, arguments.rounds or rounds
     with tempfile.TemporaryDirectory(prefix="minibroker-pipeline-", dir=arguments.scratch) as name:
         jars = required(java.SPARK_CONNECTOR / ".done").parent
         directory = Path(name, peer.name)
@@ -275,38 +342,69 @@ def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, objec
         child, port = peer.start(directory)
         try:
             address = f"127.0.0.1:{port}"
-            fill(address, TOPIC, records)
-            fill(address, TENTH, records // 10)
             spark = session(
                 master="local[*]",
                 app_name="minibroker benchmarks",
                 jars=sorted(str(jar) for jar in jars.glob("*.jar")),
                 conf={"spark.local.dir": f"{name}/spark", "spark.driver.memory": "2g"},
             )
-            run = Run(spark, address, records, directory / "data", Path(name, "scratch"))
-            chosen = [row for row in ROWS if arguments.rows is None or row.name in arguments.rows]
-            return [{"broker": peer.name, **measure(run, row, rounds)} for row in chosen]
+            found = []
+            for partitions, codec in itertools.product(arguments.partitions, arguments.codecs):
+                topic = f"records-{partitions}-{codec}"
+                fill(address, (topic, partitions, codec), records)
+                run = Run(
+                    spark=spark,
+                    address=address,
+                    records=records,
+                    data_dir=directory / "data",
+                    scratch=Path(name, "scratch"),
+                    topic=topic,
+                    partitions=partitions,
+                    codec=codec,
+                )
+                found += [{"broker": peer.name, **row} for row in rows_of(run, arguments, rounds)]
+            return found
         finally:
             child.kill()
             peer.close()
 
 
+def rows_of(run: Run, arguments: argparse.Namespace, rounds: int) -> Iterator[dict[str, object]]:
+    """The rows that were asked for, on one kind of topic; each is shown as soon as it is there."""
+    for row in ROWS:
+        if arguments.rows is not None and row.name not in arguments.rows:
+            continue
+        if row.other_name == "a tenth":
+            fill(run.address, (TENTH + run.topic, run.partitions, run.codec), run.records // 10)
+            other = scan("minibroker", TENTH + run.topic)
+            found = measure(run, row._replace(other=other), rounds)
+        else:
+            found = measure(run, row, rounds)
+        print(f"{row.name} {run.topic}: {found['ratio']:.2f}", file=sys.stderr, flush=True)
+        yield found
+
+
 def render(found: Sequence[Mapping[str, object]]) -> str:
     """The table."""
     lines = [
-        f"{'broker':12} {'row':9} {'ours':>10} {'other':>10} {'ratio':>6} {'must':>5} {'aim':>5}  "
-        f"{'':6} {'beside':10} {'workers, MB':>11} {'beside':>6}"
+        f"{'broker':12} {'partitions':>10} {'codec':5} {'row':9} {'ours':>10} {'other':>10} "
+        f"{'ratio':>6} {'must':>5} {'aim':>5}  {'':6} {'beside':10} {'alone':>6} "
+        f"{'cpu':>6} {'beside':>6} {'workers, MB':>11} {'beside':>6}"
     ]
     for row in found:
-        samples, memory_mb = row["samples"], row["python_mb"]
+        samples, memory_mb, cpu = row["samples"], row["python_mb"], row["cpu"]
         assert isinstance(samples, dict)
         assert isinstance(memory_mb, dict)
+        assert isinstance(cpu, dict)
         ratio, must, aim = (float(str(row[name])) for name in ("ratio", "must", "aim"))
         verdict = "aim" if ratio >= aim else "must" if ratio >= must else "SHORT"
+        alone = "" if row["ratio_alone"] is None else f"{float(str(row['ratio_alone'])):.2f}"
         lines.append(
-            f"{row['broker']:12} {row['row']:9} {statistics.median(samples['ours']):>10,.0f} "
+            f"{row['broker']:12} {row['partitions']:>10} {row['codec']:5} {row['row']:9} "
+            f"{statistics.median(samples['ours']):>10,.0f} "
             f"{statistics.median(samples['other']):>10,.0f} {ratio:>6.2f} {must:>5} {aim:>5}  "
-            f"{verdict:6} {row['beside']:10} {memory_mb['ours']:>11.0f} {memory_mb['other']:>6.0f}"
+            f"{verdict:6} {row['beside']:10} {alone:>6} {cpu['ours']:>6.2f} {cpu['other']:>6.2f} "
+            f"{memory_mb['ours']:>11.0f} {memory_mb['other']:>6.0f}"
         )
     return "\n".join(lines)
 
@@ -318,6 +416,10 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes, to try it out")
     parser.add_argument("--only", choices=list(peers), help="one broker instead of each")
     parser.add_argument("--rows", nargs="+", choices=[row.name for row in ROWS])
+    parser.add_argument("--partitions", nargs="+", type=int, default=PARTITIONS)
+    parser.add_argument("--codecs", nargs="+", default=CODECS, help="none, lz4, snappy, gzip, zstd")
+    parser.add_argument("--records", type=int, help="records of a topic")
+    parser.add_argument("--rounds", type=int, help="measured rounds")
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="where the data goes")
     arguments = parser.parse_args(given)
     facts = machine.facts()
