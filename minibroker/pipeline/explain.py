@@ -7,12 +7,13 @@ there as a `PipelineError`, or as one of the few common messages.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _OURS: Final = re.compile(r"PipelineError: (.+)")
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+)")
@@ -27,6 +28,8 @@ _NOT_FOUND: Final = re.compile(
 _SAID_LAST: Final = re.compile(
     r'^(?:Exception in thread "main" (?:[\w.$]+\.)?|\S+ \S+ ERROR \w+: )(.+)', re.MULTILINE
 )
+
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 PYTHON_TOO_SLOW: Final = (
     "Spark's Python was not up within ten seconds, several times: this machine is too busy; give "
@@ -125,6 +128,22 @@ def analysis_sentence(error: BaseException) -> str:
     found = _SPARK_CLASS.match(first)
     text = found[2] if found else first
     return _STATE.sub("", text).strip().rstrip(".;")
+
+
+@contextmanager
+def analysed_quietly() -> Iterator[None]:
+    """Keep PySpark from logging Java's stack for a wrong expression: one sentence says it."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415  slow to import
+
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
 
 
 def _text_of(error: BaseException) -> str:

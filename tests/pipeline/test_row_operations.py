@@ -362,11 +362,13 @@ def test_a_comparison_is_about_the_chosen_records_and_fields(
     ],
 )
 def test_a_condition_that_cannot_be_used_is_explained(
-    spark: SparkSession, condition: str, sentence: str
+    spark: SparkSession, capfd: pytest.CaptureFixture[str], condition: str, sentence: str
 ) -> None:
+    """In one sentence, without Java's stack on stderr."""
     nothing = spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
     with pytest.raises(PipelineError, match=sentence):
         operated(nothing, RowOperations(where=condition), b"")
+    assert "Logger" not in capfd.readouterr().err
 
 
 def test_a_sample_is_the_same_each_time(spark: SparkSession) -> None:

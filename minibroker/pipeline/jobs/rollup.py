@@ -25,7 +25,7 @@ from minibroker.pipeline import (
     topic_identity,
 )
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import analysis_sentence, explained
+from minibroker.pipeline.explain import analysed_quietly, analysis_sentence, explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.row_operations import source_options
@@ -197,7 +197,8 @@ def _rows(
     if plan.time is None:
         return json_values.parsed(records, schema)
     try:
-        rows = json_values.parsed(records, schema, f.expr(plan.time))
+        with analysed_quietly():
+            rows = json_values.parsed(records, schema, f.expr(plan.time))
     except PySparkException as error:
         raise _no_expression("--time", plan.time, error) from error
     found = rows.schema[json_values.TIME].dataType
@@ -217,7 +218,8 @@ def _windows(plan: RollupPlan, rows: DataFrame) -> DataFrame:
         for expression in expressions:
             try:
                 column = f.expr(expression)
-                alone = good.select(column) if flag == "--by" else good.groupBy().agg(column)
+                with analysed_quietly():
+                    alone = good.select(column) if flag == "--by" else good.groupBy().agg(column)
             except PySparkException as error:
                 raise _no_expression(flag, expression, error) from error
             if alone.columns[0] in names:

@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, BooleanType, LongType, StringType, Str
 
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import analysis_sentence
+from minibroker.pipeline.explain import analysed_quietly, analysis_sentence
 from minibroker.pipeline.masking import Masker
 from minibroker.pipeline.row_operations import BY_KEY, FOUND, METRIC, ROWS, UNMASKABLE
 from minibroker.pipeline.transforms.json_values import parsed_schema
@@ -167,8 +167,9 @@ def _where(rows: DataFrame, condition: str, value_schema: str | None) -> DataFra
         if field.name != _RECORD
     )
     try:
-        found = seen.where(f.expr(condition))
-        kind = seen.select(f.expr(condition)).schema[0].dataType
+        with analysed_quietly():
+            kind = seen.drop(_RECORD).select(f.expr(condition)).schema[0].dataType
+            found = seen.where(f.expr(condition))
     except PySparkException as error:
         hint = (
             "" if value_schema else "; value.FIELD needs the fields of a value, by --where-schema"
