@@ -16,8 +16,10 @@ import pytest
 from minibroker.errors import ConfigError
 from minibroker.testing import Broker, Cluster
 from tests.golden.record_kerberos import RECORDED
-from tests.support import java, kerberos
+from tests.support import kerberos
+from tests.support.certificates import authority_pem, broker_certificate, pem_of
 from tests.support.kerberos import ALICE, BROKER, Kdc
+from tests.support.secured_clients import missing_client, told_by
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ DIFFERENCES = {
 }
 """Dialogue in which the two Kafkas differ → the one that minibroker follows."""
 SECONDS = 60
+BEHIND_TLS = f"{KERBEROS}TLS"
+PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", KERBEROS: "SASL_PLAINTEXT", BEHIND_TLS: "SASL_SSL"}
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +58,16 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
 
 
 def settings_of(kdc: Kdc) -> dict[str, str]:
+    settings = dialogues.settings(kdc)
+    line = settings[f"listener.name.{KERBEROS.lower()}.gssapi.sasl.jaas.config"]
     return {
-        **dialogues.settings(kdc),
-        "listeners": f"PLAINTEXT://{HOST}:0,{KERBEROS}://{HOST}:0",
-        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{KERBEROS}:SASL_PLAINTEXT",
+        **settings,
+        "listeners": ",".join(f"{name}://{HOST}:0" for name in PROTOCOLS),
+        "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in PROTOCOLS.items()),
+        f"listener.name.{BEHIND_TLS.lower()}.gssapi.sasl.jaas.config": line,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": broker_certificate().private_key_pem.bytes().decode(),
+        "ssl.keystore.certificate.chain": pem_of(broker_certificate()),
     }
 
 
@@ -129,25 +139,44 @@ async def test_aiokafka_writes_with_a_ticket(
     assert b"aiokafka" in [record.value for record in await asyncio.to_thread(broker.records, "t")]
 
 
-@pytest.mark.java
-def test_the_java_client_logs_in_with_a_keytab(address: str, kdc: Kdc, tmp_path: Path) -> None:
-    properties = tmp_path / "client.properties"
-    properties.write_text(
-        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI\n"
-        "sasl.kerberos.service.name=kafka\n"
-        "sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
-        f' storeKey=true keyTab="{kdc.keytab(ALICE)}" principal="{ALICE}";\n'
-    )
-    arguments = ("--bootstrap-server", address, "--command-config", str(properties))
-    command = java.java_command(
-        java.KAFKA_39,
-        "org.apache.kafka.tools.TopicCommand",
-        *arguments,
-        *("--create", "--topic", "of-java"),
-        options=(java.log_option("tools"), f"-Djava.security.krb5.conf={kdc.config}"),
-    )
-    created = subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
-    assert "Created topic of-java" in created.stdout
+@pytest.mark.parametrize(
+    "client",
+    [
+        pytest.param("java-3.9.1", marks=pytest.mark.java),
+        pytest.param("java-4.4.0", marks=pytest.mark.java),
+        "sarama",
+        "franz-go",
+    ],
+)
+def test_clients_write_and_read_with_a_keytab(
+    client: str, broker: Broker, kdc: Kdc, tmp_path: Path
+) -> None:
+    """With TLS and without. kafkajs has no Kerberos."""
+    reason = missing_client(client)
+    if reason is not None:
+        pytest.skip(reason)
+    ca = tmp_path / "ca.pem"
+    ca.write_text(authority_pem())
+    user, _, realm = ALICE.partition("@")
+    cases = [
+        {
+            "name": listener,
+            "address": f"{HOST}:{broker._node.app.ports[listener]}",
+            "protocol": PROTOCOLS[listener],
+            "topic": f"{client}-{listener}",
+            "mechanism": "GSSAPI",
+            "user": user,
+            "realm": realm,
+            "keytab": kdc.keytab(ALICE),
+            "krb5_conf": str(kdc.config),
+            **({"ca": str(ca)} if listener == BEHIND_TLS else {}),
+        }
+        for listener in (KERBEROS, BEHIND_TLS)
+    ]
+    for case in cases:
+        broker.create_topic(case["topic"])
+    found = told_by(client, cases)
+    assert found == {name: {"read": name} for name in (KERBEROS, BEHIND_TLS)}
 
 
 def test_a_failed_login_names_the_reason(
@@ -176,8 +205,8 @@ def test_a_broker_without_its_key_does_not_start(
     options = {"useKeyTab": "true", "keyTab": kdc.keytab(BROKER), "principal": BROKER, **change}
     words = " ".join(f'{name}="{value}"' for name, value in options.items())
     settings = settings_of(kdc)
-    (key,) = (name for name in settings if name.endswith("jaas.config"))
-    settings[key] = f"com.sun.security.auth.module.Krb5LoginModule required {words};"
+    for key in [name for name in settings if name.endswith("jaas.config")]:
+        settings[key] = f"com.sun.security.auth.module.Krb5LoginModule required {words};"
     with pytest.raises(ConfigError, match=sentence), Broker(config=settings):
         pass
 

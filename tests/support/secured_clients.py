@@ -305,7 +305,11 @@ def outcomes(
     client: str, addresses: Mapping[str, str], stores: Stores
 ) -> dict[str, dict[str, str]]:
     """Return way → what the client read, or its error, where all ways are tried at once."""
-    cases = [case_of(client, way, addresses, stores) for way in WAYS.values()]
+    return told_by(client, [case_of(client, way, addresses, stores) for way in WAYS.values()])
+
+
+def told_by(client: str, cases: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """Return name → what the client read, or its error, where it tries these cases at once."""
     done = subprocess.run(
         CLIENTS[client](),
         input=json.dumps(cases),

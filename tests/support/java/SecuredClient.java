@@ -30,6 +30,9 @@ public class SecuredClient {
         // Kafka 4 reads only what this property lists.
         System.setProperty(
             "org.apache.kafka.sasl.oauthbearer.allowed.urls", String.join(",", cases.findValuesAsText("token_url")));
+        if (cases.at("/0/krb5_conf").isTextual()) {
+            System.setProperty("java.security.krb5.conf", cases.at("/0/krb5_conf").asText());
+        }
         for (JsonNode one : cases) threads.submit(() -> tell(one));
         threads.shutdown();
         threads.awaitTermination(5, TimeUnit.MINUTES);
@@ -89,6 +92,7 @@ public class SecuredClient {
             settings.put("sasl.mechanism", one.get("mechanism").asText());
             settings.put("sasl.jaas.config", login(one));
         }
+        if (one.has("keytab")) settings.put("sasl.kerberos.service.name", "kafka");
         if (one.has("token_url")) {
             settings.put("sasl.login.callback.handler.class", MODULES + "oauthbearer.OAuthBearerLoginCallbackHandler");
             settings.put("sasl.oauthbearer.token.endpoint.url", one.get("token_url").asText());
@@ -98,6 +102,11 @@ public class SecuredClient {
 
     static String login(JsonNode one) {
         String mechanism = one.get("mechanism").asText();
+        if (mechanism.equals("GSSAPI")) {
+            return "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true keyTab=\""
+                + one.get("keytab").asText() + "\" principal=\"" + one.get("user").asText() + "@"
+                + one.get("realm").asText() + "\";";
+        }
         if (one.has("token_url")) return MODULES + "oauthbearer.OAuthBearerLoginModule required;";
         if (mechanism.equals("OAUTHBEARER")) {
             return MODULES + "oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\""

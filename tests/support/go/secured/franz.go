@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 
+	krb5 "github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/keytab"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/kerberos"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
@@ -20,8 +24,23 @@ func (one login) mechanism() sasl.Mechanism {
 		return scram.Auth{User: one.User, Pass: one.Password}.AsSha512Mechanism()
 	case "OAUTHBEARER":
 		return oauth.Auth{Token: one.Token}.AsMechanism()
+	case "GSSAPI":
+		return kerberos.Auth{ClientFn: one.ticketHolder, Service: "kafka"}.AsMechanism()
 	}
 	return nil
+}
+
+// Without a keytab there is no client, and the login fails.
+func (one login) ticketHolder(context.Context) *krb5.Client {
+	settings, err := config.Load(one.Krb5Conf)
+	if err != nil {
+		return nil
+	}
+	keys, err := keytab.Load(one.Keytab)
+	if err != nil {
+		return nil
+	}
+	return krb5.NewWithKeytab(one.User, one.Realm, keys, settings, krb5.DisablePAFXFAST(true))
 }
 
 func withFranz(until context.Context, one login) (string, error) {

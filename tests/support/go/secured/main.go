@@ -28,6 +28,9 @@ type login struct {
 	Password    string
 	Token       string
 	Topic       string
+	Keytab      string
+	Krb5Conf    string `json:"krb5_conf"`
+	Realm       string
 }
 
 // Of produces the name of the case, and returns what it reads.

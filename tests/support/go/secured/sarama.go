@@ -41,6 +41,15 @@ func saramaConfig(one login) (*sarama.Config, error) {
 	config.Net.SASL.Mechanism = sarama.SASLMechanism(one.Mechanism)
 	config.Net.SASL.User, config.Net.SASL.Password = one.User, one.Password
 	config.Net.SASL.TokenProvider = token(one.Token)
+	config.Net.SASL.GSSAPI = sarama.GSSAPIConfig{
+		AuthType:           sarama.KRB5_KEYTAB_AUTH,
+		KeyTabPath:         one.Keytab,
+		KerberosConfigPath: one.Krb5Conf,
+		ServiceName:        "kafka",
+		Username:           one.User,
+		Realm:              one.Realm,
+		DisablePAFXFAST:    true,
+	}
 	hash := scram.SHA256
 	if one.Mechanism == sarama.SASLTypeSCRAMSHA512 {
 		hash = scram.SHA512
