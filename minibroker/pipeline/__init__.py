@@ -13,15 +13,16 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.api import archive, compare, inspect, replay, rollup
+    from minibroker.pipeline.api import archive, compare, copy, inspect, replay, rollup
     from minibroker.pipeline.errors import PipelineError
 
-__all__ = ["PipelineError", "archive", "compare", "inspect", "replay", "rollup"]
+__all__ = ["PipelineError", "archive", "compare", "copy", "inspect", "replay", "rollup"]
 
 _HOMES: Final = {
     "PipelineError": "minibroker.pipeline.errors",
     "archive": "minibroker.pipeline.api",
     "compare": "minibroker.pipeline.api",
+    "copy": "minibroker.pipeline.api",
     "inspect": "minibroker.pipeline.api",
     "replay": "minibroker.pipeline.api",
     "rollup": "minibroker.pipeline.api",

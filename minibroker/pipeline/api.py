@@ -106,6 +106,12 @@ def replay(*first: Any, **options: Any) -> Outcome:
 
 
 @_declared
+def copy(*first: Any, **options: Any) -> Outcome:
+    """Copy topics into topics of this or another cluster, each record exactly once."""
+    return _run("copy", first, options)
+
+
+@_declared
 def rollup(*first: Any, **options: Any) -> Outcome:
     """Aggregate JSON values over windows of time; each final window is written once.
 

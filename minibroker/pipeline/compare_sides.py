@@ -57,7 +57,8 @@ class OpenSide(NamedTuple):
     """How many the topic has; 0 for an archive, which knows only those with records."""
     client: Mapping[str, str]
     """Options of the source; empty for an archive."""
-    ranges: Sequence[OffsetRange] = ()
+    ranges: Sequence[Sequence[OffsetRange]] = ()
+    """The ranges of each task."""
     archived: DataFrame | None = None
     """Records of the topic in an archive, or those of `row_operations` in any side."""
 
@@ -99,13 +100,14 @@ def opened(
         **source_options(wanted.operations, streaming=False),
     }
     given = sources.in_parallel(spark, given)
-    ranges = source_batch.plan(options.parse(given, streaming=False))
+    parsed = options.parse(given, streaming=False)
+    planned = source_batch.plan(parsed)
     there = preflight.ask(side.kafka)
     preflight.check_topic_exists(there, topic)
     partitions = there.partitions[topic]
     if not wanted.operations.is_used:
-        return OpenSide(number, partitions, given, ranges)
-    read = _fixed(spark, side, given, ranges)
+        return OpenSide(number, partitions, given, source_batch.tasks_of(parsed, planned))
+    read = _fixed(spark, side, given, planned)
     return OpenSide(number, partitions, {}, archived=_operated(read, number, wanted))
 
 
@@ -196,7 +198,11 @@ def rows(spark: SparkSession, sides: Sequence[OpenSide], task: Task, wanted: Wan
     everywhere = compare_source.EVERYWHERE in wanted
     topics = [
         side._replace(
-            ranges=[span for span in side.ranges if everywhere or span.partition in wanted]
+            ranges=[
+                chosen
+                for group in side.ranges
+                if (chosen := [span for span in group if everywhere or span.partition in wanted])
+            ]
         )
         for side in sides
     ]
@@ -228,11 +234,11 @@ def _rows_of_archive(archived: DataFrame, side: int, task: Task, wanted: Wanted)
 
 def _reader(spark: SparkSession, topics: Sequence[OpenSide], task: Task, work: str) -> Any:
     """Return the reader of the ranges of topics: large ones first, so that no core waits."""
-    ranges = [(side.number, *span) for side in topics for span in side.ranges]
-    ranges.sort(key=lambda span: span[4] - span[3], reverse=True)
+    tasks = [(side.number, group) for side in topics for group in side.ranges]
+    tasks.sort(key=lambda task: sum(span.size for span in task[1]), reverse=True)
     return spark.read.format(compare_source.FORMAT).options(
         work=work,
         task=task.to_json(),
-        ranges=json.dumps(ranges),
+        tasks=json.dumps(tasks),
         clients=json.dumps({str(side.number): dict(side.client) for side in topics}),
     )

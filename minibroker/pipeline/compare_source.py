@@ -41,7 +41,7 @@ from minibroker.pipeline.compare_digests import Digester, RunDigest, bucket_of, 
 from minibroker.pipeline.compare_hashes import ROWS_MAX, as_int64, hashes
 from minibroker.pipeline.compare_rules import CompareRules
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.reader import read_range
+from minibroker.pipeline.reader import read_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -158,31 +158,31 @@ class CompareSource(DataSource):
         return DifferenceWriter(self.options)
 
 
-class SideRange(InputPartition):
-    """A range of one side: 0 is A, 1 is B."""
+class SideRanges(InputPartition):
+    """Ranges of one side: 0 is A, 1 is B."""
 
-    def __init__(self, side: int, span: OffsetRange) -> None:
-        super().__init__((side, *span))
+    def __init__(self, side: int, ranges: Sequence[Sequence[Any]]) -> None:
+        super().__init__((side, ranges))
 
 
 class RangesReader(DataSourceReader):
-    """Reads ranges of one or two topics; options: work, task, ranges, clients, wanted."""
+    """Reads ranges of one or two topics; options: work, task, tasks, clients, wanted."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._work = given["work"]
         self._task = Task.from_json(given["task"])
-        self._ranges: list[list[Any]] = json.loads(given["ranges"])
+        self._tasks: list[tuple[int, list[list[Any]]]] = json.loads(given["tasks"])
         self._clients: dict[str, dict[str, str]] = json.loads(given["clients"])
         self._wanted = wanted_of(given.get("wanted", "{}"))
 
     def partitions(self) -> list[InputPartition]:
-        return [SideRange(side, OffsetRange(*span)) for side, *span in self._ranges]
+        return [SideRanges(side, ranges) for side, ranges in self._tasks]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Read the range in the task. Raises PipelineError."""
-        side, *span = partition.value
+        """Read the ranges in the task. Raises PipelineError."""
+        side, ranges = partition.value
         options = source_options.parse(self._clients[str(side)], streaming=False)
-        records = read_range(options, OffsetRange(*span))
+        records = read_ranges(options, [OffsetRange(*span) for span in ranges])
         if self._work == DIGESTS:
             digester = Digester(side, *_of(self._task))
             for batch in records:

@@ -23,6 +23,7 @@ from minibroker.pipeline.row_operations import NONE
 from minibroker.pipeline.tables import open_archive
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.compare import ComparePlan
+from minibroker.pipeline.verbs.copy import CopyPlan
 from minibroker.pipeline.verbs.declaration import given_lines
 from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.pipeline.verbs.lag import LagPlan
@@ -242,6 +243,28 @@ def _lag(plan: LagPlan) -> Lines:
     ]
 
 
+def _copy(plan: CopyPlan) -> Lines:
+    from minibroker.pipeline.jobs import copy  # noqa: PLC0415
+
+    topics = copy.check(plan)
+    there = preflight.ask(plan.target).partitions
+    targets = [
+        f"{name} ({there[name]} partitions)" if name in there else f"{name} (which is made)"
+        for name in map(plan.target_of, topics)
+    ]
+    groups = [*plan.groups, *([f"all of {plan.groups_pattern}"] if plan.groups_pattern else [])]
+    ending = "and goes on with what comes" if plan.follow else "and ends"
+    return [
+        ("copy", _topics(plan.kafka, topics)),
+        ("from", _from(plan.kafka)),
+        ("to", f"{', '.join(targets)} at {plan.target.bootstrap}"),
+        ("places", "in the partitions of their keys" if plan.by_key else "in their partitions"),
+        ("groups", ", ".join(groups) or "none"),
+        ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint)}, {ending}"),
+        ("batches", f"of {plan.batch_rows:,} records at most"),
+    ]
+
+
 def _topics(kafka: Kafka, names: Iterable[str]) -> str:
     partitions = preflight.ask(kafka).partitions
     return ", ".join(f"{name} ({partitions[name]} partitions)" for name in names)
@@ -285,6 +308,7 @@ _LINES: Final[Mapping[type[Any], Callable[[Any], Lines]]] = {
     RollupPlan: _rollup,
     InspectPlan: _inspect,
     ComparePlan: _compare,
+    CopyPlan: _copy,
     MaintainPlan: _maintain,
     LagPlan: _lag,
 }

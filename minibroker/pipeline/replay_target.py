@@ -19,7 +19,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.plan import Kafka
@@ -54,14 +54,22 @@ def archived_partitions(files: FileSystem, archive: str, topics: Collection[str]
     return max((where.partition + 1 for where in reached if where.topic in chosen), default=0)
 
 
-def create(kafka: Kafka, topic: str, partitions: int) -> None:
+def create(
+    kafka: Kafka, topic: str, partitions: int, config: Mapping[str, str] | None = None
+) -> None:
     """Make the topic, and return when the cluster's metadata has it.
+
+    Args:
+        kafka: the cluster.
+        topic: its name.
+        partitions: how many it gets.
+        config: its settings; the cluster's defaults for all others.
 
     Raises:
         PipelineError: the cluster does not make it, or does not show it in time.
     """
     admin = preflight.admin_of(kafka)
-    wanted = NewTopic(topic, partitions, DEFAULT_REPLICATION)
+    wanted = NewTopic(topic, partitions, DEFAULT_REPLICATION, config=dict(config or {}))
     timeout_s = preflight.ANSWER_TIMEOUT_S
     made = admin.create_topics([wanted], operation_timeout=timeout_s, request_timeout=timeout_s)
     try:

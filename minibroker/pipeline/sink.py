@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from minibroker.pipeline.delivered_places import DeliveredPlaces
     from minibroker.pipeline.sink_marker import Marker
     from minibroker.pipeline.sink_options import SinkOptions
 
@@ -205,9 +206,18 @@ def _context() -> TaskContext:
 
 
 def write_rows(
-    options: SinkOptions, position: Position, batches: Iterator[pa.RecordBatch]
+    options: SinkOptions,
+    position: Position,
+    batches: Iterator[pa.RecordBatch],
+    places: DeliveredPlaces | None = None,
 ) -> Written:
     """Write all rows of a task or none; a task that wrote before writes nothing.
+
+    Args:
+        options: of the sink.
+        position: of the task.
+        batches: its rows.
+        places: takes the offsets that the rows get; the marker keeps them.
 
     Raises:
         PipelineError: the write fails, or the rows differ from those that the task wrote before.
@@ -230,8 +240,10 @@ def write_rows(
             elif options.topic is None:
                 # From now on the group has an offset, and shows when one is pending there.
                 transaction.write_marker(marker_before(position, topic))
-            contents = _write(transaction, options, rest, marker_after(position, topic))
+            contents = _write(transaction, options, rest, marker_after(position, topic), places)
     is_first = marker is None or marker.run != position.run
+    if marker is not None and is_repeated and places is not None:
+        places.read(marker.places)
     return Written(position, contents.rows, topic, is_repeated=is_repeated, is_first=is_first)
 
 
@@ -240,14 +252,19 @@ def _write(
     options: SinkOptions,
     batches: Iterable[pa.RecordBatch],
     marker: Marker,
+    places: DeliveredPlaces | None,
 ) -> Contents:
     digest = ContentDigest()
     transaction.begin()
     for batch in batches:
         found = columns(batch, options.topic)
         digest.add(found)
-        transaction.send(rows_of(found))
+        rows = rows_of(found)
+        transaction.send(rows if places is None else places.noting(batch, rows))
     contents = digest.contents()
+    if places is not None:
+        transaction.flush()
+        marker = marker._replace(places=places.text())
     transaction.commit(marker._replace(contents=contents))
     return contents
 

@@ -9,7 +9,8 @@ consumer group that nobody ever joins, and commits an offset there together with
 | topic                        | one of those that the task writes to: the first ever           |
 | partition                    | 0, since it is always there                                    |
 | offset                       | the number of the next micro-batch: the one written, plus one  |
-| metadata                     | JSON: rows and digests, run of the query, tasks of the batch   |
+| metadata                     | JSON: rows and digests, run of the query, tasks of the batch,  |
+|                              | and for `copy` the offsets that the rows got                   |
 
 `<query>` is the id in the query's checkpoint (`metadata`), so it lives and dies with the numbers
 of its micro-batches; in batch jobs it is a random id. Spark repeats only the last micro-batch of a
@@ -73,6 +74,8 @@ class Marker(NamedTuple):
     contents: Contents
     run: str
     tasks: int
+    places: str = ""
+    """Offsets that the rows got, see `delivered_places`; empty if nobody asked."""
 
     @property
     def rows(self) -> int:
@@ -82,7 +85,9 @@ class Marker(NamedTuple):
     @property
     def metadata(self) -> str:
         """Return the metadata text of the commit."""
-        return json.dumps({**self.contents._asdict(), "run": self.run, "tasks": self.tasks})
+        places = {"places": self.places} if self.places else {}
+        told = {**self.contents._asdict(), "run": self.run, "tasks": self.tasks, **places}
+        return json.dumps(told)
 
 
 def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
@@ -104,6 +109,7 @@ def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
         contents,
         str(fields.get("run", "")),
         tasks if isinstance(tasks, int) else 0,
+        str(fields.get("places", "")),
     )
 
 

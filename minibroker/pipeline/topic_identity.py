@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.preflight import ClusterTopics
     from minibroker.pipeline.progress import Batch, Progress
     from minibroker.pipeline.verbs.archive import ArchivePlan
+    from minibroker.pipeline.verbs.copy import CopyPlan
     from minibroker.pipeline.verbs.rollup import RollupPlan
 
 _FILE: Final = "topics.json"
@@ -79,7 +80,10 @@ def recreated(known: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def check(
-    plan: ArchivePlan | RollupPlan, place: Place, there: ClusterTopics, topics: Iterable[str]
+    plan: ArchivePlan | RollupPlan | CopyPlan,
+    place: Place,
+    there: ClusterTopics,
+    topics: Iterable[str],
 ) -> None:
     """Check that a query can go on from the progress in `place`.
 
@@ -118,7 +122,7 @@ def check(
     job_directory.check_not_ahead(directory, known, ends)
 
 
-def begin(plan: ArchivePlan | RollupPlan, place: Place, ids: Mapping[str, str]) -> None:
+def begin(plan: ArchivePlan | RollupPlan | CopyPlan, place: Place, ids: Mapping[str, str]) -> None:
     """Let topics that were made anew begin at their start, if the plan says so; note all ids.
 
     Args:
@@ -156,7 +160,7 @@ def start_over(files: FileSystem, checkpoint: str, starts: Mapping[str, Mapping[
 
 
 def noting(
-    plan: ArchivePlan, place: Place, ids: Mapping[str, str], progress: Progress | None
+    plan: ArchivePlan | CopyPlan, place: Place, ids: Mapping[str, str], progress: Progress | None
 ) -> Progress:
     """Return a `Progress` that also notes the ids of topics that a pattern finds meanwhile."""
     known = set(ids)

@@ -161,10 +161,20 @@ class Transaction:
                     produce(*row)
                 except BufferError:
                     self._send_when_possible(row)
+            self._producer.poll(0)  # takes reports, where somebody asked for them
         except KafkaException as error:
             if error.args[0].code() in FAILED_BEFORE:
                 self._call(self._producer.begin_transaction)  # says why there is none any more
             raise self._failure(error) from error
+
+    def flush(self) -> None:
+        """Wait until every record is delivered, with its report. Raises PipelineError."""
+        timeout_s = float(self._options.settings["transaction.timeout.ms"]) / 1000
+        if left := self._producer.flush(timeout_s):
+            raise PipelineError(
+                f"{self._options.brokers} takes no more records of {self._position}, {left} are "
+                f"left: {self._reason()}"
+            )
 
     def _send_when_possible(self, row: Arguments) -> None:
         deadline = monotonic() + float(self._options.settings["transaction.timeout.ms"]) / 1000

@@ -1,4 +1,4 @@
-"""Reads the committed records of a topic, and the groups of the sink."""
+"""Reads the committed records of a topic, and the offsets of groups."""
 
 from __future__ import annotations
 
@@ -96,3 +96,33 @@ def offsets(address: str, group: str) -> dict[tuple[str, int], tuple[int, str]]:
         (partition.topic, partition.partition): (partition.offset, partition.metadata)
         for partition in found
     }
+
+
+def commit(address: str, group: str, topic: str, wanted: dict[int, int]) -> None:
+    """Commit offsets of a group."""
+    client = AdminClient({"bootstrap.servers": address})
+    partitions = [TopicPartition(topic, number, offset) for number, offset in wanted.items()]
+    asked = client.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, partitions)])
+    asked[group].result(SECONDS)
+
+
+def rest(address: str, topic: str, partition: int, offset: int) -> list[bytes | None]:
+    """Return the committed values from an offset on."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "reads-the-rest",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, partition, offset)])
+        found = []
+        while (message := consumer.poll(SECONDS)) is not None and message.error() is None:
+            found.append(message.value())
+        return found
+    finally:
+        consumer.close()

@@ -6,70 +6,28 @@ Expected results are counted from the records that the test has written.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from minibroker.pipeline import PipelineError, archive, compare
 from tests.pipeline import topics
+from tests.pipeline.made_records import (
+    BEGUN_MS,
+    KEYS,
+    RECORDS,
+    copy_in_transactions,
+    made,
+    write,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
-
-RECORDS = 400
-PARTITIONS = 3
-KEYS = 23
-KEPT = {"retention.ms": "-1"}
-BEGUN_MS = 1_700_000_000_000
-
-
-class Written(NamedTuple):
-    """One record, and its partition."""
-
-    key: bytes | None
-    value: bytes | None
-    timestamp_ms: int
-    headers: tuple[tuple[str, bytes | None], ...]
-    partition: int
-
-
-def made() -> list[Written]:
-    """Return records with and without keys, values and headers, and one that is there twice."""
-    found = [
-        Written(
-            None if number % 11 == 0 else b"key %d" % (number % KEYS),
-            None if number % 13 == 0 else b"value %d" % number,
-            BEGUN_MS + number,
-            (("n", b"%d" % number), ("null", None)) if number % 3 == 0 else (),
-            number % KEYS % PARTITIONS,
-        )
-        for number in range(RECORDS)
-    ]
-    return [*found, found[7]]
-
-
-def write(
-    address: str, topic: str, records: Iterable[Written], partitions: int = PARTITIONS
-) -> None:
-    """Make a topic with the records."""
-    topics.create(address, topic, partitions, KEPT)
-    client = topics.producer(address)
-    for record in records:
-        client.produce(
-            topic,
-            record.value,
-            record.key,
-            partition=record.partition % partitions,
-            timestamp=record.timestamp_ms,
-            headers=list(record.headers) or None,
-        )
-    assert client.flush(topics.SECONDS) == 0
 
 
 @pytest.fixture(scope="module")
@@ -84,30 +42,6 @@ def counts(found: Any) -> dict[str, int]:
     """Return the numbers of a comparison that are not 0."""
     names = ("equal", "missing", "only", "changed", "out_of_order")
     return {name: found.total(name) for name in names if found.total(name)}
-
-
-def copy_in_transactions(address: str, topic: str) -> None:
-    """Write the same records; between the transactions with them others are aborted."""
-    topics.create(address, topic, PARTITIONS, KEPT)
-    client = topics.producer(address, transactional_id=f"of-{topic}")
-    client.init_transactions(topics.SECONDS)
-    records = made()
-    for start in range(0, len(records), 100):
-        client.begin_transaction()
-        client.produce(topic, b"never", partition=0)
-        assert client.flush(topics.SECONDS) == 0
-        client.abort_transaction(topics.SECONDS)
-        client.begin_transaction()
-        for record in records[start : start + 100]:
-            client.produce(
-                topic,
-                record.value,
-                record.key,
-                partition=record.partition,
-                timestamp=record.timestamp_ms,
-                headers=list(record.headers) or None,
-            )
-        client.commit_transaction(topics.SECONDS)
 
 
 def test_the_same_records_on_each_broker(

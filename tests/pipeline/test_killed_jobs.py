@@ -18,7 +18,7 @@ from pyarrow import dataset
 from minibroker.pipeline import archive
 from minibroker.pipeline.archived_files import all_rows
 from tests.pipeline import topics
-from tests.pipeline.committed import records
+from tests.pipeline.committed import commit, offsets, records, rest
 from tests.pipeline.killing import (
     BATCH_ROWS,
     COMMAND_LINE,
@@ -184,6 +184,49 @@ def test_replay_killed_anywhere(
 def hashed(value: bytes, secret: bytes) -> bytes:
     """Return the hash of a whole value, as `--mask value=hash` writes it."""
     return hmac.new(secret, value, hashlib.sha256).hexdigest().encode()
+
+
+def test_copy_killed_anywhere(
+    spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path
+) -> None:
+    """The copy follows a growing topic; offsets of a group are translated exactly in the end."""
+    broker = new_broker()
+    work = Work(broker)
+    command = ["minibroker", "pipeline", "copy", "--topic", "source", "--to-topic", "target"]
+    command += ["--checkpoint", str(tmp_path / "copy"), "--groups", "readers"]
+    command += ["--bootstrap", broker.address, *COMMAND_LINE]
+    job = Job([*command, "--batch-rows", str(BATCH_ROWS), "--follow"], tmp_path / "job.log")
+    last = Job(command, tmp_path / "job.log")
+    topics.create(broker.address, "target", PARTITIONS)
+    ends = Ends(broker.address, "target", PARTITIONS)
+    try:
+        killed = kill_anywhere(
+            job,
+            broker,
+            ends,
+            steps=BATCH_ROWS,
+            kinds=("driver", "worker", "broker"),
+            before=work.produce,
+        )
+        job.kill_driver()
+        read = {number: len(values) // 2 for number, values in enumerate(work.written)}
+        commit(broker.address, "readers", "source", read)
+        last.start()
+        finish(last)
+    finally:
+        job.close()
+        last.close()
+        ends.close()
+
+    found = records(broker.address, "target")
+    assert {number: [record.value for record in part] for number, part in found.items()} == dict(
+        enumerate(work.written)
+    ), (killed, job.starts)
+    moved = offsets(broker.address, "readers")
+    for number, offset in read.items():
+        there = moved["target", number][0]
+        assert rest(broker.address, "target", number, there) == work.written[number][offset:]
+    assert sum(killed.values()) == KILLS
 
 
 def test_rollup_killed_anywhere(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.verbs import archive, compare, inspect, lag, maintain, replay, rollup
+from minibroker.pipeline.verbs import archive, compare, copy, inspect, lag, maintain, replay, rollup
 from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.copy import CopyPlan
 from minibroker.pipeline.verbs.replay import ReplayPlan
 from minibroker.pipeline.verbs.rollup import RollupPlan
 
@@ -17,6 +18,7 @@ VERBS: Final[dict[str, Verb]] = {
     for verb in (
         archive.VERB,
         replay.VERB,
+        copy.VERB,
         rollup.VERB,
         maintain.VERB,
         inspect.VERB,
@@ -25,7 +27,7 @@ VERBS: Final[dict[str, Verb]] = {
     )
 }
 
-StreamPlan = ArchivePlan | ReplayPlan | RollupPlan
+StreamPlan = ArchivePlan | ReplayPlan | RollupPlan | CopyPlan
 """A plan of a job that reports batches."""
 
 

@@ -1,0 +1,236 @@
+"""`copy`: topics → topics of this or another cluster, each record exactly once.
+
+The source is a stream of ranges of offsets, so that Spark's checkpoint has a range before it is
+copied. Each batch is copied by tasks that read and write (`copy_writer`). Consumer groups follow
+behind the records (`copied_groups`).
+
+    ranges ─► checkpoint ─► tasks: read, write in a transaction ─► offset map ─► groups
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline import (
+    job_directory,
+    preflight,
+    sources,
+    topic_identity,
+)
+from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.copied_groups import let_follow
+from minibroker.pipeline.copy_targets import CopyTargets, too_few
+from minibroker.pipeline.copy_writer import CopyBatchWriter
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import explained
+from minibroker.pipeline.files import files_of
+from minibroker.pipeline.offset_map import OffsetMapFiles
+from minibroker.pipeline.plan import join
+from minibroker.pipeline.progress import Note
+from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.topic_identity import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.offset_map import TranslatedOffsets
+    from minibroker.pipeline.outcome import Outcome
+    from minibroker.pipeline.preflight import ClusterTopics
+    from minibroker.pipeline.progress import Progress
+    from minibroker.pipeline.verbs.copy import CopyPlan
+
+GROUPS_EVERY_S: Final = 60.0
+"""Time between two looks at the groups (MirrorMaker 2's `sync.group.offsets.interval.seconds`)."""
+_OF_TARGETS: Final = "targets"
+"""Directory of the ids of the target's topics, beside those of the source's."""
+
+
+def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
+    """Return the topics to copy now.
+
+    Args:
+        plan: what was asked for.
+        spark: needed for a checkpoint that is a URL; without it such a directory is not checked.
+
+    Raises:
+        PipelineError: no broker, a missing topic, a copy onto itself, the checkpoint of another
+            job, a target with fewer partitions.
+    """
+    here, there = preflight.ask(plan.kafka), preflight.ask(plan.target)
+    topics = preflight.chosen_topics(here, plan.topics, plan.pattern)
+    _check_names(plan, here, there, topics)
+    if plan.keeps_partitions:
+        for topic in topics:
+            target, wanted = plan.target_of(topic), here.partitions[topic]
+            if there.partitions.get(target, wanted) < wanted:
+                raise PipelineError(too_few(topic, wanted, target, there.partitions[target]))
+    files = files_of(plan.checkpoint_directory, spark)
+    if files is not None:
+        found = job_directory.read_job(files, plan.checkpoint_directory)
+        job_directory.check_job(plan.checkpoint_directory, found, job_of(plan, here, there))
+        topic_identity.check(plan, _place(plan, files), here, topics)
+        _check_targets(plan, files, there, topics)
+    return topics
+
+
+def _check_names(
+    plan: CopyPlan, here: ClusterTopics, there: ClusterTopics, topics: Sequence[str]
+) -> None:
+    """Raise PipelineError for a copy that would read what it writes."""
+    if here.cluster_id != there.cluster_id:
+        return
+    for topic in topics:
+        target = plan.target_of(topic)
+        if target in topics:
+            raise PipelineError(
+                f"topic {topic!r} would be copied into {target!r}, which is read, in the same "
+                "cluster: give --to-topic or --prefix, or another cluster with --to-bootstrap"
+            )
+        if plan.pattern is not None and re.fullmatch(plan.pattern, target):
+            raise PipelineError(
+                f"the copy {target!r} matches --pattern {plan.pattern} in the same cluster, so "
+                "copies would be copied again: change the pattern or the prefix"
+            )
+
+
+def _check_targets(
+    plan: CopyPlan, files: FileSystem, there: ClusterTopics, topics: Iterable[str]
+) -> None:
+    known = topic_identity.read_ids(files, join(plan.checkpoint_directory, _OF_TARGETS))
+    targets = [plan.target_of(topic) for topic in topics]
+    gone = sorted(
+        target for target in targets if target in known and target not in there.partitions
+    )
+    now = preflight.topic_ids(plan.target, [name for name in targets if name in there.partitions])
+    if anew := [*gone, *topic_identity.recreated(known, now)]:
+        raise PipelineError(
+            f"{plan.checkpoint_directory} belongs to a copy into a topic {anew[0]!r} that is gone: "
+            "give another directory with --checkpoint to copy into a new one"
+        )
+
+
+def job_of(plan: CopyPlan, here: ClusterTopics, there: ClusterTopics) -> Mapping[str, str]:
+    """Return the settings that must be the same in every run with one checkpoint."""
+    return {
+        "job": "copy",
+        "source": here.cluster_id,
+        "target": there.cluster_id,
+        "copies": plan.target_of("TOPIC"),
+        "partitions": "kept" if plan.keeps_partitions else "by key",
+    }
+
+
+def _place(plan: CopyPlan, files: FileSystem) -> Place:
+    return Place(files, plan.checkpoint_directory, plan.checkpoint)
+
+
+def run(
+    spark: SparkSession,
+    plan: CopyPlan,
+    *,
+    progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Copy all records that exist now, or with `follow` go on until `stop` is set.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    files = files_of(plan.checkpoint_directory, spark)
+    if files is None:
+        raise AssertionError("with a session every path has files")
+    topics = check(plan, spark)
+    tell = note or (lambda _: None)
+    try:
+        ids = preflight.topic_ids(plan.kafka, topics)
+        directory, place = plan.checkpoint_directory, _place(plan, files)
+        whole = {**job_of(plan, preflight.ask(plan.kafka), preflight.ask(plan.target))}
+        job_directory.write_job(files, directory, {**whole, "name": f"copy-{uuid.uuid4()}"})
+        topic_identity.begin(plan, place, ids)
+        targets = CopyTargets(plan.kafka, plan.target, note, keeps_partitions=plan.keeps_partitions)
+        targets.ensure({topic: plan.target_of(topic) for topic in topics})
+        _keep_targets(plan, files, topics)
+        name = job_directory.read_job(files, directory)["name"]
+        places = OffsetMapFiles(files, directory)
+        options = {**reader_options(plan), "topicIds": json.dumps(ids)}
+        writer = CopyBatchWriter(plan, options, targets, places, name)
+        if plan.pattern is not None:
+            progress = topic_identity.noting(plan, place, ids, progress)
+        with _groups_meanwhile(plan, places.map, tell):
+            outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
+        for told in let_follow(plan, places.map) if plan.has_groups else ():
+            tell(told)
+        return outcome
+    except Exception as error:
+        raise explained(error) from error
+
+
+def _keep_targets(plan: CopyPlan, files: FileSystem, topics: Iterable[str]) -> None:
+    ids = preflight.topic_ids(plan.target, [plan.target_of(topic) for topic in topics])
+    known = {name: found for name, found in ids.items() if found}
+    topic_identity.write_ids(files, join(plan.checkpoint_directory, _OF_TARGETS), known)
+
+
+def _start(
+    spark: SparkSession,
+    plan: CopyPlan,
+    options: Mapping[str, str],
+    writer: CopyBatchWriter,
+    progress: Progress | None,
+) -> Watch:
+    stream = sources.stream_ranges(spark, options).writeStream.foreachBatch(writer.write)
+    if not plan.follow:
+        stream = stream.trigger(availableNow=True)
+    elif plan.every_ms is not None:
+        stream = stream.trigger(processingTime=f"{plan.every_ms} milliseconds")
+    query = start_query(spark, stream, plan.checkpoint)
+    return Watch(query, progress, rows_of=lambda found: writer.rows.pop(found["batchId"], 0))
+
+
+def reader_options(plan: CopyPlan) -> dict[str, str]:
+    """Return the options of the source: every record from the first on."""
+    chosen = {"subscribePattern": plan.pattern} if plan.pattern else {}
+    return {
+        **plan.kafka.options(),
+        **(chosen or {"subscribe": ",".join(plan.topics)}),
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(plan.batch_rows),
+        "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+    }
+
+
+@contextmanager
+def _groups_meanwhile(
+    plan: CopyPlan, known: TranslatedOffsets, tell: Callable[[Note], None]
+) -> Iterator[None]:
+    """Let groups follow once a minute while a copy goes on; a failure is told and tried again."""
+    if not (plan.follow and plan.has_groups):
+        yield
+        return
+    is_over = threading.Event()
+
+    def repeat() -> None:
+        while not is_over.wait(GROUPS_EVERY_S):
+            try:
+                for told in let_follow(plan, known):
+                    if told.fields["moved_offsets"]:
+                        tell(told)
+            except PipelineError as error:
+                tell(Note(f"{error}; tried again in a minute", {"warning": str(error)}))
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -1,0 +1,141 @@
+"""`copy`: a record stays as it is and is there once, and groups follow to the same record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from minibroker.pipeline import PipelineError, compare, copy
+from tests.pipeline import topics
+from tests.pipeline.committed import commit, offsets, records, rest, values
+from tests.pipeline.made_records import PARTITIONS, RECORDS, copy_in_transactions, made, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.progress import Note
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def test_to_another_cluster_and_groups_follow(
+    spark: SparkSession, minibroker_address: str, address: str, topic: str, tmp_path: Path
+) -> None:
+    """The source has markers and aborted records between; the target is made, with settings."""
+    source, group = f"{topic}-source", f"readers-of-{topic}"
+    copy_in_transactions(minibroker_address, source)
+    wanted = {0: 50, 1: 0, 2: 1000}
+    commit(minibroker_address, group, source, wanted)
+    common: dict[str, Any] = {
+        "bootstrap": minibroker_address,
+        "to_bootstrap": address,
+        "to_topic": topic,
+        "checkpoint": tmp_path / "copy",
+        "groups": group,
+        "spark": spark,
+    }
+    outcome = copy(source, batch_rows=150, **common)
+    assert (outcome.rows, outcome.batches > 1) == (RECORDS + 1, True)
+    assert records(address, topic) == records(minibroker_address, source)
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    client = AdminClient({"bootstrap.servers": address})
+    config = client.describe_configs([resource])[resource].result(topics.SECONDS)
+    assert config["retention.ms"].value == "-1"
+    moved = offsets(address, group)
+    for partition, offset in wanted.items():
+        there = moved[topic, partition][0]
+        assert rest(address, topic, partition, there) == rest(
+            minibroker_address, source, partition, offset
+        )
+    assert copy(source, **common).rows == 0
+    assert offsets(address, group) == moved
+
+
+def test_by_key_renamed_and_refused(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """Several topics in one cluster get a prefix; a copy never reads what it writes."""
+    names = [f"{topic}-a", f"{topic}-b"]
+    for name in names:
+        write(minibroker_address, name, made())
+    common: dict[str, Any] = {"bootstrap": minibroker_address, "spark": spark}
+    notes: list[Note] = []
+    topics.create(minibroker_address, f"copied-{names[0]}", 2, {"retention.ms": "-1"})
+    with pytest.raises(PipelineError, match="has 3: add partitions"):
+        copy(names, prefix="copied-", checkpoint=tmp_path / "0", **common)
+    outcome = copy(names, prefix="copied-", by_key=True, checkpoint=tmp_path / "1", **common)
+    assert outcome.rows == 2 * (RECORDS + 1)
+    for name in names:
+        assert values(minibroker_address, f"copied-{name}") == values(minibroker_address, name)
+    found = compare(names[0], f"copied-{names[0]}", ignore=("partition", "order"), **common)
+    assert found.is_same, found
+    with pytest.raises(PipelineError, match="which is read, in the same cluster"):
+        copy(names, checkpoint=tmp_path / "2", **common)
+    with pytest.raises(PipelineError, match="copies would be copied again"):
+        copy(pattern=f".*{topic}-.*", prefix="x-", checkpoint=tmp_path / "3", **common)
+    with pytest.raises(PipelineError, match="belongs to a job with copies 'copied-TOPIC'"):
+        copy(names, prefix="other-", by_key=True, checkpoint=tmp_path / "1", **common)
+    with pytest.raises(PipelineError, match="offsets are translated within partitions"):
+        copy(names, prefix="y-", by_key=True, groups="g", checkpoint=tmp_path / "4", **common)
+    assert not notes
+
+
+def test_an_active_group_stays(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """A group with a member in the target keeps its offsets, and none goes back."""
+    source, group = f"{topic}-source", f"members-of-{topic}"
+    write(minibroker_address, source, made(), partitions=1)
+    write(minibroker_address, topic, [], partitions=1)
+    commit(minibroker_address, group, source, {0: 100})
+    member = Consumer(
+        {
+            "bootstrap.servers": minibroker_address,
+            "group.id": group,
+            "auto.offset.reset": "latest",
+            "enable.auto.commit": False,
+        }
+    )
+    common: dict[str, Any] = {
+        "bootstrap": minibroker_address,
+        "to_topic": topic,
+        "checkpoint": tmp_path / "copy",
+        "groups_pattern": f"members-of-{topic}",
+        "spark": spark,
+    }
+    member.subscribe([topic])
+    while not member.assignment():
+        member.poll(0.1)
+    assert copy(source, **common).rows == RECORDS + 1
+    assert (topic, 0) not in offsets(minibroker_address, group)
+    member.close()
+    assert copy(source, **common).rows == 0
+    assert offsets(minibroker_address, group)[topic, 0][0] == 100
+    commit(minibroker_address, group, topic, {0: 300})
+    assert copy(source, **common).rows == 0
+    assert offsets(minibroker_address, group)[topic, 0][0] == 300
+
+
+def test_a_target_that_was_made_anew_is_refused(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    source = f"{topic}-source"
+    write(minibroker_address, source, made()[:5])
+    common: dict[str, Any] = {
+        "bootstrap": minibroker_address,
+        "to_topic": topic,
+        "checkpoint": tmp_path / "copy",
+        "spark": spark,
+    }
+    assert copy(source, **common).rows == 5
+    topics.delete(minibroker_address, topic)
+    with pytest.raises(PipelineError, match="that is gone: give another directory"):
+        copy(source, **common)
+    topics.create(minibroker_address, topic, PARTITIONS)
+    with pytest.raises(PipelineError, match="that is gone: give another directory"):
+        copy(source, **common)
