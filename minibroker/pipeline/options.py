@@ -20,6 +20,7 @@ so that both refuse the same things with the same sentence. Names are case-insen
 | includeHeaders, failOnDataLoss | false, true |
 | topicIds | streams: `{"a": "id"}`, the ids that the topics must have |
 | fetchWith | ours: auto (default), wire: our own client, which is faster; librdkafka |
+| pushFilters | batches, ours: true: filters on topic, partition and offset decide what is read |
 | emit | streams, ours: records (default), ranges: a row for each range of offsets, unread |
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
 | kafkaConsumer.pollTimeoutMs | 120000: a task fails when nothing comes for so long |
@@ -73,6 +74,7 @@ _KNOWN: Final = (
     "topicIds",
     "emit",
     "fetchWith",
+    "pushFilters",
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -224,6 +226,12 @@ def emits_ranges(given: Mapping[str, str]) -> bool:
     return _one_of(found, "emit", ("records", "ranges")) == "ranges"
 
 
+def pushes_filters(given: Mapping[str, str]) -> bool:
+    """Return the value of `pushFilters`; see `includes_headers`. Raises PipelineError."""
+    found = {key.lower(): str(value) for key, value in given.items()}
+    return _one_of(found, "pushFilters", ("false", "true")) == "true"
+
+
 def _check_names(found: Mapping[str, str], *, streaming: bool) -> None:
     for name in found:
         if name in _REFUSED:
@@ -248,6 +256,8 @@ def _check_names(found: Mapping[str, str], *, streaming: bool) -> None:
         )
     if not streaming and emits_ranges(found):
         raise PipelineError("option emit=ranges is for streams: a batch read has records")
+    if pushes_filters(found) and streaming:
+        raise PipelineError("option pushFilters is for batches: Spark pushes none to a stream")
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
         if streaming and name.lower() in found:
             raise PipelineError(f"option {name} is for batches: a stream has no end")

@@ -44,6 +44,8 @@ _DEFAULTS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
+    # Filters on partition and offset reach the source (`pushed_filters`).
+    "spark.sql.python.filterPushdown.enabled": "true",
     # A repeated micro-batch has the tasks of its first attempt, see `checkpoint_files`.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from minibroker.pipeline import options, schemas, sink
-from minibroker.pipeline.source_batch import BatchReader
+from minibroker.pipeline.source_batch import BatchReader, FilteredReader
 from minibroker.pipeline.source_stream import StreamReader
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class TopicSource(DataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         """Return the reader of `spark.read`. Raises PipelineError."""
+        if options.pushes_filters(self.options):
+            return FilteredReader(self.options)
         return BatchReader(self.options)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802  Spark's name

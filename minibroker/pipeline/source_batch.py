@@ -19,11 +19,14 @@ from minibroker.pipeline.offsets import (
     ranges_between,
     split_ranges,
 )
+from minibroker.pipeline.pushed_filters import narrowed
 from minibroker.pipeline.reader import read_ranges
 from minibroker.pipeline.source_topics import TopicOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql.datasource import Filter
 
     from minibroker.pipeline.options import SourceOptions
 
@@ -58,12 +61,33 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the ranges as Spark's partitions. Raises PipelineError."""
-        groups = tasks_of(self._options, plan(self._options))
+        groups = tasks_of(self._options, self.planned())
         return [RangePartition(group) for group in groups] or [RangePartition([])]
+
+    def planned(self) -> list[OffsetRange]:
+        """Return what is read of each partition. Raises PipelineError."""
+        return plan(self._options)
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read the ranges in the task. Raises PipelineError."""
         return read_ranges(self._options, partition.ranges)
+
+
+class FilteredReader(BatchReader):
+    """The reader with `pushFilters=true`, which Spark refuses in a session without push-down."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        super().__init__(given)
+        self._filters: list[Filter] = []
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Keep the filters for the plan; return all of them, since Spark applies them, too."""
+        self._filters = list(filters)
+        return filters
+
+    def planned(self) -> list[OffsetRange]:
+        """Do `BatchReader.planned`, of what the filters let through."""
+        return narrowed(super().planned(), self._filters)
 
 
 def tasks_of(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:

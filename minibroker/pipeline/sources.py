@@ -33,6 +33,7 @@ _OURS_ALONE: Final = (
     "topicIds",
     "emit",
     "fetchWith",
+    "pushFilters",
 )
 """Options that the connector does not have."""
 TASK_ROWS_MIN: Final = 100_000
@@ -42,6 +43,8 @@ TASK_ROWS_MAX: Final = 5_000_000
 RATED_BATCH_S: Final = 60
 """Seconds of a batch at a limited rate, at most."""
 
+PUSH_DOWN: Final = "spark.sql.python.filterPushdown.enabled"
+"""Spark's setting, without which it refuses a source that takes filters."""
 _FORMATS: Final = {"minibroker": "minibroker", "connector": "kafka"}
 _NO_CONNECTOR: Final = ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "NoClassDefFound")
 
@@ -98,6 +101,7 @@ def read_topics(
             f"{parsed.what} matches no topic on {parsed.client['bootstrap.servers']}: correct the "
             "pattern, or create a topic"
         )
+    options = {"pushFilters": str(spark.conf.get(PUSH_DOWN, "false")), **options}
     reader = spark.read.format(_format(source)).options(**_given(options, source))
     try:
         return _in_order(reader.load(), parsed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.sources import read_topics
+from minibroker.pipeline.sources import PUSH_DOWN, read_topics
 from tests.pipeline import topics
 
 if TYPE_CHECKING:
@@ -191,3 +191,25 @@ def test_the_sentence_of_a_failed_task_reaches_the_user(
 
     with pytest.raises(Exception, match=rf"endingOffsets is 9 for {topic}-0, which ends at 3"):
         frame.collect()
+
+
+def test_filters_on_partition_and_offset_decide_what_is_read(
+    spark: SparkSession, minibroker_address: str, topic: str
+) -> None:
+    """A task for each range that is left, with Spark's setting; every range without it."""
+    topics.create(minibroker_address, topic, 3)
+    for partition in range(3):
+        topics.send(minibroker_address, topic, 9, partition=partition)
+    given = {"kafka.bootstrap.servers": minibroker_address, "subscribe": topic}
+    condition = "partition in (1, 2) and offset >= 3 and offset < 5 and topic is not null"
+    for setting, tasks in (("true", 2), ("false", 3)):
+        spark.conf.set(PUSH_DOWN, setting)
+        try:
+            found = read_topics(spark, given).where(condition)
+            rows = sorted((row.partition, row.offset) for row in found.collect())
+            assert found.rdd.getNumPartitions() == tasks
+        finally:
+            spark.conf.set(PUSH_DOWN, "true")
+        assert rows == [(1, 3), (1, 4), (2, 3), (2, 4)]
+    nothing = read_topics(spark, given).where("offset = 99")
+    assert (nothing.count(), nothing.rdd.getNumPartitions()) == (0, 1)

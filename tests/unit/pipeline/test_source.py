@@ -9,6 +9,7 @@ import pytest
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.source import TopicSource
+from minibroker.pipeline.source_batch import BatchReader, FilteredReader
 
 
 def test_its_columns_follow_include_headers_alone() -> None:
@@ -16,6 +17,13 @@ def test_its_columns_follow_include_headers_alone() -> None:
     assert TopicSource({}).schema() == schemas.RECORD
     assert TopicSource({"includeHeaders": "true"}).schema() == schemas.RECORD_WITH_HEADERS
     assert TopicSource({"emit": "ranges"}).schema() == schemas.RANGE
+
+
+def test_only_a_reader_that_was_told_so_takes_filters() -> None:
+    """Spark refuses one that takes them in a session without push-down."""
+    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
+    for more, kind in (({}, BatchReader), ({"pushFilters": "true"}, FilteredReader)):
+        assert type(TopicSource({**given, **more}).reader(schemas.RECORD)) is kind
 
 
 def test_its_readers_check_the_options() -> None:
