@@ -90,6 +90,11 @@ def test_columns_grow_with_the_schemas(
             (2, {"id": 2, "country": None, "amount": 2.0, "note": "x"}),
             (3, {"id": 3, "country": "de", "amount": 3.0, "note": None}),
         ], read
+    if file_format == "parquet":
+        rows = common["spark"].read.option("mergeSchema", "true").parquet(str(here))
+        assert [row.value and row.value.note for row in rows.sort("offset").collect()] == [
+            *(None, None, "x", None)
+        ]
 
 
 def test_a_schema_of_another_subject_and_wider_numbers(

@@ -17,6 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence
+from minibroker.pipeline.transforms.dead_letters import REASON, to_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -116,21 +117,7 @@ def good_or_fail(rows: DataFrame) -> DataFrame:
     return rows.where(is_good).drop(BAD)
 
 
-def _base64(name: str) -> Column:
-    """Return base64 without line breaks; Spark's has lines of 76 characters."""
-    return f.replace(f.base64(name), f.lit("\r\n"), f.lit(""))
-
-
 def bad(rows: DataFrame) -> DataFrame:
     """Return the bad rows, as text for people and, in `value_base64`, as bytes for programs."""
-    return rows.where(f.col(BAD).isNotNull()).select(
-        "record.topic",
-        "record.partition",
-        "record.offset",
-        "record.timestamp",
-        f.col(BAD).alias("reason"),
-        f.make_valid_utf8(f.col("record.key").cast("string")).alias("key"),
-        f.make_valid_utf8(f.col("record.value").cast("string")).alias("value"),
-        _base64("record.key").alias("key_base64"),
-        _base64("record.value").alias("value_base64"),
-    )
+    records = rows.where(f.col(BAD).isNotNull()).select(f"{RECORD}.*", f.col(BAD).alias(REASON))
+    return to_rows(records.drop("headers"))
