@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import sys
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -16,7 +18,7 @@ from minibroker.pipeline.plan import TABLE_FORMATS, absolute, join
 from minibroker.pipeline.transforms.archived import CSV, from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = {"header": "true"}
 """Options of CSV files, as the sink writes them."""
+
+FILES_AT_ONCE: Final = 10_000
+"""Files of one frame where a job can do with parts of an archive."""
 
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 
@@ -75,18 +80,36 @@ def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame
 
     Raises PipelineError.
     """
-    schema = CSV if file_format == "csv" else schemas.ARCHIVE
-    reader = spark.read.schema(schema).options(**_OPTIONS)
+    [rows] = rows_in_parts(spark, directory, file_format, files_max=sys.maxsize)
+    return rows
+
+
+def rows_in_parts(
+    spark: SparkSession, directory: str, file_format: str, *, files_max: int = FILES_AT_ONCE
+) -> Iterator[DataFrame]:
+    """Yield the rows of `all_rows`, each frame of `files_max` files at most.
+
+    Spark keeps what it knows of every file of a frame in the driver, as long as the frame is used.
+
+    Raises PipelineError.
+    """
+    reader = spark.read.schema(CSV if file_format == "csv" else schemas.ARCHIVE).options(**_OPTIONS)
+    paths: Iterator[str]
     if file_format in TABLE_FORMATS:
-        return _load(reader, directory, file_format, tables.listed(file_format, directory))
-    files = files_of(directory, spark)
-    if files is None:
-        raise AssertionError("with a session every path has files")
-    archive = FileArchive(files, directory)
-    if archive.is_of_spark():
-        return reader.format(file_format).load(directory)
-    paths = [join(directory, name) for name in archive.names()]
-    return _load(reader, directory, file_format, paths)
+        paths = iter(tables.listed(file_format, directory))
+    else:
+        files = files_of(directory, spark)
+        if files is None:
+            raise AssertionError("with a session every path has files")
+        archive = FileArchive(files, directory)
+        if archive.is_of_spark():
+            yield reader.format(file_format).load(directory)
+            return
+        paths = (join(directory, name) for name in archive.names())
+    part = list(itertools.islice(paths, files_max))
+    yield _load(reader, directory, file_format, part)
+    while part := list(itertools.islice(paths, files_max)):
+        yield _load(reader, directory, file_format, part)
 
 
 def rows_of(

@@ -78,13 +78,14 @@ class FileArchive:
         self._finish(max(numbers))
         return max(numbers)
 
-    def names(self) -> list[str]:
-        """Return the paths of all committed files, below the directory.
+    def names(self) -> Iterator[str]:
+        """Yield the paths of all committed files, below the directory.
 
         Raises PipelineError for a damaged list.
         """
         self.finish()
-        return [name for number in self._numbers() for name in self._read(number)["files"]]
+        for number in self._numbers():
+            yield from self._read(number)["files"]
 
     def stages(self) -> list[str]:
         """Return the names of the directories with files that are not at their places."""

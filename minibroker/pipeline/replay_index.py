@@ -1,9 +1,11 @@
 """An index of an archive, so that a replay can read it in order, in pieces. No Spark, no I/O.
 
-For every partition the index has the files with their offsets, so that a piece reads only the files
-that it needs. For a replay at a speed it also has the times at which offsets are due. The records
-of a partition keep their order: a record is due when all records before it are due, whatever its
-own timestamp says.
+For every partition the index has stretches: how many records are between two offsets. For a replay
+at a speed it also has the times at which offsets are due. The records of a partition keep their
+order: a record is due when all records before it are due, whatever its own timestamp says.
+
+Its size has a limit, however many files an archive has (STRETCHES_MAX, KNOTS_MAX). The files of a
+batch are found by Spark, in the tasks (`transforms.replayed.paths_within`).
 """
 
 from __future__ import annotations
@@ -12,22 +14,24 @@ import bisect
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.pipeline.offsets import OffsetRange, TopicPartition
+from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from minibroker.pipeline.offsets import Offsets
 
-KNOTS_MAX: Final = 50_000
-"""Knots of one partition, at most; a longer archive has coarser times."""
+STRETCHES_MAX: Final = 100_000
+"""Stretches of all partitions together, at most, if there are not more partitions."""
+KNOTS_MAX: Final = 1_000_000
+"""Knots of all partitions together, at most; a longer archive has coarser times."""
+KNOTS_OF_PARTITION_MAX: Final = 50_000
 FINEST_MS: Final = 100
 
 
-class ArchivedFile(NamedTuple):
-    """The records of one partition in one file."""
+class Stretch(NamedTuple):
+    """Records of one partition that follow each other: those of one file, or of several."""
 
-    path: str
     topic: str
     partition: int
     first: int
@@ -45,21 +49,21 @@ class Knot(NamedTuple):
 
 
 class ReplayIndex:
-    """Files and times of an archive."""
+    """Stretches and times of an archive."""
 
     def __init__(
         self,
-        files: Iterable[ArchivedFile],
+        stretches: Iterable[Stretch],
         knots: Mapping[TopicPartition, Sequence[Knot]] | None = None,
     ) -> None:
         """Args:
-        files: all of them, in any order.
+        stretches: all of them, in any order.
         knots: of every partition, sorted by time; None: everything is due at once.
         """
-        self._files: dict[TopicPartition, list[ArchivedFile]] = {}
-        for file in sorted(files, key=lambda file: (file.first, file.last)):
-            where = TopicPartition(file.topic, file.partition)
-            self._files.setdefault(where, []).append(file)
+        self._stretches: dict[TopicPartition, list[Stretch]] = {}
+        for stretch in sorted(stretches, key=lambda found: (found.first, found.last)):
+            where = TopicPartition(stretch.topic, stretch.partition)
+            self._stretches.setdefault(where, []).append(stretch)
         self._times: dict[TopicPartition, list[int]] = {}
         self._offsets: dict[TopicPartition, list[int]] = {}
         self._knots = {where: list(found) for where, found in (knots or {}).items()}
@@ -70,15 +74,18 @@ class ReplayIndex:
     @property
     def partitions(self) -> list[TopicPartition]:
         """Return the partitions that have records, sorted."""
-        return sorted(self._files)
+        return sorted(self._stretches)
 
     def starts(self) -> Offsets:
         """Return the first offset of each partition."""
-        return {where: files[0].first for where, files in self._files.items()}
+        return {where: found[0].first for where, found in self._stretches.items()}
 
     def ends(self) -> Offsets:
         """Return the offset behind the last record of each partition."""
-        return {where: max(file.last for file in files) + 1 for where, files in self._files.items()}
+        return {
+            where: max(stretch.last for stretch in found) + 1
+            for where, found in self._stretches.items()
+        }
 
     def started(self, start: Offsets) -> Offsets:
         """Return `start` with newer partitions added, at their first record."""
@@ -89,16 +96,16 @@ class ReplayIndex:
         has left.
 
         Offsets may have gaps (compaction), so records are counted, as if spread evenly within a
-        file. Each partition with records left moves by at least one.
+        stretch. Each partition with records left moves by at least one.
         """
         start = self.started(start)
-        left = {where: self._left(where, start[where]) for where in self._files}
+        left = {where: self._left(where, start[where]) for where in self._stretches}
         total = sum(left.values())
         if total <= rows:
             return {where: max(start[where], end) for where, end in self.ends().items()}
         return {
             where: self._step(where, start[where], max(1.0, rows * left[where] / total))
-            for where in self._files
+            for where in self._stretches
         }
 
     def due(self, until_ms: int) -> Offsets:
@@ -121,28 +128,19 @@ class ReplayIndex:
                 times.append(self._times[where][max(0, index)])
         return min(times, default=None)
 
-    def paths(self, ranges: Iterable[OffsetRange]) -> list[str]:
-        """Return the files that have records of `ranges`, sorted."""
-        found = set()
-        for topic, partition, start, end in ranges:
-            for file in self._files.get(TopicPartition(topic, partition), ()):
-                if file.first < end and start <= file.last:
-                    found.add(file.path)
-        return sorted(found)
-
     def _left(self, where: TopicPartition, start: int) -> float:
-        return sum(_records_from(file, start) for file in self._files[where])
+        return sum(_records_from(stretch, start) for stretch in self._stretches[where])
 
     def _step(self, where: TopicPartition, start: int, rows: float) -> int:
-        for file in self._files[where]:
-            here = _records_from(file, start)
+        for stretch in self._stretches[where]:
+            here = _records_from(stretch, start)
             if not here:
                 continue
             if here > rows:
-                begin = max(start, file.first)
-                return begin + max(1, int((file.last + 1 - begin) * rows / here))
+                begin = max(start, stretch.first)
+                return begin + max(1, int((stretch.last + 1 - begin) * rows / here))
             rows -= here
-            start = file.last + 1
+            start = stretch.last + 1
             if rows <= 0:
                 break
         return start
@@ -151,7 +149,9 @@ class ReplayIndex:
         """Return the index as JSON for `from_json`: the source's process reads it from a file."""
         return json.dumps(
             {
-                "files": [list(file) for files in self._files.values() for file in files],
+                "stretches": [
+                    list(stretch) for found in self._stretches.values() for stretch in found
+                ],
                 "knots": [
                     [*where, [list(knot) for knot in found]] for where, found in self._knots.items()
                 ],
@@ -163,7 +163,7 @@ class ReplayIndex:
         """Return the index that `to_json` has written."""
         found = json.loads(text)
         return cls(
-            (ArchivedFile(*fields) for fields in found["files"]),
+            (Stretch(*fields) for fields in found["stretches"]),
             {
                 TopicPartition(topic, partition): [Knot(*knot) for knot in knots]
                 for topic, partition, knots in found["knots"]
@@ -171,20 +171,21 @@ class ReplayIndex:
         )
 
 
-def knot_ms(first_ms: int, last_ms: int, speed: float) -> int:
+def knot_ms(first_ms: int, last_ms: int, speed: float, partitions: int) -> int:
     """Return the width of a knot: a tenth of a second of the replay, or more to stay within
-    KNOTS_MAX.
+    KNOTS_MAX in all partitions together.
     """
-    return max(1, round(FINEST_MS * speed), -(-(last_ms - first_ms) // KNOTS_MAX))
+    most = max(1, min(KNOTS_OF_PARTITION_MAX, KNOTS_MAX // max(1, partitions)))
+    return max(1, round(FINEST_MS * speed), -(-(last_ms - first_ms) // most))
 
 
-def _records_from(file: ArchivedFile, start: int) -> float:
-    """Return about how many records of a file are at `start` or behind it."""
-    if start > file.last:
+def _records_from(stretch: Stretch, start: int) -> float:
+    """Return about how many records of a stretch are at `start` or behind it."""
+    if start > stretch.last:
         return 0.0
-    if start <= file.first:
-        return float(file.records)
-    return file.records * (file.last + 1 - start) / (file.last + 1 - file.first)
+    if start <= stretch.first:
+        return float(stretch.records)
+    return stretch.records * (stretch.last + 1 - start) / (stretch.last + 1 - stretch.first)
 
 
 def _smallest_from_here(offsets: Sequence[int]) -> list[int]:

@@ -20,28 +20,20 @@ from pyspark.sql.streaming.datasource import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline import offsets
 from minibroker.pipeline.replay_index import ReplayIndex
 from minibroker.pipeline.replay_writer import FORMAT, TaskWriter
+from minibroker.pipeline.schemas import RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql.streaming.datasource import ReadLimit
+    from pyspark.sql.types import StructType
 
     from minibroker.clock import Clock
-
-RANGES: Final = StructType(
-    [
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("start", LongType()),
-        StructField("end", LongType()),
-    ]
-)
 
 _WHERE: Final = "the replay's checkpoint"
 
@@ -54,7 +46,7 @@ class ReplaySource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        return RANGES
+        return RANGE
 
     def streamReader(self, schema: StructType) -> ReplayReader:  # noqa: N802  Spark's name
         index = ReplayIndex.from_json(Path(self.options["index"]).read_text(encoding="utf-8"))

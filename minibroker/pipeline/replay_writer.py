@@ -15,8 +15,9 @@ from pyspark import TaskContext
 from pyspark.sql import Observation
 from pyspark.sql.datasource import DataSourceArrowWriter
 
-from minibroker.pipeline import archived_files, sink
+from minibroker.pipeline import archived_files, schemas, sink
 from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.pacing import paced
 from minibroker.pipeline.sink_marker import Position
 from minibroker.pipeline.sink_options import parse_options
 from minibroker.pipeline.transforms import operated, replayed
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-    from minibroker.pipeline.replay_index import ReplayIndex
     from minibroker.pipeline.verbs.replay import ReplayPlan
 
 FORMAT: Final = "minibroker-replay"
@@ -35,6 +35,7 @@ FORMAT: Final = "minibroker-replay"
 _NAME: Final = "replay.name"
 _RUN: Final = "replay.run"
 _BATCH: Final = "replay.batch"
+_RATE: Final = "replay.rate"
 
 
 class ReplayBatchWriter:
@@ -44,7 +45,7 @@ class ReplayBatchWriter:
         self,
         plan: ReplayPlan,
         file_format: str,
-        index: ReplayIndex,
+        files: DataFrame,
         name: str,
         *,
         renamed: Mapping[str, str],
@@ -53,7 +54,7 @@ class ReplayBatchWriter:
         """Args:
         plan: what the job is to do.
         file_format: of the archive's files.
-        index: of the archive.
+        files: of `replayed.files_of`, of the whole archive.
         name: of this replay, the same after a restart: the sink's markers are under it.
         secret: of the hashes of masks.
         renamed: as of `archived_files.kept_bytes`.
@@ -61,7 +62,7 @@ class ReplayBatchWriter:
         self._renamed = renamed
         self._plan = plan
         self._format = file_format
-        self._index = index
+        self._files = files
         self._name = name
         self._run = str(uuid.uuid4())
         self._secret = secret
@@ -71,15 +72,18 @@ class ReplayBatchWriter:
     def write(self, batch: DataFrame, number: int) -> None:
         """Write the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
         ranges = [OffsetRange(*row) for row in batch.collect()]
-        paths = self._index.paths(ranges)
-        if not paths:
-            return
         spark = batch.sparkSession
+        wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+        found = replayed.paths_within(self._files, wanted).collect()
+        if not found:
+            return
+        paths = sorted(row.path for row in found)
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
         rows = archived_files.rows_of(spark, self._plan.archive, self._format, paths, self._renamed)
         counted = Observation()
         operations = self._plan.operations
-        sorted_rows = replayed.within(operated.chosen(rows, operations), ranges)
+        writers = replayed.writers_of(ranges)
+        sorted_rows = replayed.within(operated.chosen(rows, operations), wanted, writers)
         chosen = replayed.to_write(
             operated.changed(sorted_rows, operations, self._secret, counted),
             keep_timestamps=self._plan.keep_timestamps,
@@ -88,10 +92,17 @@ class ReplayBatchWriter:
         options = {
             **self._plan.kafka.writer_options(),
             "topic": self._plan.to_topic,
-            "tasks": str(replayed.writers_of(ranges)),
+            "tasks": str(writers),
+            _RATE: str(self._rate_of_task(spark, writers)),
         }
         write_once(chosen, options, name=self._name, run=self._run, number=number)
         self.metrics[number] = counted.get
+
+    def _rate_of_task(self, spark: SparkSession, writers: int) -> float:
+        """Return the bytes of a second in one of `writers` tasks, 0 for no limit."""
+        if self._plan.max_rate is None:
+            return 0.0
+        return self._plan.max_rate / min(writers, spark.sparkContext.defaultParallelism)
 
 
 def write_once(
@@ -119,6 +130,7 @@ class TaskWriter(DataSourceArrowWriter):
         self._name = options[_NAME]
         self._run = options[_RUN]
         self._batch = int(options[_BATCH])
+        self._bytes_per_s = float(options.get(_RATE, "0"))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.Written:
         """Write the rows of one task, in a worker."""
@@ -131,4 +143,4 @@ class TaskWriter(DataSourceArrowWriter):
             task=0 if context is None else context.partitionId(),
             tasks=self._options.tasks,
         )
-        return sink.write_rows(self._options, position, iterator)
+        return sink.write_rows(self._options, position, paced(iterator, self._bytes_per_s))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline import PipelineError, archive, replay
+from minibroker.pipeline import PipelineError, archive, replay, schemas
 from minibroker.pipeline.jobs.replay import check, run
+from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.replay_target import ReplayTarget
+from minibroker.pipeline.transforms import replayed
 from minibroker.pipeline.verbs.replay import ReplayPlan
 from tests.pipeline import topics
 from tests.pipeline.committed import Record, records
@@ -205,3 +208,58 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
     with pytest.raises(PipelineError, match=r"topic id .* give another directory"):
         replay(both, to_topic=topic, topics=f"{topic}-b", **common)
     assert records(address, topic) == {0: []}
+
+
+def test_a_batch_of_ten_thousand_partitions_is_one_join(spark: SparkSession) -> None:
+    """A condition for each range would be a tree of that depth, which Spark cannot walk."""
+    rows = spark.range(40_000).selectExpr(
+        "'t' as topic", "cast(id % 10000 as int) as partition", "id div 10000 as offset"
+    )
+    ranges = [OffsetRange("t", number, 1, 3) for number in range(10_000)]
+    wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+
+    found = replayed.within(rows, wanted, replayed.writers_of(ranges))
+
+    assert found.rdd.getNumPartitions() == replayed.WRITERS_MAX
+    assert found.selectExpr("count(*)", "min(offset)", "max(offset)").collect() == [(20_000, 1, 2)]
+    parts = [list(part) for part in found.rdd.glom().collect()]
+    assert all(part == sorted(part) for part in parts)
+
+
+def test_an_index_has_a_size_that_files_do_not_change(spark: SparkSession) -> None:
+    """1,000 files of each of two partitions, one of them with gaps, and 10 stretches of each."""
+    files = spark.range(2_000).selectExpr(
+        "concat('f', id div 2) as path",
+        "'t' as topic",
+        "cast(id % 2 as int) as partition",
+        "id div 2 * (1 + id % 2) * 100 as first",
+        "id div 2 * (1 + id % 2) * 100 + 99 as last",
+        "100L as records",
+    )
+    stretches = sorted(replayed.stretches_of(files, 10).collect())
+
+    assert len(stretches) == 20
+    assert stretches[0] == ("t", 0, 0, 9_999, 10_000)
+    assert stretches[-1] == ("t", 1, 180_000, 199_899, 10_000)
+    ranges = spark.createDataFrame([("t", 0, 150, 301), ("t", 1, 299, 400)], schemas.RANGE)
+    paths = sorted(row.path for row in replayed.paths_within(files, ranges).collect())
+    assert paths == ["f1", "f2", "f3"]
+
+
+def test_a_rate_in_bytes_is_kept_by_the_tasks_together(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    topics.create(minibroker_address, topic, 2)
+    client = topics.producer(minibroker_address)
+    for number in range(2 * 1_500):
+        client.produce(topic, b"x" * 1_000, partition=number % 2)
+    assert client.flush(topics.SECONDS) == 0
+    here = tmp_path / "archive"
+    common = {"bootstrap": minibroker_address, "spark": spark}
+    archive(topic, to=here, **common)
+    begun_s = time.monotonic()
+
+    done = replay(here, to_topic=f"{topic}-copy", max_rate="1MB/s", batch_bytes="1MB", **common)
+
+    assert (done.rows, done.batches) == (3_000, 3)
+    assert time.monotonic() - begun_s >= 3_000 * 1_000 / (1 << 20)

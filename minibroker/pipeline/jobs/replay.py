@@ -15,7 +15,9 @@ import shutil
 import tempfile
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark import StorageLevel
 
 from minibroker.pipeline import (
     archived_files,
@@ -32,18 +34,19 @@ from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
-from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex, knot_ms
+from minibroker.pipeline.replay_index import STRETCHES_MAX, Knot, ReplayIndex, Stretch, knot_ms
 from minibroker.pipeline.replay_source import ReplaySource
 from minibroker.pipeline.replay_target import ReplayTarget, archived_partitions, create
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.settled_operations import begin_operations, check_operations
+from minibroker.pipeline.sources import RATED_BATCH_S
 from minibroker.pipeline.transforms import replayed
 from minibroker.pipeline.transforms.operated import in_time
 from minibroker.pipeline.verbs.replay import ReplayPlan
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
     from minibroker.pipeline.progress import Progress
 
 _PACED_TRIGGER = "1 second"
+UNKNOWN_BYTES: Final = 1_000.0
+"""Bytes of a record where no sample says more."""
 
 
 def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
@@ -112,7 +117,9 @@ def run(
     directory = Path(tempfile.mkdtemp(prefix="minibroker-replay-"))
     try:
         file_format = archived_files.format_of(files, plan.archive)
-        index = build_index(spark, plan, file_format)
+        renamed = archived_files.kept_bytes(files, plan.archive)
+        found = find_files(spark, plan, file_format, renamed)
+        index = build_index(plan, found)
         if target.is_there:
             _check_fits(plan, index, target.partitions)
         if _is_complete(plan, checkpoints, index):
@@ -130,17 +137,13 @@ def run(
         index_file = directory / "index.json"
         index_file.write_text(index.to_json(), encoding="utf-8")
         writer = replay_writer.ReplayBatchWriter(
-            plan,
-            file_format,
-            index,
-            name,
-            renamed=archived_files.kept_bytes(files, plan.archive),
-            secret=settled.secret,
+            plan, file_format, found.files, name, renamed=renamed, secret=settled.secret
         )
+        rows = batch_rows(plan, found.mean_bytes)
         return settled.told(
             run_started(
                 lambda: Watch(
-                    _start(spark, plan, index_file, writer),
+                    _start(spark, plan, index_file, writer, rows),
                     progress,
                     rows_of=lambda found: 0,
                     metrics_of=lambda found: writer.metrics.pop(found["batchId"], {}),
@@ -155,17 +158,81 @@ def run(
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def build_index(spark: SparkSession, plan: ReplayPlan, file_format: str) -> ReplayIndex:
-    """Return an index of the records to replay, from a scan of three columns.
+class Found(NamedTuple):
+    """The files of an archive, as tasks have found them."""
+
+    files: DataFrame
+    """Columns of `replayed.files_of`; its rows are with the executors."""
+    knots: DataFrame | None
+    """Columns of `replayed.knots_of`, some of them several times; None: without a speed."""
+    mean_bytes: float
+    """Bytes of keys and values of a record, about."""
+
+
+def find_files(
+    spark: SparkSession, plan: ReplayPlan, file_format: str, renamed: Mapping[str, str]
+) -> Found:
+    """Return the files with records to replay, from a scan of three columns.
+
+    Files are looked at in parts (`archived_files.FILES_AT_ONCE`), and what is found stays with the
+    executors: the driver needs as much memory for 100,000 files as for 10,000. `renamed` is as of
+    `archived_files.kept_bytes`.
 
     Raises PipelineError.
     """
-    rows = archived_files.all_rows(spark, plan.archive, file_format)
-    if plan.topics:
-        rows = rows.where(rows["topic"].isin(*plan.topics))
-    rows = in_time(rows, plan.operations)
-    found = [ArchivedFile(*row) for row in replayed.files_of(rows).collect()]
-    topics = sorted({file.topic for file in found})
+
+    def chosen() -> Iterator[DataFrame]:
+        for rows in archived_files.rows_in_parts(spark, plan.archive, file_format):
+            of_topics = rows.where(rows["topic"].isin(*plan.topics)) if plan.topics else rows
+            yield in_time(of_topics, plan.operations)
+
+    files = None
+    for rows in chosen():
+        part = _kept(replayed.files_of(rows))
+        files = part if files is None else files.unionByName(part)
+    if files is None:
+        raise AssertionError("an archive without files is refused before")
+    knots = None if plan.speed is None else _knots(chosen, files, plan.speed)
+    mean_bytes = None
+    if (file := files.select("path").first()) is not None:
+        rows = archived_files.rows_of(spark, plan.archive, file_format, [file.path], renamed)
+        mean_bytes = replayed.mean_bytes(rows).collect()[0].bytes
+    return Found(files, knots, mean_bytes or UNKNOWN_BYTES)
+
+
+def _kept(found: DataFrame) -> DataFrame:
+    """Return the rows, computed: without the plan behind them, which knows of every file."""
+    return found.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+
+
+def _knots(
+    frames: Callable[[], Iterator[DataFrame]], files: DataFrame, speed: float
+) -> DataFrame | None:
+    """Return the knots of all frames; None if no record has a time."""
+    spans = [replayed.time_span(rows).collect()[0] for rows in frames()]
+    timed = [span for span in spans if span.first_ms is not None]
+    if not timed:
+        return None
+    width_ms = knot_ms(
+        min(span.first_ms for span in timed),
+        max(span.last_ms for span in timed),
+        speed,
+        files.select("topic", "partition").distinct().count(),
+    )
+    knots = None
+    for rows in frames():
+        part = _kept(replayed.knots_of(rows, width_ms))
+        knots = part if knots is None else knots.unionByName(part)
+    return knots
+
+
+def build_index(plan: ReplayPlan, found: Found) -> ReplayIndex:
+    """Return an index of the records to replay; its size depends on the partitions alone.
+
+    Raises PipelineError.
+    """
+    partitions = found.files.select("topic", "partition").distinct().collect()
+    topics = sorted({row.topic for row in partitions})
     is_in_time = plan.operations.since is None and plan.operations.until is None
     when = "" if is_in_time else " between --since and --until"
     missing = sorted(set(plan.topics) - set(topics))
@@ -181,28 +248,38 @@ def build_index(spark: SparkSession, plan: ReplayPlan, file_format: str) -> Repl
             f"the archive {plan.archive} has topics {', '.join(topics)}: say with --topic which "
             f"of them go to {plan.to_topic}"
         )
-    return ReplayIndex(found, None if plan.speed is None else _knots(rows, plan.speed))
-
-
-def _knots(rows: DataFrame, speed: float) -> dict[TopicPartition, list[Knot]]:
-    first_ms, last_ms = replayed.time_span(rows).collect()[0]
-    if first_ms is None:
-        return {}
-    width_ms = knot_ms(first_ms, last_ms, speed)
+    each = max(1, STRETCHES_MAX // len(partitions))
+    stretches = replayed.stretches_of(found.files, each).collect()
     knots: dict[TopicPartition, list[Knot]] = {}
-    for topic, partition, time_ms, offset in sorted(replayed.knots_of(rows, width_ms).collect()):
+    rows = [] if found.knots is None else replayed.merged_knots(found.knots).collect()
+    for topic, partition, time_ms, offset in sorted(rows):
         knots.setdefault(TopicPartition(topic, partition), []).append(Knot(time_ms, offset))
-    return knots
+    return ReplayIndex((Stretch(*row) for row in stretches), None if plan.speed is None else knots)
+
+
+def batch_rows(plan: ReplayPlan, mean_bytes: float) -> int:
+    """Return how many records a batch has, at most: within its limits of records and of bytes.
+
+    At a limited rate a batch lasts about RATED_BATCH_S: brokers abort transactions that last long.
+    """
+    size = plan.batch_bytes
+    if plan.max_rate is not None:
+        size = min(size, plan.max_rate * RATED_BATCH_S)
+    return max(1, min(plan.batch_rows, int(size / max(1.0, mean_bytes))))
 
 
 def _start(
-    spark: SparkSession, plan: ReplayPlan, index_file: Path, writer: replay_writer.ReplayBatchWriter
+    spark: SparkSession,
+    plan: ReplayPlan,
+    index_file: Path,
+    writer: replay_writer.ReplayBatchWriter,
+    rows: int,
 ) -> StreamingQuery:
     spark.dataSource.register(ReplaySource)
     ranges = (
         spark.readStream.format(replay_writer.FORMAT)
         .option("index", str(index_file))
-        .option("rows", str(plan.batch_rows))
+        .option("rows", str(rows))
         .option("speed", "" if plan.speed is None else str(plan.speed))
         .load()
     )

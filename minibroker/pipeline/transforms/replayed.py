@@ -9,12 +9,15 @@ from pyspark.sql import functions as f
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from minibroker.pipeline.offsets import OffsetRange
 
 WRITERS_MAX: Final = 16
 """Tasks of a batch, each with a transaction of its own."""
+
+SAMPLE_ROWS: Final = 1_000
+"""Rows that stand for all where a mean is enough."""
 
 _FILE: Final = "_metadata.file_path"
 
@@ -26,6 +29,49 @@ def files_of(rows: DataFrame) -> DataFrame:
         f.max("offset").alias("last"),
         f.count(f.lit(1)).alias("records"),
     )
+
+
+def merged_knots(knots: DataFrame) -> DataFrame:
+    """Return the knots of `knots_of` of several frames as those of all their rows together."""
+    return knots.groupBy("topic", "partition", "time_ms").agg(f.min("offset").alias("offset"))
+
+
+def stretches_of(files: DataFrame, each: int) -> DataFrame:
+    """Return one row for each stretch of a partition: topic, partition, first, last, records.
+
+    A stretch has the files that begin in it.
+
+    Args:
+        files: of `files_of`.
+        each: stretches of a partition, at most, however many files it has.
+    """
+    begins = files.groupBy("topic", "partition").agg(
+        f.min("first").alias("begin"), f.max("last").alias("end")
+    )
+    width = f.ceil((f.col("end") - f.col("begin") + 1) / each)
+    return (
+        files.join(begins, ["topic", "partition"])
+        .groupBy("topic", "partition", f.floor((f.col("first") - f.col("begin")) / width))
+        .agg(
+            f.min("first").alias("first"),
+            f.max("last").alias("last"),
+            f.sum("records").alias("records"),
+        )
+        .select("topic", "partition", "first", "last", "records")
+    )
+
+
+def paths_within(files: DataFrame, ranges: DataFrame) -> DataFrame:
+    """Return the paths of the files of `files_of` that may have records of `ranges`, each once."""
+    is_near = (f.col("first") < f.col("end")) & (f.col("last") >= f.col("start"))
+    near = files.join(f.broadcast(ranges), ["topic", "partition"]).where(is_near)
+    return near.select("path").distinct()
+
+
+def mean_bytes(rows: DataFrame) -> DataFrame:
+    """Return one row: `bytes`, the mean of keys and values of some rows, null without any."""
+    size = f.coalesce(f.length("key"), f.lit(0)) + f.coalesce(f.length("value"), f.lit(0))
+    return rows.limit(SAMPLE_ROWS).agg(f.avg(size).alias("bytes"))
 
 
 def time_span(rows: DataFrame) -> DataFrame:
@@ -48,22 +94,23 @@ def knots_of(rows: DataFrame, width_ms: int) -> DataFrame:
     )
 
 
-def within(rows: DataFrame, ranges: Sequence[OffsetRange]) -> DataFrame:
+def within(rows: DataFrame, ranges: DataFrame, writers: int) -> DataFrame:
     """Return the rows of `ranges`, each partition in order in one task.
 
-    The choice of the task depends only on `ranges`: a batch that is written again after a kill
+    The choice of the task depends only on `writers`: a batch that is written again after a kill
     comes in the same parts, and the sink skips those that it has written.
+
+    Args:
+        rows: of an archive.
+        ranges: columns of `schemas.RANGE`, each partition once; they travel to every task.
+        writers: of `writers_of`.
     """
-    wanted = [
-        (f.col("topic") == span.topic)
-        & (f.col("partition") == span.partition)
-        & f.col("offset").between(span.start, span.end - 1)
-        for span in ranges
-    ]
-    writers = writers_of(ranges)
+    is_within = (f.col("offset") >= f.col("start")) & (f.col("offset") < f.col("end"))
     writer = f.pmod(f.hash("topic") + f.col("partition"), f.lit(writers))
     return (
-        rows.where(_any_of(wanted))
+        rows.join(f.broadcast(ranges), ["topic", "partition"])
+        .where(is_within)
+        .drop("start", "end")
         .repartitionById(writers, writer.cast("int"))
         .sortWithinPartitions("topic", "partition", "offset")
     )
@@ -82,10 +129,3 @@ def to_write(rows: DataFrame, *, keep_timestamps: bool, keep_partitions: bool) -
     if keep_timestamps:
         columns.append(f.when(f.col("timestampType") >= 0, f.col("timestamp")).alias("timestamp"))
     return rows.select(*columns)
-
-
-def _any_of(conditions: Sequence[Column]) -> Column:
-    found = f.lit(False)
-    for condition in conditions:
-        found = found | condition
-    return found

@@ -18,7 +18,16 @@ from minibroker.pipeline.verbs.kinds import (
     speed_of,
 )
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
-from minibroker.pipeline.verbs.shared import BATCH_ROWS, CHECKPOINT, OWN_SOURCE, PACE, Engine
+from minibroker.pipeline.verbs.shared import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    CHECKPOINT,
+    DEFAULT_BATCH_BYTES,
+    MAX_RATE,
+    OWN_SOURCE,
+    PACE,
+    Engine,
+)
 
 REPLAY_BATCH_ROWS: Final = 500_000
 """Rows of a replay's batch and of its transactions, which must end before the broker aborts them.
@@ -83,6 +92,9 @@ class ReplayPlan(NamedTuple):
     batch_rows: Annotated[
         int, BATCH_ROWS._replace(help="records of a batch and its transactions, at most")
     ] = REPLAY_BATCH_ROWS
+    batch_bytes: Annotated[int, BATCH_BYTES._replace(default="")] = DEFAULT_BATCH_BYTES
+    max_rate: Annotated[int | None, MAX_RATE] = None
+    """Bytes that are written in a second, at most; None: no limit."""
     checkpoint_directory: Annotated[
         str | None, CHECKPOINT._replace(default="FROM/_minibroker/replays/TOPIC")
     ] = None

@@ -27,11 +27,11 @@ def test_files_are_seen_once_their_batch_is_committed(tmp_path: Path) -> None:
     archive, batch = FileArchive(LocalFiles(), str(tmp_path)), BatchId(QUERY, 0)
     assert archive.finish() is None
     stage = staged(archive, batch, "part-0", "part-1")
-    assert (seen(tmp_path), archive.has(batch), archive.names()) == ([], False, [])
+    assert (seen(tmp_path), archive.has(batch), list(archive.names())) == ([], False, [])
     assert archive.commit(batch, stage)
     assert seen(tmp_path) == ["part-0", "part-1"]
     assert archive.has(batch)
-    assert archive.names() == [f"{DAY}/part-0", f"{DAY}/part-1"]
+    assert list(archive.names()) == [f"{DAY}/part-0", f"{DAY}/part-1"]
     assert not LocalFiles().names(str(tmp_path / "_minibroker" / ".staged"))
 
 
@@ -43,7 +43,7 @@ def test_the_second_commit_of_a_batch_changes_nothing(tmp_path: Path) -> None:
     assert old.commit(batch, others)
     assert not new.commit(batch, ours)
     assert seen(tmp_path) == ["others"]
-    assert new.names() == [f"{DAY}/others"]
+    assert list(new.names()) == [f"{DAY}/others"]
 
 
 def test_a_kill_between_the_commit_and_the_moves(
@@ -100,7 +100,7 @@ def test_a_damaged_list_is_named(tmp_path: Path) -> None:
     archive = FileArchive(LocalFiles(), str(tmp_path))
     LocalFiles().write(str(tmp_path / "_minibroker" / "batches" / "000000000.json"), "{}")
     with pytest.raises(PipelineError, match=r"000000000.json is damaged .*begin anew in another"):
-        archive.names()
+        list(archive.names())
 
 
 def test_an_archive_of_spark_is_told_by_its_lists(tmp_path: Path) -> None:
@@ -116,5 +116,5 @@ def test_files_that_no_task_has_told_are_not_committed(tmp_path: Path) -> None:
     stage = staged(archive, batch, "part-0", "part-of-a-failed-attempt")
     assert archive.commit(batch, stage, [f"{DAY}/part-0"])
     assert seen(tmp_path) == ["part-0"]
-    assert archive.names() == [f"{DAY}/part-0"]
+    assert list(archive.names()) == [f"{DAY}/part-0"]
     assert not LocalFiles().names(str(tmp_path / "_minibroker" / ".staged"))

@@ -6,11 +6,11 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from minibroker.pipeline.offsets import TopicPartition
-from minibroker.pipeline.replay_index import ArchivedFile, Knot, ReplayIndex
+from minibroker.pipeline.replay_index import Knot, ReplayIndex, Stretch
 from minibroker.pipeline.replay_source import ReplayReader, ReplaySource
 from tests.support.in_process import ManualClock
 
-FILES = [ArchivedFile("f", "t", 0, 0, 99, 100), ArchivedFile("f", "t", 1, 0, 99, 100)]
+STRETCHES = [Stretch("t", 0, 0, 99, 100), Stretch("t", 1, 0, 99, 100)]
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 KNOTS = {A: [Knot(1000, 0), Knot(2000, 50)], B: [Knot(61_000, 0)]}
 START = {"t": {"0": 0, "1": 0}}
@@ -18,7 +18,7 @@ START = {"t": {"0": 0, "1": 0}}
 
 def reader(*, speed: float | None = None, rows: int = 1000) -> tuple[ReplayReader, ManualClock]:
     clock = ManualClock()
-    return ReplayReader(ReplayIndex(FILES, KNOTS), rows=rows, speed=speed, clock=clock), clock
+    return ReplayReader(ReplayIndex(STRETCHES, KNOTS), rows=rows, speed=speed, clock=clock), clock
 
 
 def test_as_fast_as_it_goes_a_batch_has_what_fits() -> None:
@@ -66,6 +66,6 @@ def test_it_is_made_of_a_file_with_the_index(tmp_path: object) -> None:
     from pathlib import Path  # noqa: PLC0415
 
     path = Path(str(tmp_path)) / "index.json"
-    path.write_text(ReplayIndex(FILES, KNOTS).to_json())
+    path.write_text(ReplayIndex(STRETCHES, KNOTS).to_json())
     source = ReplaySource({"index": str(path), "rows": "10", "speed": ""})
     assert source.streamReader(source.schema()).initialOffset() == START
