@@ -10,6 +10,7 @@
               which may write a row twice
     copy      the same of a stream with Trigger.AvailableNow; the connector reads for both
     long      the scan of a topic ten times as long as a tenth: time, and memory at its highest
+    compare   the topic with another one of the same records, beside our scan of one of them
 
 Beside `scan` and `archive` stands a third: librdkafka and Arrow in one process without Spark.
 
@@ -50,6 +51,7 @@ from pyspark.sql import SparkSession
 from benchmarks import machine
 from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
 from benchmarks.single_process import read_alone, write_alone
+from minibroker import pipeline
 from minibroker.pipeline import archive as archive_job
 from minibroker.pipeline.session import session
 from minibroker.pipeline.sources import read_topics, stream_topics
@@ -57,6 +59,9 @@ from tests.support import java
 from tests.support.made import ROOT, required
 
 TENTH: Final = "a-tenth"
+TWIN: Final = "twin"
+BEGUN_MS: Final = int(time.time() * 1000)
+"""The time of the first record of each topic."""
 PARTITIONS: Final = (4,)
 CODECS: Final = ("none",)
 RECORD_BYTES: Final = 200
@@ -203,6 +208,14 @@ def target(run: Run) -> Iterator[dict[str, str]]:
 
 PARQUET: Final = stream_to_parquet("connector")
 
+
+def compare(run: Run) -> None:
+    """Compare all records of two topics, which are the same."""
+    found = pipeline.compare(run.topic, TWIN + run.topic, bootstrap=run.address, spark=run.spark)
+    if not found.is_same or found.total("equal") != run.records:
+        raise ValueError(f"{found.a} and {found.b} are the same, and this was found: {found}")
+
+
 ROWS: Final = (
     Row("scan", 1.5, 2.0, scan("minibroker"), scan("connector"), alone=scan_alone),
     Row("segments", 1.5, 2.0, segments, scan("connector")),
@@ -213,6 +226,8 @@ ROWS: Final = (
     Row("copy", 0.7, 1.0, copy("minibroker"), copy("connector")),
     # A tenth of the topic at a tenth of its rate: ten times as long may take eleven times the time.
     Row("long", 0.91, 1.0, scan("minibroker"), scan("minibroker"), "a tenth"),
+    # Two topics in at most one and a half times the time of one.
+    Row("compare", 0.67, 1.0, compare, scan("minibroker"), "one scan"),
 )
 
 
@@ -322,7 +337,13 @@ def fill(address: str, run_topic: tuple[str, int, str], count: int) -> None:
         value, key = values[number % len(values)], b"%010d" % number
         while True:
             try:
-                producer.produce(topic, value, key, partition=number % partitions)
+                producer.produce(
+                    topic,
+                    value,
+                    key,
+                    partition=number % partitions,
+                    timestamp=BEGUN_MS + number // 1_000,
+                )
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -374,12 +395,14 @@ def rows_of(run: Run, arguments: argparse.Namespace, rounds: int) -> Iterator[di
     for row in ROWS:
         if arguments.rows is not None and row.name not in arguments.rows:
             continue
+        chosen = row
         if row.other_name == "a tenth":
             fill(run.address, (TENTH + run.topic, run.partitions, run.codec), run.records // 10)
             other = scan("minibroker", TENTH + run.topic)
-            found = measure(run, row._replace(other=other), rounds)
-        else:
-            found = measure(run, row, rounds)
+            chosen = row._replace(other=other)
+        elif row.other_name == "one scan":
+            fill(run.address, (TWIN + run.topic, run.partitions, run.codec), run.records)
+        found = measure(run, chosen, rounds)
         print(f"{row.name} {run.topic}: {found['ratio']:.2f}", file=sys.stderr, flush=True)
         yield found
 

@@ -112,7 +112,9 @@ def revenue(spark: SparkSession, directory: Path) -> tuple[int, float, int]:
 def test_its_commands_leave_the_promised_files(
     spark: SparkSession, orders: str, tmp_path: Path
 ) -> None:
-    install, archive, table, maintain, replay, rollup, inspect, lag = readme.commands(SECTION)
+    install, archive, table, maintain, replay, rollup, inspect, lag, compare, copy = (
+        readme.commands(SECTION)
+    )
     assert readme.reason_not_to_run(install)
 
     (batch,) = map(json.loads, typed(archive, orders).splitlines())
@@ -140,9 +142,15 @@ def test_its_commands_leave_the_promised_files(
 
     assert "orders" in typed(inspect, orders)
     assert json.loads(typed(lag, orders))["lag"] == 0
+    told = json.loads(typed(compare, orders))
+    assert (told["same"], told["equal"]) == (True, RECORDS)
+    first, batch = map(json.loads, typed(copy, orders).splitlines())
+    assert first["created_topic"] == "orders-mirror"
+    assert batch["rows"] == RECORDS
+    assert records(orders, "orders-mirror") == records(orders, "orders")
     assert "<svg" in (tmp_path / "orders.html").read_text()
     left = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
-    assert left == {"archive", "orders-table", "revenue", "orders.html"}
+    assert left == {"archive", "orders-table", "revenue", "orders.html", "copy-of-orders"}
 
 
 def test_production_traffic_comes_masked_into_a_test_broker(
