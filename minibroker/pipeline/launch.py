@@ -18,7 +18,7 @@ from minibroker.pipeline import places
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import start_sentence
 from minibroker.pipeline.plan import is_on_this_machine
-from minibroker.pipeline.progress import operation_notes
+from minibroker.pipeline.progress import Note, operation_notes
 from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.outcome import Outcome
-    from minibroker.pipeline.progress import Note, Progress
+    from minibroker.pipeline.progress import Progress
     from minibroker.pipeline.verbs.shared import Engine
     from minibroker.pipeline.verbs.table import StreamPlan
 
@@ -88,7 +88,7 @@ def run(
     if spark is None:
         early = places.placed(plan, places.default_of(engine.conf, os.environ))
         job.check(early)
-    with started(engine, spark=spark, tell=tell, is_quiet=is_quiet) as own:
+    with started(engine, spark=spark, tell=tell, note=note, is_quiet=is_quiet) as own:
         if spark is None and stop is not None and stop.is_set():
             raise KeyboardInterrupt
         plan = places.placed(plan, places.default_of_session(own))
@@ -114,6 +114,7 @@ def started(
     *,
     spark: SparkSession | None = None,
     tell: Callable[[str], None] | None = None,
+    note: Callable[[Note], None] | None = None,
     is_quiet: bool = False,
 ) -> Iterator[SparkSession]:
     """Return a session for one job; a Spark that runs already is used and not stopped.
@@ -122,6 +123,7 @@ def started(
         engine: the Spark to start; of one that runs, only the settings of a session count.
         spark: the caller's session, which stays as it is (`session.beside`).
         tell: is told what goes on.
+        note: is told where Spark's pages are, if they are served.
         is_quiet: what Java prints is kept back.
 
     Raises PipelineError.
@@ -129,6 +131,11 @@ def started(
     from minibroker.pipeline.session import beside, running, session  # noqa: PLC0415  --dry-run
 
     if (there := spark or running()) is not None:
+        if engine.ui and there.sparkContext.uiWebUrl is None:
+            raise PipelineError(
+                "Spark runs already in this process, without its pages: leave out --ui, or make "
+                "the session with spark.ui.enabled=true"
+            )
         with beside(there, engine.conf if spark is None else {}) as own:
             yield own
         return
@@ -142,7 +149,11 @@ def started(
             jars=engine.jars,
             packages=engine.packages,
             conf=conf,
+            ui=engine.ui,
         )
+    if note is not None and engine.ui:
+        url = own.sparkContext.uiWebUrl
+        note(Note(f"Spark's pages are at {url}", {"ui": url}))
     try:
         yield own
     finally:

@@ -106,9 +106,12 @@ class Watch:
 
     def _report(self) -> None:
         """Report the batches that ended since the last look."""
-        if _number_of(self._query) <= self._last_number:
+        last = self._query.lastProgress
+        if last is None or last["batchId"] <= self._last_number:
             return
-        for progress in self._query.recentProgress:
+        # All that Spark keeps, up to a hundred, is read only if more than one batch ended.
+        is_next = last["batchId"] == self._last_number + 1
+        for progress in [last] if is_next else self._query.recentProgress:
             found = json.loads(progress.json)
             if found["batchId"] <= self._last_number or "addBatch" not in found["durationMs"]:
                 continue

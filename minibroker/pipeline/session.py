@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +53,8 @@ _ON_THIS_MACHINE: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_ADDRESS: Final = "SPARK_LOCAL_IP"
+_LOOPBACK: Final = "127.0.0.1"
 _PYTHON: Final = "spark.pyspark.python"
 _NO_CONNECT: Final = (
     "Spark Connect (sc://…, SPARK_REMOTE) is not served: its server has no data sources of this "
@@ -69,6 +71,7 @@ def session(
     jars: Iterable[str] = (),
     packages: Iterable[str] = (),
     conf: Mapping[str, str] | None = None,
+    ui: bool = False,
 ) -> SparkSession:
     """Return a session with the data sources of this package, or the running session if there is
     one.
@@ -79,6 +82,7 @@ def session(
         jars: paths of jars for driver and workers, as `spark.jars`.
         packages: Maven coordinates, as `spark.jars.packages`.
         conf: Spark's own settings; they win over ours.
+        ui: Spark serves its pages, on this machine only.
 
     Raises:
         PipelineError: no Java that Spark runs on, no such jar, or Spark does not start.
@@ -94,6 +98,9 @@ def session(
     if is_on_this_machine(master):
         settings |= _ON_THIS_MACHINE
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if ui:
+        check_ui(master)
+        settings["spark.ui.enabled"] = "true"
     if found := ",".join(jars):
         settings["spark.jars"] = found
     if found := ",".join(packages):
@@ -102,7 +109,8 @@ def session(
     for key, value in (settings | dict(conf or {})).items():
         builder = builder.config(key, value)
     try:
-        spark = builder.getOrCreate()
+        with _local_address() if ui else nullcontext():
+            spark = builder.getOrCreate()
     except Exception as error:
         raise PipelineError(
             f"Spark does not start with master {master!r}: {_cause(str(error))}; "
@@ -112,6 +120,38 @@ def session(
         spark.sparkContext.pythonExec = python  # PySpark looks at PYSPARK_PYTHON alone
     prepare(spark)
     return spark
+
+
+def check_ui(master: str) -> None:
+    """Raise PipelineError if Spark's pages would be served to other machines.
+
+    Spark binds them to SPARK_LOCAL_IP, which its JVM reads once, when it starts.
+    """
+    if not is_on_this_machine(master):
+        raise PipelineError(
+            f"--ui is for a Spark on this machine; with master {master} give --conf "
+            "spark.ui.enabled=true, which serves its pages to every machine"
+        )
+    gateway: Any = SparkContext._gateway
+    if gateway is not None and gateway.jvm.System.getenv(_ADDRESS) != _LOOPBACK:
+        raise PipelineError(
+            "the JVM of this process was started for a Spark without pages, and would serve them "
+            "to every machine: run the job with --ui in a new process"
+        )
+
+
+@contextmanager
+def _local_address() -> Iterator[None]:
+    """Let a JVM that starts meanwhile bind Spark's pages to this machine."""
+    before = os.environ.get(_ADDRESS)
+    os.environ[_ADDRESS] = _LOOPBACK
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_ADDRESS]
+        else:
+            os.environ[_ADDRESS] = before
 
 
 def running() -> SparkSession | None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,11 +61,12 @@ def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
 ) -> None:
     """Reported batches are in the archive, and the next run repeats none.
 
-    No batch starts `readlink`, which Hadoop would do for each file of a checkpoint.
+    Spark's pages are served on 127.0.0.1 and on no other address of this machine. No batch starts
+    `readlink`, which Hadoop would do for each file of a checkpoint.
     """
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 50)
-    words = ("archive", "--topic", topic, "--to", str(tmp_path / "out"), "--follow")
+    words = ("archive", "--topic", topic, "--to", str(tmp_path / "out"), "--follow", "--ui")
     asked = tmp_path / "asked"
     programs = program_that_tells("readlink", asked, tmp_path / "bin")
     with subprocess.Popen(
@@ -77,6 +79,11 @@ def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
+        pages = json.loads(process.stdout.readline())["ui"]
+        with urllib.request.urlopen(pages, timeout=SECONDS) as page:
+            assert b"minibroker pipeline" in page.read()
+        with pytest.raises(OSError, match="refused"):
+            urllib.request.urlopen(pages.replace("127.0.0.1", "127.0.0.2"), timeout=SECONDS)
         first = json.loads(process.stdout.readline())
         assert (first["batch"], first["rows"], first["lag"]) == (0, 50, 0)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to Spark and its workers, too

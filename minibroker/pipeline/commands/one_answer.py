@@ -38,7 +38,10 @@ def answer_of(
     tell = line.show if errors.isatty() else None
     stop = threading.Event()
     try:
-        with ctrl_c_sets(stop), launch.started(engine, tell=tell, is_quiet=True) as spark:
+        with (
+            ctrl_c_sets(stop),
+            launch.started(engine, tell=tell, note=line.note, is_quiet=True) as spark,
+        ):
             if stop.is_set():
                 raise KeyboardInterrupt
             with when_set(stop, spark.sparkContext.cancelAllJobs):

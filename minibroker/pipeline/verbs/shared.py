@@ -199,6 +199,15 @@ class Engine(NamedTuple):
         ),
     ] = ()
     conf: Annotated[Mapping[str, str], Option("--conf", PAIRS, "a setting of Spark", SPARK)] = {}
+    ui: Annotated[
+        bool,
+        Option(
+            "--ui",
+            SWITCH,
+            "serve Spark's pages about the job while it runs, on 127.0.0.1; their address is shown",
+            SPARK,
+        ),
+    ] = False
 
 
 class CommandOptions(NamedTuple):

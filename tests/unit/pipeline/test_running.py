@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,26 +25,34 @@ def told(number: int, rows: int, **more: Any) -> dict[str, Any]:
     }
 
 
+class Told(dict[str, Any]):
+    """Spark's progress, as PySpark gives it: fields, and all of it as JSON."""
+
+    @property
+    def json(self) -> str:
+        return json.dumps(self)
+
+
 class Query:
     """A query of Spark's, as far as it is asked."""
 
     def __init__(self, *batches: dict[str, Any], error: Exception | None = None) -> None:
         self._batches = list(batches)
         self._error = error
-        self.recentProgress: list[SimpleNamespace] = []
+        self.recentProgress: list[Told] = []
         self.isActive = True
         self.status = {"isTriggerActive": True}
         self.stops = 0
 
     @property
-    def lastProgress(self) -> dict[str, Any] | None:
+    def lastProgress(self) -> Told | None:
         """Each look finds one batch more; behind the last one the query ends."""
         if self._batches:
             found = self._batches.pop(0)
-            self.recentProgress.append(SimpleNamespace(json=json.dumps(found)))
+            self.recentProgress.append(Told(found))
         else:
             self.isActive = False
-        return json.loads(self.recentProgress[-1].json) if self.recentProgress else None
+        return self.recentProgress[-1] if self.recentProgress else None
 
     def exception(self) -> Exception | None:
         return None if self.isActive else self._error
