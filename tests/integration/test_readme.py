@@ -34,6 +34,7 @@ PIPELINE = (
     "Pipeline",
     "Production traffic in a test broker",
     "Watching lag",
+    "Values as columns",
     "In Python",
     "In jobs of your own",
 )

@@ -30,6 +30,8 @@ NOT_RUN: Final = {
     "broker.id=0": "settings of Apache Kafka; tests/integration/test_kafka_takes_over.py has them",
     "minibroker serve --zookeeper": "needs a ZooKeeper: see test_zookeeper_kafka.py",
     "minibroker serve --config": "of a Kafka that was there: see test_kafka_takes_over.py",
+    "password.encoder.secret=": "a setting of passwords; tests/integration/test_secrets.py has it",
+    "sasl.mechanism.inter.broker.protocol=OAUTHBEARER": "settings; test_sasl_cluster.py has them",
     "delegation.token.secret.key=": "settings of tokens; the unit tests of tokens log in by one",
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
     "sasl.enabled.mechanisms=OAUTHBEARER": "settings; test_signed_tokens.py has them",
