@@ -158,7 +158,7 @@ def run(
         shutil.rmtree(directory, ignore_errors=True)
 
 
-class Found(NamedTuple):
+class FoundFiles(NamedTuple):
     """The files of an archive, as tasks have found them."""
 
     files: DataFrame
@@ -171,7 +171,7 @@ class Found(NamedTuple):
 
 def find_files(
     spark: SparkSession, plan: ReplayPlan, file_format: str, renamed: Mapping[str, str]
-) -> Found:
+) -> FoundFiles:
     """Return the files with records to replay, from a scan of three columns.
 
     Files are looked at in parts (`archived_files.FILES_AT_ONCE`), and what is found stays with the
@@ -197,7 +197,7 @@ def find_files(
     if (file := files.select("path").first()) is not None:
         rows = archived_files.rows_of(spark, plan.archive, file_format, [file.path], renamed)
         mean_bytes = replayed.mean_bytes(rows).collect()[0].bytes
-    return Found(files, knots, mean_bytes or UNKNOWN_BYTES)
+    return FoundFiles(files, knots, mean_bytes or UNKNOWN_BYTES)
 
 
 def _kept(found: DataFrame) -> DataFrame:
@@ -226,7 +226,7 @@ def _knots(
     return knots
 
 
-def build_index(plan: ReplayPlan, found: Found) -> ReplayIndex:
+def build_index(plan: ReplayPlan, found: FoundFiles) -> ReplayIndex:
     """Return an index of the records to replay; its size depends on the partitions alone.
 
     Raises PipelineError.
