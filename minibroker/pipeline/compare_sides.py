@@ -18,17 +18,15 @@ from pyspark.sql import functions as f
 from minibroker.pipeline import (
     archived_files,
     compare_source,
-    offsets,
     options,
     preflight,
-    schemas,
     source_batch,
     sources,
 )
 from minibroker.pipeline.compare_source import ROW, CompareSource, Task
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_of
-from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.fixed_ranges import read_fixed
 from minibroker.pipeline.row_operations import METRIC, source_options
 from minibroker.pipeline.transforms.archived import from_text
 from minibroker.pipeline.transforms.operated import operated
@@ -107,37 +105,13 @@ def opened(
     partitions = there.partitions[topic]
     if not wanted.operations.is_used:
         return OpenSide(number, partitions, given, source_batch.tasks_of(parsed, planned))
-    read = _fixed(spark, side, given, planned)
+    read = read_fixed(spark, given, planned, side.kafka.source)
     return OpenSide(number, partitions, {}, archived=_operated(read, number, wanted))
 
 
 def _operated(rows: DataFrame, number: int, wanted: Rows) -> DataFrame:
     """Return the records of a side that are compared; the sides meet in one query."""
     return operated(rows, wanted.operations, wanted.secret, f"{METRIC} of side {number}")
-
-
-def _fixed(
-    spark: SparkSession, side: Side, given: Mapping[str, str], ranges: Sequence[OffsetRange]
-) -> DataFrame:
-    """Return the records of ranges as a frame that is the same each time that it is read."""
-    starts: dict[TopicPartition, int] = {}
-    ends: dict[TopicPartition, int] = {}
-    for topic, partition, start, end in ranges:
-        where = TopicPartition(topic, partition)
-        starts[where] = min(start, starts.get(where, start))
-        ends[where] = max(end, ends.get(where, end))
-    if not starts:
-        return spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
-    assigned: dict[str, list[int]] = {}
-    for where in sorted(starts):
-        assigned.setdefault(where.topic, []).append(where.partition)
-    bounds = ("subscribe", "startingOffsets", "startingTimestamp", "endingTimestamp")
-    fixed = {name: value for name, value in given.items() if name not in bounds} | {
-        "assign": json.dumps(assigned),
-        "startingOffsets": offsets.to_json(starts),
-        "endingOffsets": offsets.to_json(ends),
-    }
-    return sources.read_topics(spark, fixed, source=side.kafka.source)
 
 
 def _archived(spark: SparkSession, side: Side, other_topic: str | None) -> DataFrame:

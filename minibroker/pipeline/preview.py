@@ -260,8 +260,9 @@ def _copy(plan: CopyPlan) -> Lines:
         ("to", f"{', '.join(targets)} at {plan.target.bootstrap}"),
         ("places", "in the partitions of their keys" if plan.by_key else "in their partitions"),
         ("groups", ", ".join(groups) or "none"),
-        ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint)}, {ending}"),
+        ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
         ("batches", f"of {plan.batch_rows:,} records at most"),
+        *_operations(plan.operations, plan.checkpoint_directory),
     ]
 
 

@@ -54,6 +54,8 @@ TESTED_ELSEWHERE = {
             "transforms/compared",
             "transforms/json_values",
             "transforms/operated",
+            "copy_chosen",
+            "fixed_ranges",
             "transforms/replayed",
             "transforms/windows",
         )

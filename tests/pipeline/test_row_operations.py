@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as f
 
-from minibroker.pipeline import PipelineError, compare, job_directory, schemas
+from minibroker.pipeline import PipelineError, compare, copy, job_directory, schemas
 from minibroker.pipeline.archived_files import all_rows
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.jobs import archive, inspect, replay, rollup
@@ -330,6 +330,38 @@ def test_columns_of_json_values_are_masked(
     rows = spark.read.parquet(str(here)).select("value.*").collect()
     assert {row.email for row in rows} == {"Xxxxxxxxn-xxxxxxx-xxx"}
     assert {row.country for row in rows} == {None}
+
+
+def test_a_copy_of_chosen_records_is_masked_and_goes_on(
+    spark: SparkSession, minibroker_address: str, production: str, topic: str, tmp_path: Path
+) -> None:
+    """Into the same partitions, with the same times; the next run masks alike, or is refused."""
+    given: dict[str, Any] = {
+        "to_topic": topic,
+        "checkpoint": tmp_path / "copy",
+        "bootstrap": minibroker_address,
+        "spark": spark,
+        "since": "2026-11-24T01:00",
+        "where": "key <> 'customer 3'",
+        "mask": "email=email, key=hash, headers=drop",
+        "batch_rows": 60,
+    }
+    outcome = copy(production, **given)
+    wanted = [n for n in range(RECORDS) if minute_of(n) >= 60 and n % 7 != 3]
+    found = records(minibroker_address, topic)
+    told = {
+        (number, json.loads(record.value or b"")["id"], record.timestamp_ms)
+        for number, part in found.items()
+        for record in part
+    }
+    assert told == {(n % 7 % PARTITIONS, n, BEGIN_MS + minute_of(n) * MINUTE_MS) for n in wanted}
+    assert outcome.rows == len(wanted) == sum(map(len, found.values()))
+    assert len({record.key for part in found.values() for record in part}) == 6
+    assert copy(production, **given).rows == 0
+    with pytest.raises(PipelineError, match=r"belongs to a job with mask .* has no mask"):
+        copy(production, **{**given, "mask": ()})
+    with pytest.raises(PipelineError, match="groups need a copy of all records"):
+        copy(production, groups="readers", **given)
 
 
 def test_a_comparison_is_about_the_chosen_records_and_fields(

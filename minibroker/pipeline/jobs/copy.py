@@ -24,6 +24,7 @@ from minibroker.pipeline import (
 )
 from minibroker.pipeline.checkpoint_files import start_query
 from minibroker.pipeline.copied_groups import let_follow
+from minibroker.pipeline.copy_chosen import ChosenBatchWriter
 from minibroker.pipeline.copy_targets import CopyTargets, too_few
 from minibroker.pipeline.copy_writer import CopyBatchWriter
 from minibroker.pipeline.errors import PipelineError
@@ -32,7 +33,9 @@ from minibroker.pipeline.files import files_of
 from minibroker.pipeline.offset_map import OffsetMapFiles
 from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
+from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.settled_operations import begin_operations, check_operations
 from minibroker.pipeline.topic_identity import Place
 
 if TYPE_CHECKING:
@@ -76,6 +79,7 @@ def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
     if files is not None:
         found = job_directory.read_job(files, plan.checkpoint_directory)
         job_directory.check_job(plan.checkpoint_directory, found, job_of(plan, here, there))
+        check_operations(plan.operations, plan.checkpoint_directory, found, in_result=False)
         topic_identity.check(plan, _place(plan, files), here, topics)
         _check_targets(plan, files, there, topics)
     return topics
@@ -153,7 +157,18 @@ def run(
     try:
         ids = preflight.topic_ids(plan.kafka, topics)
         directory, place = plan.checkpoint_directory, _place(plan, files)
-        whole = {**job_of(plan, preflight.ask(plan.kafka), preflight.ask(plan.target))}
+        settled = begin_operations(
+            plan.operations,
+            files,
+            directory,
+            job_directory.read_job(files, directory),
+            in_result=False,
+        )
+        plan = plan._replace(operations=settled.operations)
+        whole = {
+            **job_of(plan, preflight.ask(plan.kafka), preflight.ask(plan.target)),
+            **settled.identity,
+        }
         job_directory.write_job(files, directory, {**whole, "name": f"copy-{uuid.uuid4()}"})
         topic_identity.begin(plan, place, ids)
         targets = CopyTargets(plan.kafka, plan.target, note, keeps_partitions=plan.keeps_partitions)
@@ -162,14 +177,18 @@ def run(
         name = job_directory.read_job(files, directory)["name"]
         places = OffsetMapFiles(files, directory)
         options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-        writer = CopyBatchWriter(plan, options, targets, places, name)
+        writer: CopyBatchWriter | ChosenBatchWriter
+        if plan.operations.is_used:
+            writer = ChosenBatchWriter(plan, targets, name, settled.secret)
+        else:
+            writer = CopyBatchWriter(plan, options, targets, places, name)
         if plan.pattern is not None:
             progress = topic_identity.noting(plan, place, ids, progress)
         with _groups_meanwhile(plan, places.map, tell):
             outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
         for told in let_follow(plan, places.map) if plan.has_groups else ():
             tell(told)
-        return outcome
+        return settled.told(outcome)
     except Exception as error:
         raise explained(error) from error
 
@@ -184,7 +203,7 @@ def _start(
     spark: SparkSession,
     plan: CopyPlan,
     options: Mapping[str, str],
-    writer: CopyBatchWriter,
+    writer: CopyBatchWriter | ChosenBatchWriter,
     progress: Progress | None,
 ) -> Watch:
     stream = sources.stream_ranges(spark, options).writeStream.foreachBatch(writer.write)
@@ -193,7 +212,16 @@ def _start(
     elif plan.every_ms is not None:
         stream = stream.trigger(processingTime=f"{plan.every_ms} milliseconds")
     query = start_query(spark, stream, plan.checkpoint)
-    return Watch(query, progress, rows_of=lambda found: writer.rows.pop(found["batchId"], 0))
+    if isinstance(writer, ChosenBatchWriter):
+        metrics = writer.metrics
+        return Watch(
+            query,
+            progress,
+            rows_of=lambda found: 0,
+            metrics_of=lambda found: metrics.pop(found["batchId"], {}),
+        )
+    rows = writer.rows
+    return Watch(query, progress, rows_of=lambda found: rows.pop(found["batchId"], 0))
 
 
 def reader_options(plan: CopyPlan) -> dict[str, str]:
@@ -205,6 +233,7 @@ def reader_options(plan: CopyPlan) -> dict[str, str]:
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(plan.batch_rows),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+        **source_options(plan.operations, streaming=True),
     }
 
 

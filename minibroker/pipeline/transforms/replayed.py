@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as f
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -121,9 +121,25 @@ def writers_of(ranges: Sequence[OffsetRange]) -> int:
     return max(1, min(len(ranges), WRITERS_MAX))
 
 
-def to_write(rows: DataFrame, *, keep_timestamps: bool, keep_partitions: bool) -> DataFrame:
-    """Return the sink's columns; a record without a timestamp gets the time of the replay."""
+def to_write(
+    rows: DataFrame,
+    *,
+    keep_timestamps: bool,
+    keep_partitions: bool,
+    renamed: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return the sink's columns; a record without a timestamp gets the time of the replay.
+
+    Args:
+        rows: of an archive, or of topics.
+        keep_timestamps: whether the others keep theirs.
+        keep_partitions: whether records keep their partitions.
+        renamed: topic → the topic to write to; None: the sink has one topic for all.
+    """
     columns = [f.col("key"), f.col("value"), f.col("headers")]
+    if renamed is not None:
+        names = [f.when(f.col("topic") == old, f.lit(new)) for old, new in renamed.items()]
+        columns.append(f.coalesce(*names).alias("topic"))
     if keep_partitions:
         columns.append(f.col("partition"))
     if keep_timestamps:

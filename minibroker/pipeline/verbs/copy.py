@@ -8,8 +8,11 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.plan import SOURCES, Kafka, join, kafka_of
+from minibroker.pipeline.row_operations import NONE, RowOperations
+from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Part, Verb
 from minibroker.pipeline.verbs.kinds import DIRECTORY, SWITCH, TOPIC, TOPICS, Kind, Many
+from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import (
     BATCH_ROWS,
     BOOTSTRAP,
@@ -114,6 +117,7 @@ class CopyPlan(NamedTuple):
         int, BATCH_ROWS._replace(help="records of a batch and its transactions, about")
     ] = COPY_BATCH_ROWS
     fail_on_data_loss: Annotated[bool, ON_DATA_LOSS] = True
+    operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 
     @property
     def on_recreated(self) -> str:
@@ -166,6 +170,12 @@ def check(plan: CopyPlan, names: Names) -> None:
         )
     if plan.every_ms is not None and not plan.follow:
         raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
+    row_options.check(plan.operations, names, follows=plan.follow)
+    if plan.operations.is_used and plan.has_groups:
+        raise JobUsageError(
+            f"{names['groups']} need a copy of all records as they are: leave out --since to "
+            "--select, or the groups"
+        )
     for name in ("pattern", "groups_pattern"):
         try:
             re.compile(getattr(plan, name) or "")
@@ -198,6 +208,8 @@ target.
         "copy --topic orders --to-topic orders-copy --checkpoint ./copy",
         "copy --pattern 'orders.*' --to-bootstrap 127.0.0.1:9093 --groups-pattern '.*' "
         "--follow --checkpoint ./copy",
+        "copy --topic orders --to-bootstrap 127.0.0.1:9093 --checkpoint ./copy --sample 1% "
+        "--sample-by key --mask 'customer.email=email, key=hash'",
     ),
     check=check,
     engine=Engine,
