@@ -55,7 +55,7 @@ def _figures(found: Comparison) -> str:
     told = [
         ("Records of A", found.records("a")),
         ("Records of B", found.records("b")),
-        *((words.capitalize(), found.total(name)) for name, words in _PLOTTED),
+        *((words[0].upper() + words[1:], found.total(name)) for name, words in _PLOTTED),
     ]
     cells = "".join(f"<div><dt>{name}</dt><dd>{number(value)}</dd></div>" for name, value in told)
     return f'<dl class="facts">{cells}</dl>'

@@ -54,13 +54,13 @@ def findings(found: Comparison) -> Iterator[str]:
     fields = sorted(found.changed_fields.items(), key=lambda field: (-field[1], field[0]))
     if changed:
         told = ", ".join(f"{name} in {number(count)}" for name, count in fields)
-        yield f"Of the {number(changed)} changed records differ: {told}."
+        yield f"Of {number(changed)} changed records these columns differ: {told}."
     if len(fields) == 1 and fields[0][0] in ("timestamp", "headers") and fields[0][1] == changed:
         yield f"Only the {fields[0][0]} differs in them: --ignore {fields[0][0]} leaves it out."
     if late := found.total("out_of_order"):
         yield (
-            f"{_records(late)} ({percent(late, found.records('b'))}) come in B behind a record of "
-            "their key that A has behind them."
+            f"Out of order: {_records(late)} of B ({percent(late, found.records('b'))}), behind a "
+            "record of the same key that A has later."
         )
 
 

@@ -26,6 +26,7 @@ def test_the_page_has_the_numbers_and_escapes_keys() -> None:
     assert '<li class="warn">Different: 3 changed.</li>' in told
     assert "2023-11-14 22:13:20 to 2023-11-14 22:13:21" in told
     assert "1,231" in told
+    assert "<dt>Missing in B</dt>" in told
 
 
 def test_equal_sides_have_no_warning() -> None:
