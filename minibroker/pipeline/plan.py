@@ -75,6 +75,12 @@ def kafka_of(
     return Kafka(bootstrap or told, source, given, registry)
 
 
+def without_password(url: str) -> str:
+    """Return a URL without the login in it."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
+
+
 def is_remote(path: str) -> bool:
     """Return whether `path` is a URL (`s3a://…`, `hdfs:/…`) and not a local path."""
     return bool(_REMOTE.match(path)) and not path.startswith("file:/")

@@ -26,7 +26,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from minibroker.pipeline.client_settings import stores_as_pem
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import REGISTRY_PREFIX
+from minibroker.pipeline.plan import REGISTRY_PREFIX, without_password
 from minibroker.pipeline.values.decoding import AVRO, KINDS, PROTOBUF, ValueSchema
 
 if TYPE_CHECKING:
@@ -164,12 +164,6 @@ def descriptors(text: str, imported: Mapping[str, str]) -> str:
         if done.returncode:
             raise ValueError(f"it is no .proto file ({done.stderr.strip()[:500]})")
         return b64encode(result.read_bytes()).decode()
-
-
-def without_password(url: str) -> str:
-    """Return a URL without the login in it."""
-    scheme, mark, rest = url.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
 
 
 def _pem_files(given: dict[str, str], directory: Path) -> dict[str, str]:

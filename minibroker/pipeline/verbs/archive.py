@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, Kafka, join
+from minibroker.pipeline.plan import (
+    JOB_DIRECTORY,
+    TABLE_FORMATS,
+    Kafka,
+    join,
+    without_password,
+)
 from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
@@ -95,7 +101,7 @@ class ArchivePlan(NamedTuple):
         str | None,
         Option(
             "--schema-registry",
-            Kind("URL"),
+            Kind("URL", show=without_password),
             "values are Avro, JSON or Protobuf in the wire format of this schema registry "
             "(Confluent's API), and become columns; its settings are among those of the Kafka "
             "client, behind schema.registry. (basic.auth.user.info, ssl.truststore.location, ...)",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.schema_registry import SchemaRegistry, descriptors, without_password
+from minibroker.pipeline.plan import without_password
+from minibroker.pipeline.schema_registry import SchemaRegistry, descriptors
 from minibroker.pipeline.values.decoding import PROTOBUF, reader_of
 
 if TYPE_CHECKING:
