@@ -40,6 +40,10 @@ _UNCOUNTED: Final = ("key", "value", "headers", "keyBytes", "valueBytes")
 _NAME: Final = re.compile(r"([0-9a-f-]{8,36})-(\d{9,})-.*\.parquet")
 
 
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_LAST: Final = date.max.toordinal()
+
+
 class DataFile(NamedTuple):
     """One closed file, which no table lists yet."""
 
@@ -47,7 +51,7 @@ class DataFile(NamedTuple):
     """Path below the directory of the layout, with `/`."""
     topic: str
     date: str
-    """Date of every record in it, in UTC, as 2026-11-24."""
+    """Date of every record in it, in UTC, as `date_text` writes it."""
     rows: int
     size: int
     """Size in bytes."""
@@ -118,13 +122,21 @@ def counted_columns(schema: pa.Schema) -> list[str]:
     return found
 
 
+class _Part(NamedTuple):
+    """The rows of one file, or of several of equal kind."""
+
+    topic: str
+    day: int
+    """Days since 1970-01-01, in UTC."""
+
+
 class FileWriter:
     """Writes rows into files by topic and date; used by one thread."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._open: dict[tuple[str, str], _OpenFile] = {}
-        """(topic, date) → its open file; the first one was written least lately."""
+        self._open: dict[_Part, _OpenFile] = {}
+        """Topic and day → its open file; the first one was written least lately."""
         self._closed: list[DataFile] = []
         self._buffered = 0
 
@@ -135,7 +147,7 @@ class FileWriter:
             if file is None:
                 if len(self._open) >= OPEN_FILES_MAX:
                     self._close(next(iter(self._open)))
-                file = _OpenFile(self._layout, *key)
+                file = _OpenFile(self._layout, key.topic, date_text(key.day))
             self._open[key] = file
             self._buffered += file.add(rows)
             if file.buffered >= min(ROW_GROUP_BYTES, self._layout.target_bytes):
@@ -160,7 +172,7 @@ class FileWriter:
         self._buffered -= file.buffered
         file.flush()
 
-    def _close(self, key: tuple[str, str]) -> None:
+    def _close(self, key: _Part) -> None:
         file = self._open.pop(key)
         self._buffered -= file.buffered
         self._closed.append(file.close())
@@ -169,13 +181,13 @@ class FileWriter:
 class _OpenFile:
     """One file that is being written."""
 
-    def __init__(self, layout: Layout, topic: str, day: str) -> None:
+    def __init__(self, layout: Layout, topic: str, date: str) -> None:
         self._schema = layout.schema
         name = f"{layout.stem}-{uuid.uuid4()}.parquet"
-        relative = f"{layout.prefix}topic={topic}/date={day}/{name}"
+        relative = f"{layout.prefix}topic={topic}/date={date}/{name}"
         target = Path(layout.directory, relative)
         target.parent.mkdir(parents=True, exist_ok=True)
-        self._facts = DataFile(relative, topic, day, 0, 0)
+        self._facts = DataFile(relative, topic, date, 0, 0)
         self._file: IO[bytes] = target.open("wb")
         self._writer = pq.ParquetWriter(
             self._file,
@@ -221,21 +233,26 @@ class _OpenFile:
         self._file.close()
 
 
-def _parts(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, str], pa.RecordBatch]]:
+def _parts(batch: pa.RecordBatch) -> Iterator[tuple[_Part, pa.RecordBatch]]:
     """Yield the rows of each topic and date, in their order."""
     if not batch.num_rows:
         return
-    topics, dates = batch.column("topic"), batch.column("date")
-    first = (topics[0].as_py(), dates[0].as_py())
-    same = pc.and_(pc.equal(topics, topics[0]), pc.equal(dates, dates[0]))
+    topics, days = batch.column("topic"), batch.column("date").cast(pa.int32())
+    first = _Part(topics[0].as_py(), days[0].as_py())
+    same = pc.and_(pc.equal(topics, first.topic), pc.equal(days, first.day))
     if pc.all(same).as_py():
-        yield (first[0], _text(first[1])), batch
+        yield first, batch
         return
-    pairs = pa.table([topics, dates], ["topic", "date"]).group_by(["topic", "date"]).aggregate([])
+    pairs = pa.table([topics, days], ["topic", "day"]).group_by(["topic", "day"]).aggregate([])
     for pair in pairs.to_pylist():
-        chosen = pc.and_(pc.equal(topics, pair["topic"]), pc.equal(dates, pair["date"]))
-        yield (pair["topic"], _text(pair["date"])), batch.filter(chosen)
+        chosen = pc.and_(pc.equal(topics, pair["topic"]), pc.equal(days, pair["day"]))
+        yield _Part(**pair), batch.filter(chosen)
 
 
-def _text(day: date) -> str:
-    return day.isoformat()
+def date_text(day: int) -> str:
+    """Return the date of a day, counted from 1970-01-01, as 2026-11-24.
+
+    A producer may claim any time. Days outside of the years 1 to 9999, which hardly a reader knows,
+    have the date of the first or of the last day that all know.
+    """
+    return date.fromordinal(min(max(_EPOCH + day, 1), _LAST)).isoformat()

@@ -23,7 +23,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.data_files import MERGED, Layout, is_left, stem_of
-from minibroker.pipeline.table import BatchId, ListedFile, retried
+from minibroker.pipeline.table import BatchId, ListedFile, retried, unknown_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -200,13 +200,17 @@ class ArchiveDeltaTable:
 
     def _action(self, file: DataFile, *, data_change: bool = True) -> AddAction:
         path = Path(self._directory, file.path)
+        try:
+            counted = statistics(pq.read_metadata(path))
+        except OverflowError as error:
+            raise unknown_time(file.topic) from error
         return AddAction(
             path=file.path,
             size=file.size,
             partition_values={"topic": file.topic, "date": file.date},
             modification_time=path.stat().st_mtime_ns // 10**6,
             data_change=data_change,
-            stats=json.dumps(statistics(pq.read_metadata(path))),
+            stats=json.dumps(counted),
         )
 
     def _layout(self, target_bytes: int, stem: str) -> Layout:

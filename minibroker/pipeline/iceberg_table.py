@@ -14,7 +14,7 @@ read the properties.
 from __future__ import annotations
 
 import warnings
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,10 +37,10 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from minibroker.pipeline.data_files import MERGED, Layout, is_left, stem_of
+from minibroker.pipeline.data_files import MERGED, Layout, date_text, is_left, stem_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.iceberg_directory import IDENTIFIER, DirectoryCatalog
-from minibroker.pipeline.table import BatchId, ListedFile, retried
+from minibroker.pipeline.table import BatchId, ListedFile, retried, unknown_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -215,10 +215,17 @@ class IcebergTable:
                         append.append_data_file(self._data_file(file))
 
     def _data_file(self, file: DataFile) -> Any:
-        """Return the entry of a file, with the statistics of its columns from its footer."""
-        return parquet_file_to_data_file(
-            self._table.io, self._table.metadata, str(Path(self._directory, file.path))
-        )
+        """Return the entry of a file, with the statistics of its columns from its footer.
+
+        Raises:
+            PipelineError: PyIceberg cannot keep a time of the file.
+        """
+        try:
+            return parquet_file_to_data_file(
+                self._table.io, self._table.metadata, str(Path(self._directory, file.path))
+            )
+        except OverflowError as error:
+            raise unknown_time(file.topic) from error
 
     def _layout(self, target_bytes: int, stem: str) -> Layout:
         schema: pa.Schema = schema_to_pyarrow(self._table.schema())
@@ -283,7 +290,7 @@ def _listed(file: Any) -> ListedFile:
     return ListedFile(
         file.file_path,
         topic,
-        str(date(1970, 1, 1) + timedelta(days=days)),
+        date_text(days),
         file.record_count,
         file.file_size_in_bytes,
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 SMALL: Final = 0.75
 """A file below this part of the target size is merged with others."""
+_SEVERAL_DAYS: Final = (date.min.isoformat(), date.max.isoformat())
 _ROWS: Final = 10_000
 
 
@@ -75,10 +77,13 @@ def run(plan: MaintainPlan) -> Maintained:
 
 
 def bins(files: Iterable[ListedFile], target_bytes: int) -> list[list[ListedFile]]:
-    """Return the files to merge: small ones of one topic and day, about `target_bytes` each."""
+    """Return the files to merge: small ones of one topic and day, about `target_bytes` each.
+
+    The first and the last date stand for many days (`data_files.date_text`): their files stay.
+    """
     of_day: dict[tuple[str, str], list[ListedFile]] = {}
     for file in sorted(files):
-        if file.size < SMALL * target_bytes:
+        if file.size < SMALL * target_bytes and file.date not in _SEVERAL_DAYS:
             of_day.setdefault((file.topic, file.date), []).append(file)
     found = []
     for small in of_day.values():

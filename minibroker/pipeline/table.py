@@ -119,3 +119,11 @@ def retried(where: str, conflict: type[Exception], commit: Callable[[], Result])
 def _pause(attempt: int) -> None:
     """Wait a little, longer with each attempt, so that two writers do not meet again."""
     threading.Event().wait(random.uniform(0, _PAUSE_S * (attempt + 1)))
+
+
+def unknown_time(topic: str) -> PipelineError:
+    """Return the error for a record of `topic` whose time the libraries of tables do not know."""
+    return PipelineError(
+        f"topic {topic!r} has a record that is dated outside of the years 1 to 9999, which a table "
+        "cannot keep: leave it out with --until 9999-12-31, or archive with --format parquet"
+    )

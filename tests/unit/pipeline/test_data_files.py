@@ -71,6 +71,18 @@ def test_a_file_for_each_topic_and_date(tmp_path: Path) -> None:
     assert batch_of("data/topic=a/date=2026-11-24/part-0.parquet") is None
 
 
+def test_days_that_no_reader_knows_have_a_date_all_the_same(tmp_path: Path) -> None:
+    days = pa.array([20_781, 3_000_000, 106_751_991, -800_000], pa.int32()).cast(pa.date32())
+    batch = rows(*(("a", offset, "2026-11-24") for offset in range(4)))
+    files = write_files(layout(tmp_path), [batch.set_column(3, "date", days)])
+    assert sorted((file.date, *offsets(tmp_path, file)) for file in files) == [
+        ("0001-01-01", 3),
+        ("2026-11-24", 0),
+        ("9999-12-31", 1),
+        ("9999-12-31", 2),
+    ]
+
+
 def test_a_file_ends_when_it_is_large_enough(tmp_path: Path) -> None:
     batches = [rows(("a", number, "2026-11-24"), value=os.urandom(5_000)) for number in range(10)]
     files = write_files(layout(tmp_path, 10_000), batches)
