@@ -284,7 +284,11 @@ def incremental_alter_configs_passwords(talk: Dialogue) -> None:
         answer = talk.quietly("describe_configs", 1, resources=[resource], include_synonyms=True)
         return sorted(answer["results"][0]["configs"], key=lambda entry: str(entry["name"]))
 
-    talk.wait_until(lambda: sum(c["config_source"] == 2 for c in shown()) == 4, "all are set")
+    def all_are_set() -> bool:
+        sources = [synonym["source"] for entry in shown() for synonym in entry["synonyms"]]
+        return sources.count(2) == 4 and sources.count(3) == 1
+
+    talk.wait_until(all_are_set, "four of the broker, and one of the cluster")
     talk.note("shown", shown())
     for broker in ("0", ""):
         gone = [(name, DELETE, None) for name in names]
