@@ -34,7 +34,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire situations move secure-move client-suites lint format bench smoke java registry kerberos kafkajs sarama secured-client compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench smoke java registry kerberos kafkajs sarama secured-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -102,6 +102,9 @@ fire: $(VENV)/.test java ## exactly once while a broker alone, one of three, one
 
 pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 50 times each, an hour
 	MINIBROKER_PIPELINE_KILLS=50 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
+
+standalone: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs on a master and two workers of Spark, with Pythons of their own, 5 minutes
+	MINIBROKER_STANDALONE=1 $(BIN)/python -m pytest tests/pipeline/test_standalone.py $(ARGS)
 
 situations: $(VENV)/.test java ## every situation of three brokers on three Kafkas and on mixed clusters too, 15 minutes
 	MINIBROKER_KAFKA_CLUSTER=1 $(BIN)/python -m pytest tests/compat_cluster $(ARGS)

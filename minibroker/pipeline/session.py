@@ -3,7 +3,9 @@
 Time is UTC on every machine, since the date of a record decides its directory. On this machine
 workers run this same Python; elsewhere that of `spark.pyspark.python`, PYSPARK_PYTHON or Spark's
 default. A job in a session of the caller runs in one of its own beside it, set up alike. Workers of
-a cluster get this package as a zip file, so they need only PySpark, PyArrow and confluent-kafka.
+a cluster get this package as a zip file, so they need only PySpark, PyArrow, confluent-kafka,
+crc32c and cramjam, and what docs/pipeline.md names for some jobs. Spark plans reads on this machine
+with the Python of the same name.
 Spark's log is at ERROR: an error that a person can mend is a `PipelineError`.
 """
 

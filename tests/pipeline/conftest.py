@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Minibroker
     from tests.support.peers import KafkaPeer
+
+collect_ignore = [] if os.environ.get("MINIBROKER_STANDALONE") == "1" else ["test_standalone.py"]
+"""`make standalone` runs it."""
 
 _numbers = itertools.count()
 

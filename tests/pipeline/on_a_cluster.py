@@ -1,6 +1,8 @@
 """Both sources and every job on one session, with the results as JSON, for `test_cluster`.
 
-python -m tests.pipeline.on_a_cluster MASTER BOOTSTRAP TOPIC DIRECTORY
+python -m tests.pipeline.on_a_cluster MASTER BOOTSTRAP TOPIC DIRECTORY SETTINGS
+
+SETTINGS are Spark's, as JSON.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ SETTINGS = {
 BATCH_ROWS = 250
 
 
-def main(master: str, bootstrap: str, topic: str, directory: str) -> None:
+def main(master: str, bootstrap: str, topic: str, directory: str, settings: str) -> None:
     """Read `topic`, archive it, replay it into `<topic>-copy`, roll it up, inspect it."""
     here = Path(directory)
-    spark = session(master=master, app_name="on a cluster", conf=SETTINGS)
+    conf = {**SETTINGS, **json.loads(settings)}
+    spark = session(master=master, app_name="on a cluster", conf=conf)
     try:
         given = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "minPartitions": "8"}
         read = positions(read_topics(spark, given))
@@ -67,8 +70,9 @@ def main(master: str, bootstrap: str, topic: str, directory: str) -> None:
             "looked": sum(partition.records for partition in looked.topics[0].partitions),
         }
         seen = set(spark.sparkContext.parallelize(range(64), 16).map(where).collect())
-        found["executors"] = len({directory for directory, _ in seen})
-        found["packages"] = sorted({package for _, package in seen})
+        found["executors"] = len({directory for directory, _, _ in seen})
+        found["packages"] = sorted({package for _, package, _ in seen})
+        found["pythons"] = sorted({python for _, _, python in seen})
         found["application"] = spark.sparkContext.applicationId
     finally:
         spark.stop()
@@ -82,9 +86,11 @@ def positions(rows: DataFrame) -> list[tuple[int, int]]:
     )
 
 
-def where(_: int) -> tuple[str, str]:
-    """Return the directory of the executor, and the file that its package is in."""
-    return Path.cwd().name, Path(minibroker.__file__).parents[1].name
+def where(_: int) -> tuple[str, str, str]:
+    """Return the directory of the executor, the file that its package is in, and the directory of
+    its Python.
+    """
+    return Path.cwd().name, Path(minibroker.__file__).parents[1].name, sys.prefix
 
 
 if __name__ == "__main__":

@@ -35,6 +35,13 @@ NOT_RUN: Final = {
     "delegation.token.secret.key=": "settings of tokens; the unit tests of tokens log in by one",
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
     "sasl.enabled.mechanisms=OAUTHBEARER": "settings; test_signed_tokens.py has them",
+    **dict.fromkeys(
+        (
+            *("python3 -m venv environment", "environment/bin/pip", "tar -C environment"),
+            "minibroker pipeline archive --master spark:",
+        ),
+        "a Python for a cluster; tests/pipeline/test_standalone.py makes one and runs every job",
+    ),
     "bootstrap.servers=broker.example": "settings of a client; tests/pipeline/test_secured.py",
     "sasl.enabled.mechanisms=GSSAPI": "settings; test_kerberos.py has them",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
