@@ -71,10 +71,7 @@ TESTED_ELSEWHERE = {
     "minibroker/pipeline/compare_rules.py": "test_compare: made of words",
     "minibroker/pipeline/compare_words.py": "test_compare_text: what a person reads",
     "minibroker/pipeline/delta_table.py": "test_iceberg_table: the same tests for both",
-    **{
-        f"minibroker/pipeline/{name}.py": "tests/pipeline/test_source_reader.py: real brokers"
-        for name in ("wire_client", "wire_connection")
-    },
+    "minibroker/pipeline/wire_client.py": "tests/pipeline/test_source_reader.py: real brokers",
     "minibroker/security/sasl/client_exchange.py": "test_client: both sides of a login",
     "minibroker/pipeline/source_topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/sources.py": "tests/pipeline/test_source_rows.py: beside the connector",
